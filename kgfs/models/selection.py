@@ -1,4 +1,5 @@
-"""Which models this configuration and this machine give: the best that is there, and a note about what is missing."""
+"""The selection of models for a configuration and this machine: the best that are installed, with notes on missing
+ones."""
 
 from __future__ import annotations
 
@@ -21,14 +22,18 @@ class Selection:
     embedder: Embedder | None
     extractor: Extractor
     verbs: Callable[[str], bool] | None
-    """Whether a block of text has a verb; None without a grammar."""
+    """Tells whether a block of text contains a verb. None where no grammar is loaded."""
     notes: tuple[str, ...]
-    """What is missing and what that means, for people."""
+    """Messages for people: what is missing and what that means."""
 
 
 def select(settings: Models, loaded: Selection | None = None) -> Selection:
-    """Loads what it selects (a few seconds), but for the token counter and the embedder where they are ``loaded``. A
-    model that was asked for by name and is missing is ModelMissingError; with ``auto`` the work goes on without it."""
+    """Select the models for these settings and load them, which takes a few seconds.
+
+    The token counter and the embedder are taken from ``loaded`` where it is given. A missing model that the settings
+    name raises ModelMissingError; with ``auto`` the selection does without it. Raises BadInputError for an unknown
+    extractor.
+    """
     notes: list[str] = []
     table.check(settings.extractor)
     counter = loaded.tokens if loaded else tokens.load()
@@ -74,5 +79,8 @@ _PLAIN_VERB = re.compile(
 
 
 def _verbs(grammar: English) -> Callable[[str], bool]:
-    """The grammar is asked only where no plain verb stands: parsing every block twice would double the work."""
+    """Return a function that tells whether a block contains a verb.
+
+    The grammar is used only where no common verb occurs: parsing every block twice would double the work.
+    """
     return lambda text: bool(_PLAIN_VERB.search(text)) or grammar.has_verb(text)

@@ -1,4 +1,4 @@
-"""Counting tokens as cl100k_base does, without ever asking the network for its vocabulary."""
+"""Token counts as cl100k_base gives them, without ever downloading the vocabulary."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$"
     r"|\s*[\r\n]|\s+(?!\S)|\s"
 )
-"""How cl100k_base splits a text before it looks into its vocabulary."""
+"""The pattern by which cl100k_base splits a text before it looks up the pieces in its vocabulary."""
 
 
 class Cl100k:
-    """The real thing. Safe for several threads at once."""
+    """The exact counter. Any number of threads may call."""
 
     name = "cl100k_base"
 
     def __init__(self, vocabulary: tiktoken.Encoding | None = None) -> None:
-        """ModelMissingError without the vocabulary."""
+        """Load the vocabulary. Raise ModelMissingError where it is missing."""
         self._encoding = vocabulary or shared_vocabulary()
 
     def count(self, text: str) -> int:
@@ -39,7 +39,10 @@ class Cl100k:
 
 
 class Estimate:
-    """What stands in where the vocabulary is missing: within a tenth for English, with or without code and markup; far too low for scripts without spaces."""
+    """An estimate of the token count, for use where the vocabulary is missing.
+
+    It is within a tenth for English, with or without code and markup, and far too low for scripts without spaces.
+    """
 
     name = "estimate"
 
@@ -54,7 +57,7 @@ class Estimate:
 
 
 def load() -> contract.Tokens:
-    """cl100k_base, or the estimate where its vocabulary cannot be had (``name`` tells)."""
+    """Return the cl100k_base counter, or the estimate where the vocabulary is missing. ``name`` tells which it is."""
     try:
         return Cl100k()
     except ModelMissingError:
@@ -64,7 +67,7 @@ def load() -> contract.Tokens:
 def read_vocabulary() -> tiktoken.Encoding:
     import tiktoken
 
-    # Built from the file by hand: tiktoken's own loader falls back to the network.
+    # The encoding is built here from the file, because tiktoken's own loader falls back to the network.
     words = carriers.path_of(carriers.CL100K).read_bytes().split()
     ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
@@ -72,5 +75,5 @@ def read_vocabulary() -> tiktoken.Encoding:
 
 @cache
 def shared_vocabulary() -> tiktoken.Encoding:
-    """Read once a process: it takes a tenth of a second."""
+    """Return the vocabulary, which is read once a process in about a tenth of a second."""
     return read_vocabulary()

@@ -1,5 +1,8 @@
-"""Phrases of a parsed paragraph that may be concepts: runs of nouns with their modifiers, noun chunks, named entities,
-and the parts of runs that can stand alone. Candidates decide the quality more than their ranking does."""
+"""Phrases of a parsed paragraph that may be concepts.
+
+They are runs of nouns with their modifiers, noun chunks, named entities, and the parts of runs that can stand alone.
+The quality of the extraction depends more on the candidates than on their ranking.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +36,23 @@ _VAGUE = frozenset(
     other same such more most many several few further given proposed appropriate corresponding resulting interesting obvious
     single multiple non""".split()  # noqa: SIM905 - reads better as a paragraph
 )
-"""Modifiers that make no other concept of a noun, at the start of a phrase."""
+"""Modifiers that do not change the concept when they start a phrase."""
 MAX_RUN = 8
-"""Words; longer runs are lists without commas, tables, or noise."""
+"""The longest run, in words. Longer runs are lists without commas, tables, or noise."""
 
 
 @dataclass(slots=True)
 class Phrase:
-    """Tokens ``start:end`` of a paragraph."""
+    """The tokens ``start:end`` of a paragraph."""
 
     start: int
     end: int
     run: bool = False
-    """The longest run of nouns and modifiers around it."""
+    """Whether the phrase is the longest run of nouns and modifiers around it."""
     chunk: bool = False
-    """What the grammar takes for a whole noun phrase, without its determiners."""
+    """Whether the grammar takes the phrase for a whole noun phrase, without its determiners."""
     kind: str = ""
-    """Of a named entity."""
+    """The entity type of a named entity, else empty."""
 
     @property
     def whole(self) -> bool:
@@ -57,7 +60,7 @@ class Phrase:
 
 
 def phrases(doc: Doc) -> list[Phrase]:
-    """All of them, in order of the text, a span once."""
+    """Return all candidate phrases in order of the text, each span once."""
     found: dict[tuple[int, int], Phrase] = {}
 
     def note(start: int, end: int) -> Phrase:
@@ -105,7 +108,7 @@ def _fits(token: Token) -> bool:
 
 
 def is_numbered(doc: Doc, at: int) -> bool:
-    """A number belongs to the name before it: 'Python 3', 'PEP 8'."""
+    """Return whether the token at ``at`` is a number that belongs to the name before it: 'Python 3', 'PEP 8'."""
     return 0 < at < len(doc) and doc[at].text[0].isdigit() and doc[at].pos_ == "NUM" and doc[at - 1].text[0].isupper()
 
 
@@ -118,7 +121,8 @@ def _is_vague(token: Token) -> bool:
 
 
 def _begins(doc: Doc, at: int) -> bool:
-    """The first part of a hyphenated word, whatever it is alone: 'on-line', '17-month'."""
+    """Return whether the token is the first part of a hyphenated word, whatever its part of speech: 'on-line',
+    '17-month'."""
     return (
         at + 2 < len(doc)
         and doc[at + 1].text in _DASHES
@@ -129,12 +133,12 @@ def _begins(doc: Doc, at: int) -> bool:
 
 
 def _joins(doc: Doc, at: int) -> bool:
-    """A hyphen or slash inside a word."""
+    """Return whether the token is a hyphen or slash inside a word."""
     return doc[at].text in _DASHES and not doc[at - 1].whitespace_ and not doc[at].whitespace_
 
 
 def _parts(doc: Doc, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Parts of a run that end with a noun and cut no hyphenated word."""
+    """Yield the parts of a run that end with a noun and cut no hyphenated word."""
     borders = [at for at in range(start, end) if at == start or doc[at - 1].whitespace_]
     for first in borders:
         for last in (*borders[1:], end):

@@ -1,4 +1,4 @@
-"""Sentences that say what a concept is, and which of their words say it."""
+"""The sentences that define a concept, and the words of the definition."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SAYING = {"refer": "to", "stand": "for"}
 _DEFINED = frozenset(("define", "describe", "know", "call", "name", "term"))
 _POINTING = frozenset(("this", "that", "these", "those", "such", "another", "each", "any", "no", "some", "one"))
 _SHORT_TERM = 6
-"""Words before the colon."""
+"""The largest number of words before the colon."""
 _ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 
 
 @dataclass(frozen=True, slots=True)
 class Defining:
-    """Token ``defined`` is the head of a noun phrase that the sentence defines with the tokens ``first:last``."""
+    """A definition: ``defined`` is the head of the defined noun phrase, and the tokens ``first:last`` define it."""
 
     defined: Token
     first: int
@@ -29,8 +29,11 @@ class Defining:
 
 
 def defining(sentence: Span, *, listed: bool = False) -> Iterator[Defining]:
-    """'X is a …', 'X means …', 'X refers to …', 'X is defined as …', 'X, a … that …', '… is called X', 'Extended Kind of
-    Sum (EKS)', and in a list item (``listed``) 'X: …'."""
+    """Yield the definitions in a sentence.
+
+    The forms are: 'X is a …', 'X means …', 'X refers to …', 'X is defined as …', 'X, a … that …', '… is called X',
+    'Extended Kind of Sum (EKS)', and in a list item (``listed``) 'X: …'.
+    """
     if sentence.text.rstrip().endswith("?"):
         return
     root = sentence.root
@@ -92,7 +95,8 @@ def _names(noun: Token) -> bool:
 
 
 def _expansion(acronym: Token, start: int) -> int | None:
-    """Where the words begin whose initials are the acronym, in 'Words Like These (WLT)'."""
+    """Return the index of the first word whose initials make the acronym, in 'Words Like These (WLT)'; None if there
+    is none."""
     doc, at = acronym.doc, acronym.i - 1
     if at < start or doc[at].text != "(" or acronym.i + 1 >= len(doc) or doc[acronym.i + 1].text != ")":
         return None
@@ -111,7 +115,7 @@ def _expansion(acronym: Token, start: int) -> int | None:
 
 
 def set_off(token: Token) -> bool:
-    """Whether what hangs on the token is set off: by a comma before it, and by punctuation or the end after it."""
+    """Return whether the token's subtree is set off: by a comma before it, and by punctuation or the end after it."""
     first, end = token.left_edge.i, token.right_edge.i + 1
     closed = end >= len(token.doc) or token.doc[end - 1].is_punct or token.doc[end].is_punct
     return closed and first > 0 and token.doc[first - 1].text == ","

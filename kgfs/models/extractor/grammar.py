@@ -1,4 +1,4 @@
-"""The offline extractor: English grammar proposes, embeddings rank."""
+"""The offline extractor: English grammar proposes concepts and relationships, embeddings rank the concepts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from kgfs.models.grammar import English
 Vectors = npt.NDArray[np.float32]
 
 CONCEPTS = 30
-"""At most so many of one passage; ends of relationships and what is defined come on top."""
+"""The largest number of ranked concepts of one passage. Ends of relationships and defined concepts are added to them.
+"""
 TOGETHER = 64
-"""Passages that are read at once; bounds memory."""
+"""The number of passages that are parsed at the same time. It bounds memory."""
 
 
 class GrammarExtractor:
-    """An Extractor. Deterministic; several threads may call."""
+    """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
     version = "1"
@@ -36,7 +37,7 @@ class GrammarExtractor:
     takes_known = False
 
     def __init__(self, english: English, embedder: Embedder | None) -> None:
-        """Without an embedder the grammar ranks alone."""
+        """Take the grammar and the embedder. Without an embedder the grammar alone ranks."""
         self._english = english
         self._embedder = embedder
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="embed-passages")
@@ -54,7 +55,10 @@ class GrammarExtractor:
         self.prompt_hash = hashlib.sha256(f"{self.name}/{self.version} {rules}".encode()).hexdigest()[:16]
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str] = ()) -> list[str]:
-        """As the contract says. ``known`` is not looked at: the same words give the same concepts, matching joins them."""
+        """Return the raw output of each passage, as the contract says.
+
+        ``known`` is ignored: the same words give the same concepts, and matching joins them later.
+        """
         raw: list[str] = []
         for at in range(0, len(passages), TOGETHER):
             raw.extend(self._extract(passages[at : at + TOGETHER]))
@@ -78,13 +82,13 @@ class GrammarExtractor:
         ]
 
     def _begin_embedding(self, passages: Sequence[Passage]) -> Future[list[Vectors]] | None:
-        """The passages' windows, worked out while the grammar reads: it leaves a processor idle."""
+        """Start to embed the passages while the grammar parses, which leaves a processor idle."""
         if self._embedder is None:
             return None
         return self._beside.submit(self._embedder.embed, [passage.text for passage in passages])
 
     def _rank(self, pages: Sequence[Page], passages: Future[list[Vectors]] | None) -> list[dict[str, float]]:
-        """For each page the salience of its best candidates."""
+        """Return, for each page, the salience of its best candidates by key."""
         chosen: list[list[Candidate]] = []
         shown: list[salience.Matrix] = []
         scores: list[salience.Matrix] = []
@@ -134,7 +138,7 @@ def _extraction(text: str, page: Page, saliences: dict[str, float]) -> Extractio
 
 
 def _definitions(page: Page) -> dict[str, Definitions]:
-    """For each key: sentence index → the words that define it."""
+    """Return, for each key, sentence index → the words that define it."""
     found: dict[str, Definitions] = {}
     for index, sentence in enumerate(page.sentences):
         if sentence.kind == "term":
@@ -149,7 +153,7 @@ def _definitions(page: Page) -> dict[str, Definitions]:
 
 
 def _define_term(page: Page, index: int, found: dict[str, Definitions]) -> None:
-    """A term with its definition indented below it: the sentence that follows."""
+    """Add the definition of a term: the sentence that follows it, indented below it."""
     if index + 1 < len(page.sentences) and page.sentences[index + 1].kind == "paragraph":
         key = junk.fold(normalise_label(page.sentences[index].words.text))
         if key in page.candidates:

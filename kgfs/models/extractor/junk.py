@@ -1,4 +1,4 @@
-"""What is no concept, by rules that can be stated; and labels that are one although they are written differently."""
+"""Rules that tell which labels are no concepts, and which differently written labels are the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOLLOW = frozenset(
     total transition truth type types usage use user users value values variety version versions view want way ways week
     weeks whole wish word words work works world year years yes""".split()  # noqa: SIM905 - reads better as a paragraph
 )
-"""Nouns that mean nothing alone; fine inside a longer phrase."""
+"""Nouns that mean nothing alone. They are allowed inside a longer phrase."""
 
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://|www\.|\S+@\S+\.\w|\b\w+\.(?:com|org|net|html?|io)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*:]|[*:]$|^\.\.")
@@ -68,8 +68,10 @@ _IRREGULAR = {
 
 
 def reason(label: str) -> str:
-    """Why this label is junk, in a word: empty, number, letter, stop words, hollow, markup, address, code, date, long.
-    '' if it is not."""
+    """Return why a label is junk, as one of these words, or '' if it is not junk.
+
+    The words are: empty, number, letter, stop words, hollow, markup, address, code, date, long.
+    """
     norm = normalise_label(label)
     words = norm.split()
     if not words or not any(char.isalnum() for char in norm):
@@ -96,7 +98,7 @@ def reason(label: str) -> str:
 
 
 def fold(norm: str) -> str:
-    """A normalised label with its last word in the singular, by plain rules, so that 'decorators' meets 'decorator'."""
+    """Return a normalised label with its last word in the singular, by plain rules: 'decorators' becomes 'decorator'."""
     rest, space, word = norm.rpartition(" ")
     if word in _IRREGULAR:
         return rest + space + _IRREGULAR[word]

@@ -1,4 +1,4 @@
-"""The raw output of the offline extractors: an Extraction as JSON, the same for the same Extraction."""
+"""The raw output of the offline extractors: an Extraction as JSON. Equal Extractions give equal JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def encode(extraction: Extraction) -> str:
 
 
 def decode(raw: str) -> Extraction:
-    """BadInputError for anything that :func:`encode` did not write."""
+    """Parse what :func:`encode` wrote. Raise BadInputError for anything else."""
     try:
         body = json.loads(raw)
         concepts = tuple(

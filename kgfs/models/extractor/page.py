@@ -1,4 +1,4 @@
-"""A passage as the grammar sees it: its sentences, and its candidates with every place where they are mentioned."""
+"""A passage as the grammar parses it: its sentences, and its candidates with all their mentions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _LITERAL = re.compile(r"[A-Za-z][\w-]+(?: [A-Za-z][\w-]*){0,2}")
 _FEW = 0.3
-"""The weight of a spelling that its place explains: at the start of a sentence, in a heading."""
+"""The weight of a spelling that its position explains: at the start of a sentence, or in a heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Characters ``start:end`` of the passage are its quote."""
+    """A sentence. Characters ``start:end`` of the passage are its quote."""
 
     start: int
     end: int
     kind: str
-    """Of the paragraph it stands in."""
+    """The kind of the paragraph that contains the sentence."""
     words: Span
 
 
@@ -56,13 +56,15 @@ class Candidate:
 class Page:
     sentences: list[Sentence] = field(default_factory=list)
     candidates: dict[str, Candidate] = field(default_factory=dict)
-    """By folded normalised label, in order of their first mention."""
+    """The candidates by folded normalised label, in order of their first mention."""
     ending: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict)
     """(sentence, index of a phrase's last token) → (index of its first token, key), longest first."""
 
     def concept_at(self, sentence: int, head: Token) -> str:
-        """The key of the candidate that stands for the whole noun phrase with this head; '' if there is none.
-        Part of a phrase would say more than the sentence does: of 'lazy generator objects' not 'objects'."""
+        """Return the key of the candidate that is the whole noun phrase with this head; '' if there is none.
+
+        A part of the phrase would say more than the sentence does: of 'lazy generator objects' not 'objects'.
+        """
         end = head.i + 1 if is_numbered(head.doc, head.i + 1) else head.i
         places = self.ending.get((sentence, end))
         if not places:
@@ -73,7 +75,7 @@ class Page:
 
 
 def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: str) -> Page:
-    """``blocks`` are the passage's prose with its parsed pieces."""
+    """Return the page of a passage. ``blocks`` are the passage's prose with its parsed pieces."""
     page = Page()
     for prose, pieces in blocks:
         for offset, doc in pieces:
@@ -133,7 +135,7 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
 
 
 def _literals(prose: Prose, offset: int, doc: Doc) -> Iterable[Phrase]:
-    """Short names that were set as code."""
+    """Yield short names that were marked up as code."""
     for start, end in prose.literal:
         if _LITERAL.fullmatch(prose.text, start, end) and offset <= start and end <= offset + len(doc.text):
             span = doc.char_span(start - offset, end - offset)

@@ -1,7 +1,7 @@
-"""The prose of a passage: its paragraphs without markup, each character knowing where it stands in the passage.
+"""The prose of a passage: its paragraphs without markup, with the position of each character in the passage.
 
-Works on plain text, Markdown and reStructuredText alike, by what lines look like. Code, tables, field lists, comments
-and addresses are left out; inline markup goes and its words stay.
+Plain text, Markdown and reStructuredText are handled alike, by what lines look like. Code, tables, field lists,
+comments and addresses are left out. Inline markup is removed and its words stay.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Prose:
-    """One paragraph, list item, heading or term, as people would read it aloud."""
+    """One paragraph, list item, heading or term, as a person would read it aloud."""
 
     kind: str
-    """paragraph, item, heading, term (what the next one, its definition, explains)."""
+    """paragraph, item, heading, or term (which the next block, its definition, explains)."""
     text: str = ""
     starts: list[int] = field(default_factory=list)
-    """For each character of ``text`` where its original starts in the passage …"""
+    """For each character of ``text``, the position in the passage where its original starts."""
     ends: list[int] = field(default_factory=list)
-    """… and ends."""
+    """For each character of ``text``, the position in the passage where its original ends."""
     literal: list[tuple[int, int]] = field(default_factory=list)
-    """Spans of ``text`` that were set as code."""
+    """Spans of ``text`` that were marked up as code."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where the characters ``start:end`` of ``text`` stand in the passage. Not for an empty span."""
+        """Return the span in the passage of the characters ``start:end`` of ``text``, which must not be empty."""
         return self.starts[start], self.ends[end - 1]
 
 
@@ -35,7 +35,7 @@ class _Line:
     start: int
     end: int
     text: str
-    """Without what ends it."""
+    """The line without its line end and trailing white space."""
 
     @property
     def indent(self) -> int:
@@ -43,7 +43,7 @@ class _Line:
 
 
 STAND_IN = "it"
-"""What is read for code that cannot be read aloud, so that its sentence stays a sentence."""
+"""The word that replaces code that cannot be read aloud, so that its sentence stays a sentence."""
 
 _FENCE = re.compile(r"\s*(```|~~~)")
 _RULE = re.compile(r"\s*([=\-~^\"'`#*+:.<>_])\1{2,}\s*$")
@@ -87,7 +87,7 @@ _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 
 
 def prose_of(passage: str) -> list[Prose]:
-    """The passage's prose in order."""
+    """Return the passage's prose in order."""
     found: list[Prose] = []
     for kind, lines in _blocks(passage):
         block = _read(kind, passage, lines)
@@ -140,7 +140,7 @@ def _blocks(passage: str) -> Iterator[tuple[str, list[_Line]]]:
 
 
 def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """Lines between blank ones."""
+    """Yield the groups of lines between blank lines."""
     group: list[_Line] = []
     for line in lines:
         if line.text.strip():
@@ -153,7 +153,7 @@ def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 
 
 def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
-    """The units of a group: headings with their rules taken off, list items, terms with definitions, paragraphs."""
+    """Yield the units of a group: headings without their rules, list items, terms with definitions, paragraphs."""
     current: list[_Line] = []
     kind = "paragraph"
     for place, line in enumerate(lines):

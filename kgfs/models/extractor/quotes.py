@@ -1,4 +1,4 @@
-"""Which sentences of a passage are evidence for a concept, the most telling first."""
+"""The sentences of a passage that are evidence for a concept, the strongest first."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from kgfs.models.contract import RawQuote
 from kgfs.models.extractor.page import Candidate, Page
 
 Definitions = dict[int, str]
-"""Index of a sentence → its words that define the concept."""
+"""Index of a sentence → the words in it that define the concept."""
 
 QUOTES = 3
 _SHORT, _LONG = 5, 60
-"""Words outside of which a sentence tells little, or too much at once."""
+"""Sentences with fewer or more words score lower: they say too little, or too much at once."""
 
 
 def quotes_of(text: str, page: Page, candidate: Candidate, definitions: Mapping[int, str]) -> tuple[RawQuote, ...]:
-    """At most QUOTES of them, exact spans of ``text``; a heading only where no sentence mentions the concept."""
+    """Return at most QUOTES quotes, exact spans of ``text``.
+
+    A heading is quoted only where no sentence mentions the concept.
+    """
     mentioned = dict.fromkeys((*definitions, *(mention.sentence for mention in candidate.mentions)))
     scored = sorted((-_telling(page, candidate, index, index in definitions), index) for index in mentioned)
     sentences = [(-score, index) for score, index in scored if page.sentences[index].kind not in ("heading", "term")]
@@ -38,7 +41,11 @@ def quotes_of(text: str, page: Page, candidate: Candidate, definitions: Mapping[
 
 
 def _telling(page: Page, candidate: Candidate, index: int, defines: bool) -> float:
-    """0 to 1: it defines the concept, has it as subject, says enough and not too much."""
+    """Return a score of 0 to 1.
+
+    A sentence scores higher if it defines the concept, has the concept as its subject, has a verb, and is neither
+    short nor long.
+    """
     sentence = page.sentences[index]
     words = sentence.words
     length = sum(1 for word in words if word.is_alpha)

@@ -1,4 +1,4 @@
-"""Relationships that a sentence states, read off its grammar. Rather none than a wrong one."""
+"""Relationships that a sentence states, read off its grammar. A doubtful relationship is left out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SUPPOSING = frozenset(
         "think",
     )
 )
-"""Verbs that do not assert what their clause says."""
+"""Verbs that do not assert the content of their clause."""
 _CONDITIONS = frozenset(("if", "unless", "whether", "once", "until"))
 _OCCASIONS = frozenset(("when", "whenever", "where", "wherever"))
 _PERHAPS = frozenset(("perhaps", "possibly", "potentially", "maybe"))
@@ -48,7 +48,7 @@ _ENUMERATED = 4
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """The heads of two noun phrases, and what the sentence says of them."""
+    """A relationship between the heads of two noun phrases, as the sentence states it."""
 
     subject: Token
     type: str
@@ -57,7 +57,10 @@ class Stated:
 
 
 def stated(sentence: Span) -> Iterator[Stated]:
-    """What the sentence asserts; questions, conditions, negations and fragments without a verb assert nothing."""
+    """Yield the relationships that the sentence asserts.
+
+    Questions, conditions, negations and fragments without a verb assert nothing.
+    """
     if sentence.text.rstrip().endswith("?") or sentence.root.pos_ not in ("VERB", "AUX"):
         return
     for token in sentence:
@@ -73,7 +76,7 @@ def _of_verb(verb: Token) -> Iterator[Stated]:
         return
     doubt = 0.85 if any(child.lower_ in _DOUBT for child in verb.children if child.dep_ == "aux") else 1.0
     if verb.dep_ == "acl":
-        doubt *= 0.8  # what it hangs on is the parser's guess
+        doubt *= 0.8  # the parser often guesses wrong which noun such a clause belongs to
     for meaning, ends in _meanings(verb, passive=passive):
         for subject in subjects:
             for end in ends:
@@ -119,7 +122,7 @@ def _of_noun(noun: Token) -> Iterator[Stated]:
     many = noun.tag_ in ("NNS", "NNPS")
     for child in noun.children:
         if noun.dep_ == "pobj" and noun.head.lower_ == "of":
-            break  # of 'packages of software such as rpm' nobody knows which noun is meant
+            break  # of 'packages of software such as rpm' it is unclear which noun is meant
         such = any(word.lower_ == "such" for word in child.children)
         if many and child.dep_ == "prep" and child.lower_ == "as" and such:
             for example in _objects(child, "pobj"):
@@ -178,7 +181,7 @@ def _conditional(token: Token) -> bool:
 
 
 def _subjects(verb: Token) -> tuple[list[Token], bool]:
-    """The heads of its subjects, and whether it is passive."""
+    """Return the heads of the verb's subjects, and whether the verb is passive."""
     at, passive = verb, any(child.dep_ == "auxpass" for child in verb.children)
     for _ in range(4):
         own = [child for child in at.children if child.dep_ in ("nsubj", "nsubjpass")]
@@ -207,12 +210,15 @@ def _antecedents(subject: Token, verb: Token) -> list[Token]:
 
 
 def _specific(noun: Token) -> bool:
-    """Whether what restricts the noun says something of all that it names: not so of 'modules that use …'."""
+    """Return whether a restrictive clause after the noun says something about all that the noun names.
+
+    It does not in 'modules that use …'.
+    """
     return noun.tag_ == "NNP" or any(child.dep_ in ("compound", "amod", "nmod") for child in noun.children)
 
 
 def _restricted(noun: Token, verb: Token) -> bool:
-    """Whether the verb is said only of those of them that a clause picks out: 'a string which is short uses …'."""
+    """Return whether the verb applies only to those that a clause selects: 'a string which is short uses …'."""
     clauses = (child for child in noun.children if child.dep_ == "relcl" and child != verb)
     return not _specific(noun) and any(not set_off(clause) for clause in clauses)
 
@@ -238,7 +244,7 @@ def _conjuncts(noun: Token) -> list[Token]:
 
 
 def _speaks(noun: Token) -> bool:
-    """Whether it names something by itself, instead of pointing back or denying."""
+    """Return whether the noun names something by itself, without pointing back or denying."""
     if noun.pos_ not in ("NOUN", "PROPN"):
         return False
     return not any(

@@ -1,4 +1,4 @@
-"""How much a passage is about each of its candidates: a weighted sum of what can be seen, through a logistic curve.
+"""The salience of each candidate of a passage: a weighted sum of features through a logistic curve.
 
 The weights were fitted by logistic regression on the development halves of two public key-phrase collections, Inspec
 and SemEval-2017 task 10 (see ``bench/quality.py`` for how the result is measured).
@@ -25,21 +25,22 @@ _WITH_MEANING = np.array([-0.86, -0.29, 0.87, 1.26, 0.57, 0.63, 0.62, -0.41, -0.
 _WITH_MEANING_BIAS = -2.22
 _LIKE_PASSAGE = 4.53
 _LIKE_OTHERS = -2.31
-"""Of the cosine to the passage, and to the mean of all candidates: what is close to everything says little."""
+"""Weights of the cosine to the passage, and of the cosine to the mean of all candidates. A candidate close to all
+others says little."""
 
 WEIGHTS = (*_ALONE, _ALONE_BIAS, *_WITH_MEANING, _WITH_MEANING_BIAS, _LIKE_PASSAGE, _LIKE_OTHERS)
 
 
 def by_grammar(seen: Matrix) -> Matrix:
-    """Salience, 0 to 1, from what the grammar shows alone."""
+    """Return salience, 0 to 1, from the grammar's features alone."""
     return _logistic(seen @ _ALONE + _ALONE_BIAS)
 
 
 def by_meaning(seen: Matrix, candidates: npt.NDArray[np.float32], passage: npt.NDArray[np.float32]) -> Matrix:
-    """Salience, 0 to 1, with the embeddings of the candidates (a row each) and of the passage's windows."""
+    """Return salience, 0 to 1, with the embeddings of the candidates (one row each) and of the passage's windows."""
     typical = candidates.mean(axis=0)
     typical /= np.linalg.norm(typical) or 1.0
-    # Rounded, so that the last bits of another machine's arithmetic do not reorder equals.
+    # Rounded, so that the last bits of another machine's arithmetic do not reorder equal candidates.
     like_passage = np.round((candidates @ passage.T).mean(axis=1).astype(np.float64), 4)
     like_others = np.round((candidates @ typical).astype(np.float64), 4)
     return _logistic(
@@ -52,7 +53,7 @@ def _logistic(x: Matrix) -> Matrix:
 
 
 def seen(page: Page, candidates: Sequence[Candidate]) -> Matrix:
-    """One row a candidate, columns as SEEN says: what the grammar alone shows."""
+    """Return the grammar's features: one row a candidate, with the columns of SEEN."""
     rows = np.zeros((len(candidates), len(SEEN)))
     for row, candidate in zip(rows, candidates, strict=True):
         first = candidate.mentions[0]

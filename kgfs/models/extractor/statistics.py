@@ -1,4 +1,4 @@
-"""The extractor for machines without models: phrases between stop words, ranked by what can be counted."""
+"""The extractor for machines without models: phrases between stop words, ranked by counts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _DEFINES = re.compile(r"\s*,?\s+(?:is|are|means|denotes|refers to|stands for)\s+
 class _Phrase:
     spellings: Counter[str] = field(default_factory=Counter)
     sentences: dict[tuple[int, int], str] = field(default_factory=dict)
-    """(start, end) in the passage → the words that define it there, or ''."""
+    """(start, end) in the passage → the words that define the phrase there, or ''."""
     first: int = 0
     whole: int = 0
 
 
 class StatisticsExtractor:
-    """An Extractor of concepts; it finds no relationships. Deterministic; any number of threads may call."""
+    """An Extractor of concepts; it finds no relationships. It is deterministic; any number of threads may call."""
 
     name = "statistics"
     version = "1"
@@ -47,7 +47,7 @@ class StatisticsExtractor:
         ]
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str] = ()) -> list[str]:
-        """As the contract says."""
+        """Return the raw output of each passage, as the contract says."""
         return [output.encode(_extraction(passage)) for passage in passages]
 
     def parse(self, raw: str) -> Extraction:
@@ -97,7 +97,7 @@ def _note_sentence(phrases: dict[str, _Phrase], block: Prose, start: int, end: i
 
 
 def _runs(text: str, start: int, end: int) -> Iterator[list[tuple[int, int]]]:
-    """Words that follow each other without a stop word or punctuation between them."""
+    """Yield runs of words without a stop word or punctuation between them."""
     run: list[tuple[int, int]] = []
     for found in _WORD.finditer(text, start, end):
         apart = bool(run) and text[run[-1][1] : found.start()] != " "
@@ -112,7 +112,11 @@ def _runs(text: str, start: int, end: int) -> Iterator[list[tuple[int, int]]]:
 
 
 def _weight(key: str, phrase: _Phrase, words: Counter[str], sentences: int) -> float:
-    """Below 1: often said as a whole, of words that go with others, early, not too short nor long."""
+    """Return a weight below 1.
+
+    A phrase weighs more if it occurs often as a whole run, has words that are frequent in other phrases, occurs
+    early, and is neither short nor long.
+    """
     parts = key.split()
     often = math.log1p(phrase.whole + 0.3 * (sum(phrase.spellings.values()) - phrase.whole))
     together = sum(math.log1p(words[part]) for part in parts) / len(parts)

@@ -1,6 +1,6 @@
-"""List the extractors that ``models.extractor`` may name.
+"""The table of extractors that ``models.extractor`` may name.
 
-Loading this module loads no model and none of the extractors: each row imports its own when it is made.
+Loading this module loads no model and no extractor: each row imports its own when it makes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kgfs.models.grammar import English
 
 AUTO = "auto"
-"""The name that stands for the first extractor of the table whose models are there."""
+"""The name that stands for the first extractor of the table whose models are installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Row:
 
     name: str
     needs_grammar: bool
-    """Whether it is made only where the grammar of English is loaded. Without need of it the grammar is not loaded."""
+    """Whether the extractor needs the grammar of English. The grammar is not loaded where no extractor needs it."""
     make: Callable[[English | None, Embedder | None], Extractor]
-    """Return the extractor, given the grammar (never None where it is needed) and the embedder, if there is one."""
+    """Makes the extractor, given the grammar (never None where it is needed) and the embedder, if there is one."""
 
 
 def _grammar(grammar: English | None, embedder: Embedder | None) -> Extractor:
@@ -62,12 +62,15 @@ def check(name: str, setting: str = "models.extractor") -> None:
 
 
 def may_need_grammar(name: str) -> bool:
-    """Tell whether the grammar is to be loaded for this value of ``models.extractor``."""
+    """Return whether the grammar is to be loaded for this value of ``models.extractor``."""
     return any(row.needs_grammar for row in EXTRACTORS if name in (AUTO, row.name))
 
 
 def make(name: str, grammar: English | None, embedder: Embedder | None) -> Extractor:
-    """Return the extractor of that name or, for ``auto``, the first whose models are there. BadInputError for an unknown name."""
+    """Return the extractor of that name or, for ``auto``, the first whose models are installed.
+
+    Raises BadInputError for an unknown name.
+    """
     check(name)
     for row in EXTRACTORS:
         if name in (AUTO, row.name) and (grammar is not None or not row.needs_grammar):

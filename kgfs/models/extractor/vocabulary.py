@@ -1,4 +1,4 @@
-"""Which words between two concepts mean which relationship. Types are those of ``domain.RELATIONSHIP_TYPES``."""
+"""The words between two concepts that mean a relationship. Types are those of ``domain.RELATIONSHIP_TYPES``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Meaning:
     type: str
     confidence: float
     inverse: bool = False
-    """The grammatical subject is the relationship's object."""
+    """Whether the grammatical subject is the relationship's object."""
 
 
 VERBS: Mapping[str, Meaning] = {
@@ -57,7 +57,7 @@ VERBS: Mapping[str, Meaning] = {
     "comprise": Meaning("PART_OF", 0.75, inverse=True),
     "contradict": Meaning("CONTRASTS_WITH", 0.7),
 }
-"""Subject – verb – direct object; the passive turns it round."""
+"""Subject – verb – direct object. The passive swaps the ends."""
 
 PREPOSITIONS: Mapping[tuple[str, str], Meaning] = {
     ("depend", "on"): Meaning("REQUIRES", 0.8),
@@ -88,7 +88,7 @@ PASSIVES: Mapping[tuple[str, str], Meaning] = {
     ("include", "in"): Meaning("PART_OF", 0.7),
     ("embed", "in"): Meaning("PART_OF", 0.6),
 }
-"""Subject – passive verb – preposition – object; ``by`` is the passive of VERBS."""
+"""Subject – passive verb – preposition – object. Passives with ``by`` are those of VERBS."""
 
 ADJECTIVES: Mapping[tuple[str, str], Meaning] = {
     ("dependent", "on"): Meaning("REQUIRES", 0.75),
