@@ -19,8 +19,9 @@ def hosts(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
     """Return the homes that share the bucket, its snapshots and the purges that wait for homes; and the error if the
     bucket could not be asked, else None.
 
-    With an error, the homes and purges are those of the last answer, and no snapshots are listed. Raise
-    UnsupportedError if the home's garage is not shared.
+    With an error, the homes and purges are those of the last answer, and no snapshots are listed. If no answer was
+    ever stored, raise the error or, without one, MissingError. Raise UnsupportedError if the home's garage is not
+    shared.
     """
     config = in_haste(config)
     with open_unheard(config) as stores:

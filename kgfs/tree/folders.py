@@ -1,6 +1,6 @@
-"""Folders that are open: the listing each is answered from, and what the kernel learns by it.
+"""Manage open folders: the listing from which each folder is answered, and the lookups that the kernel counts for it.
 
-Positions count the entries of a listing and stay good however the folder changes. The event loop owns it.
+Positions count the entries of a listing, and stay valid when the folder changes. Used on the event loop only.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from kgfs.tree.threads import Threads
 from kgfs.tree.unlinked import raise_gone
 
 PAGE = 24
-"""Entries of a stale listing that are looked at together: about as many as the kernel takes at a time."""
+"""Number of entries of a stale listing that are looked up together, about as many as the kernel takes in one reply.
+"""
 
 
 class OpenFolders:
     def __init__(
         self, inodes: Inodes, handles: Handles, threads: Threads, outdated: Callable[[Invalidation], None]
     ) -> None:
-        """``outdated`` is told what the kernel is to forget of what it has just accepted."""
+        """Create the table. ``outdated`` is called with entries that the kernel has just accepted and must forget."""
         self._inodes = inodes
         self._handles = handles
         self._threads = threads
@@ -35,7 +36,9 @@ class OpenFolders:
         self._listings = Listings()
 
     async def open(self, inode: int, pid: int = 0) -> int:
-        """A handle, for the thread ``pid``. GoneError for what has left since."""
+        """Open a folder for the thread ``pid``, and return its handle. Raise GoneError for a folder that has been
+        removed since its lookup.
+        """
         folder = self._inodes.folder(inode)
         try:
             if not folder.is_search:
@@ -49,25 +52,28 @@ class OpenFolders:
         return self._handles.add(OpenFolder(inode, listing, kept=True))
 
     async def work_out(self, folder: Folder, pid: int = 0) -> Folder:
-        """The folder that has the entries of a search."""
+        """Return the folder that has the entries of a search."""
         try:
             return inline(folder.work_out)
         except WouldBlock:
             return await self._threads.search(folder.work_out, pid)
 
     async def _current(self, inode: int, folder: Folder) -> Listing:
-        """The folder's listing as it is now, from the cache if its token did not move."""
+        """Return the folder's present listing, from the cache if the folder's token has not changed."""
         token = folder.token()
         cached = self._listings.get(inode, token)
         return cached or self._listings.add(inode, token, await self._threads.answer(folder.entries))
 
     def forgotten(self, inode: int) -> None:
-        """The kernel forgot the folder."""
+        """Drop the listing of a folder that the kernel forgot."""
         self._listings.drop(inode)
 
     async def listing(self, fh: int, start: int) -> tuple[Listing, bool]:
-        """What to answer from, and whether it may be stale: then the entries to be told must be asked for with
-        :meth:`page`. ``start`` 0 looks at the folder anew, as rewinddir wants it."""
+        """Return the listing to answer from, and whether it may be stale. If it is stale, the entries must be
+        requested with :meth:`page`.
+
+        ``start`` 0 reads the folder again, as rewinddir requires.
+        """
         opened = self._handles.folder(fh)
         stale = self._stale(opened)
         if start == 0 and stale:
@@ -76,7 +82,7 @@ class OpenFolders:
         return opened.listing, stale
 
     def cached(self, fh: int) -> Listing | None:
-        """What :meth:`listing` gives, if that is not stale."""
+        """Return the listing that :meth:`listing` would return, or None if it is stale."""
         opened = self._handles.folder(fh)
         return None if self._stale(opened) else opened.listing
 
@@ -87,13 +93,16 @@ class OpenFolders:
         return token is None or token != self._inodes.folder(opened.inode).token()
 
     async def page(self, fh: int, first: int) -> list[tuple[int, Entry]]:
-        """Some entries from position ``first`` on, as they are now, with their positions; none at the end."""
+        """Return some present entries from position ``first`` on, with their positions; none at the end."""
         opened = self._handles.folder(fh)
         return await self._threads.answer(partial(_page, self._inodes.folder(opened.inode), opened.listing, first))
 
     def dots(self, fh: int) -> tuple[tuple[bytes, int], ...]:
-        """The entries `.` and `..`; the root's parent is the root. An empty derived folder has none: whoever lists it
-        would ask a second time for its end, and nearly every concept has an empty ``related/``."""
+        """Return the entries `.` and `..`. The root's parent is the root.
+
+        An empty derived folder has neither, since a program that lists it would make a second request to find its
+        end, and nearly every concept has an empty ``related/``.
+        """
         opened = self._handles.folder(fh)
         inode = opened.inode
         if not len(opened.listing) and not inode >> 61:
@@ -101,14 +110,16 @@ class OpenFolders:
         return (b".", inode), (b"..", self._inodes.known(inode).parent or ROOT_INODE)
 
     def told(self, fh: int, entry: Entry) -> None:
-        """The kernel has accepted this entry: one more lookup."""
+        """Count one more lookup for an entry that the kernel has accepted."""
         opened = self._handles.folder(fh)
         self._inodes.tell(entry.node, entry.attr.inode, opened.inode, entry.name, entry.attr.size)
         if opened.kept:
             self._find_outdated(opened.inode, [entry])
 
     def told_listed(self, fh: int, first: int, end: int) -> None:
-        """The kernel has accepted all entries from position ``first`` to before ``end``, as they stand in the listing."""
+        """Count one more lookup for each entry from position ``first`` to before ``end``, which the kernel has
+        accepted as they are in the listing.
+        """
         opened = self._handles.folder(fh)
         self._inodes.tell_listed(opened.listing, opened.inode, first, end)
         if opened.kept:
@@ -117,7 +128,9 @@ class OpenFolders:
             opened.listing.give_up(first, end)
 
     def _find_outdated(self, inode: int, told: Iterable[Entry | None]) -> None:
-        """Of a listing that stays as it was: the news that would have had the kernel forget these names are perhaps past."""
+        """Report entries of a fixed listing that are no longer current. The changes that would have invalidated these
+        names may already have been processed.
+        """
         try:
             folder = inline(self._inodes.folder(inode).work_out)
         except WouldBlock:

@@ -1,8 +1,8 @@
-"""The garage view: what is kept, as it is kept. Read-only, verified as it is read.
+"""Serve the garage view: the stored objects in their stored layout, read-only and verified when read.
 
-``sources/<prefix>/<32 hex>.<ext>``, ``readings/``, ``records/``, ``decisions/`` … mirror the keys of the garage;
-``ledger/`` has its segments, which grow. Nothing is remembered here: folders are read again whenever they are listed, so
-what was kept a moment ago is there, and a listing holds names alone.
+``sources/<prefix>/<32 hex>.<ext>``, ``readings/``, ``records/``, ``decisions/`` and so on mirror the keys of the
+garage. ``ledger/`` has its segments, which grow. Nothing is cached here: a folder is read again for each listing, so
+an object that was stored a moment ago is there. A listing holds names only.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class GarageView:
     stores: Stores
     uid: int
     gid: int
-    """Who owns everything: the user who mounted."""
+    """The owner of everything is the user who mounted."""
     mounted_at: int
-    """Nanoseconds; the time of the root."""
+    """The time of the root, in nanoseconds."""
     views: Views
 
     def attr(self, inode: int, mode: int, size: int, at: int) -> Attr:
@@ -43,7 +43,7 @@ class GarageView:
 
 
 class _Kept(Node):
-    """Cannot be changed in any way."""
+    """The base of nodes that cannot be changed in any way."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class _KeptFolder(_Kept, Folder):
     def __init__(self, view: GarageView, path: str) -> None:
         self.view = view
         self.path = path
-        """Of keys, '' for the root."""
+        """The path of keys; '' for the root."""
 
     @property
     def inode(self) -> int:
@@ -68,7 +68,7 @@ class _KeptFolder(_Kept, Folder):
 
 
 class KeysFolder(_KeptFolder):
-    """A folder of keys."""
+    """Serve a folder of keys."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class GarageRoot(KeysFolder):
 
 
 class Entries(Sequence[tuple[str, Node]]):
-    """A listing of names alone: a node is made when it is asked for, since a folder may have 100,000 of them."""
+    """A listing that holds names only and makes a node on access, since a folder may have 100,000 of them."""
 
     def __init__(self, view: GarageView, folder: str, names: Sequence[str]) -> None:
         self._view = view
@@ -122,12 +122,14 @@ class Entries(Sequence[tuple[str, Node]]):
             return Entries(self._view, self._folder, self._names[at])
         name = self._names[at].removesuffix("/")
         path = f"{self._folder}/{name}" if self._folder else name
-        shown = name.replace("%", "%25")  # encode_name, of what can stand in a key
+        shown = name.replace("%", "%25")  # the encoding of encode_name, for characters that a key may have
         return shown, KeysFolder(self._view, path) if self._names[at].endswith("/") else KeptObject(self._view, path)
 
 
 class KeptObject(_Kept, File):
-    """An object. Its bytes never change; one of ``sources/`` tells whose original it is."""
+    """Serve an object, whose bytes never change. The attributes of an object in ``sources/`` name its ontology and
+    document.
+    """
 
     __slots__ = ("_look", "path", "view")
 
@@ -185,7 +187,7 @@ class KeptObject(_Kept, File):
 
 
 class LedgerFolder(_KeptFolder):
-    """The ledger's segments."""
+    """Serve the ledger's segments."""
 
     __slots__ = ()
 
@@ -212,7 +214,7 @@ class SegmentFile(_Kept, File):
         self._view = view
         self._name = name
         self._first = first
-        """Good for one look."""
+        """Used for the first request only."""
 
     @property
     def inode(self) -> int:
@@ -236,7 +238,7 @@ class SegmentFile(_Kept, File):
 
 
 class SegmentHandle(Handle):
-    """Shows what is appended while it is open, as ``tail -f`` expects."""
+    """Read a segment, including bytes that are appended while it is open, as ``tail -f`` expects."""
 
     __slots__ = ("_reader",)
 
@@ -254,13 +256,13 @@ class SegmentHandle(Handle):
 def found_at(view: GarageView, path: str) -> Node | None:
     try:
         look = view.stores.garage.objects.look(path)
-    except (MissingError, BadInputError):  # what can be no key is not there either
+    except (MissingError, BadInputError):  # a path that cannot be a key does not exist either
         return None
     return KeysFolder(view, path) if look.folder else KeptObject(view, path, look)
 
 
 def below(folder: str, name: str) -> str:
-    """The path of an entry, from its name as the tree has it."""
+    """Return the path of an entry. ``name`` is encoded as names of the tree are."""
     part = decode_name(name).decode("ascii", "replace") if "%" in name else name
     return f"{folder}/{part}" if folder else part
 

@@ -1,6 +1,7 @@
-"""What the kernel must forget about the garage view: segments that grew, objects that left, times of folders.
+"""Derive what the kernel must forget about the garage view: segments that grew, objects that left, and times of
+folders.
 
-New objects need no news: the kernel is never told that a name of this view is absent.
+New objects need no invalidation, because the kernel is never told that a name of this view is absent.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from kgfs.tree.timing import GARAGE_POLL, GARAGE_RETRY, GARAGE_WATCH
 from kgfs.tree.vfs import Vfs
 
 BATCH = 300
-"""Objects that the kernel knows and that are looked for in one poll."""
+"""Maximum number of objects that one poll checks, of those that the kernel knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """What is to be looked at."""
+    """The checks that the next poll makes."""
 
     ledger: bool
     nodes: Sequence[tuple[int, Node]]
@@ -36,13 +37,14 @@ class _Due:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     segments: Sequence[Segment] | None
-    """None: they were not looked at."""
+    """None if the segments were not read."""
     times: Sequence[tuple[int, Node, int | None]]
-    """None: it left."""
+    """Inode, node and mtime of each checked object; the mtime is None if the object left."""
 
 
 class GarageFeed:
-    """Two quick questions while nothing happens. The event loop owns it."""
+    """Poll the garage for changes. A poll costs two quick queries while nothing changes. Used on the event loop only.
+    """
 
     def __init__(self, view: GarageView, vfs: Vfs) -> None:
         self._view = view
@@ -55,12 +57,14 @@ class GarageFeed:
         self._round: list[int] = []
 
     def poll(self) -> list[Invalidation]:
-        """Of a garage on this machine."""
+        """Return what has changed in a garage on this machine."""
         return self._news(self._look(self._due()))
 
     async def follow(self, errors: ErrorLog) -> None:
-        """The same without end, of one on a server, which is waited for in a thread. The kernel is told by the vfs. What fails is
-        logged once while it lasts, and tried again."""
+        """Poll a garage on a server without end, in a thread, and pass what has changed to the vfs.
+
+        An error is logged once while it lasts, and the poll is retried.
+        """
         trouble = Trouble(errors, "fuse.news")
         while True:
             due = self._due()
@@ -68,7 +72,7 @@ class GarageFeed:
                 seen = await trio.to_thread.run_sync(self._look, due, abandon_on_cancel=True)
             except KgfsError as error:
                 trouble.met(error)
-                self._watch_until = time.monotonic() + GARAGE_WATCH  # what could not be looked at may have left
+                self._watch_until = time.monotonic() + GARAGE_WATCH  # objects that could not be checked may have left
                 await trio.sleep(GARAGE_RETRY)
                 continue
             trouble.over()
@@ -76,7 +80,7 @@ class GarageFeed:
             await trio.sleep(GARAGE_POLL)
 
     def _due(self) -> _Due:
-        # Where the kernel does not know the folder it knows nothing in it either.
+        # If the kernel does not know the folder, it knows nothing in the folder either.
         return _Due(inode_of(keys.kept(LEDGER)) in self._inodes, self._watched())
 
     def _watched(self) -> list[tuple[int, Node]]:
@@ -90,7 +94,9 @@ class GarageFeed:
         return [(inode, known.node) for inode in now if (known := self._inodes.get(inode)) is not None]
 
     def _look(self, due: _Due) -> _Seen:
-        """*Blocks*, where the garage is on a server. It touches nothing that the event loop owns."""
+        """Read the state that ``due`` asks for. *Blocks* if the garage is on a server. Accesses nothing that belongs
+        to the event loop.
+        """
         segments = self._view.stores.garage.ledger.segments() if due.ledger else None
         return _Seen(segments, [(inode, node, _time_of(node)) for inode, node in due.nodes])
 
@@ -104,7 +110,7 @@ class GarageFeed:
         for name, size in sizes.items():
             inode = inode_of(keys.kept(below(LEDGER, name)))
             known = self._inodes.get(inode)
-            # The kernel may have been told meanwhile what was seen before the last look.
+            # The kernel may have been told an older size since the last poll.
             if known is not None and (self._sizes.get(name) != size or known.size not in (-1, size)):
                 grown.append(StaleInode(inode, data=True))
                 known.tell_size(-1)
@@ -126,7 +132,7 @@ class GarageFeed:
 
 
 def _time_of(node: Node) -> int | None:
-    """None if it left."""
+    """Return the node's mtime in nanoseconds; None if the node left."""
     try:
         return node.attr().mtime
     except MissingError:

@@ -1,4 +1,4 @@
-"""Holds changes back until it is known that they may be made."""
+"""Hold changes back until it is known that they are allowed."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from kgfs.errors import KgfsError
 
 
 class Gate:
-    """Closed at first; opened or refused once. The event loop owns it."""
+    """A gate that is closed at first, and is opened or refused once. Used on the event loop only."""
 
     def __init__(self) -> None:
         self.wanted = trio.Event()
-        """Set once somebody waits."""
+        """Set once a task waits at the gate."""
         self._decided = trio.Event()
         self._refusal: KgfsError | None = None
 
     async def passing(self) -> None:
-        """Returns when it is opened; raises what it is refused with."""
+        """Return once the gate is open. Raise the error with which the gate is refused."""
         self.wanted.set()
         await self._decided.wait()
         if self._refusal is not None:
             raise self._refusal
 
     def open(self) -> None:
-        """Nothing where it was opened or refused before."""
+        """Open the gate. No effect if the gate was opened or refused before."""
         self._decided.set()
 
     def refuse(self, error: KgfsError) -> None:
-        """Nothing where it was opened before."""
+        """Refuse the gate with the error. No effect if the gate was opened or refused before."""
         if not self._decided.is_set():
             self._refusal = error
             self._decided.set()

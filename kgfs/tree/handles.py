@@ -1,4 +1,4 @@
-"""What is open: file handle numbers with their open files and folders."""
+"""Map file handle numbers to open files and folders."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ class OpenFile:
 
     @property
     def untouched(self) -> bool:
-        """Whether nobody has waited for it or gone into it so far: most files are read and closed at once."""
+        """Whether no call has waited for the handle or entered it in a thread so far. Most files are read and closed
+        at once.
+        """
         return self._locks is None
 
     @property
     def turn(self) -> trio.Lock:
-        """Calls wait here without taking a thread. On the event loop."""
+        """The lock at which calls wait without occupying a thread. Used on the event loop only."""
         return self._made()[0]
 
     @property
     def inside(self) -> threading.Lock:
-        """Held by the thread that is in the handle, also after its caller gave up. On the event loop."""
+        """The lock that is held by the thread in the handle, even after its caller gave up. Obtain it on the event
+        loop only.
+        """
         return self._made()[1]
 
     def _made(self) -> tuple[trio.Lock, threading.Lock]:
@@ -47,7 +51,7 @@ class OpenFolder:
     inode: int
     listing: Listing
     kept: bool = False
-    """The listing stays as it was when it was opened."""
+    """Whether the listing stays as it was when the folder was opened."""
 
 
 class Handles:
@@ -86,15 +90,17 @@ class Handles:
         return opened
 
     def fixed(self, inode: int) -> Fixed | None:
-        """The handle that was opened last on bytes of this inode that stay as they are. A search among all: for what
-        hardly ever happens."""
+        """Return the handle that was opened last on immutable bytes of this inode; None if there is none.
+
+        The cost is linear in the number of handles; the call is for rare cases.
+        """
         for opened in reversed(self._open.values()):
             if opened.inode == inode and isinstance(opened, OpenFile) and isinstance(opened.handle, Fixed):
                 return opened.handle
         return None
 
     def has_folder(self, inode: int) -> bool:
-        """Whether a folder of this inode is open. A search, too."""
+        """Return whether a folder of this inode is open. The cost is linear in the number of handles."""
         return any(opened.inode == inode and isinstance(opened, OpenFolder) for opened in self._open.values())
 
     def writers(self) -> list[int]:

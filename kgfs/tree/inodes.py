@@ -1,7 +1,8 @@
-"""What the kernel was told: inode numbers with their nodes, lookup counts and the names they were shown under.
+"""Record what the kernel knows: inode numbers with their nodes, lookup counts, and the names under which they were
+found.
 
-The kernel keeps what it is told until it forgets it, so this table says exactly which news it needs. Everything is O(1)
-in the number of inodes. Not for several threads: the event loop owns it.
+The kernel caches what it is told until it forgets it, so this table tells exactly which invalidations it needs. Every
+operation is O(1) in the number of inodes. Not thread-safe: used on the event loop only.
 """
 
 from __future__ import annotations
@@ -16,56 +17,66 @@ from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
 from kgfs.tree.timing import REPLY_ARRIVES
 
 MAX_NEGATIVE = 65_536
-"""How many absent names the kernel may believe in at one time; it never says when it drops one."""
+"""Maximum number of absent names that the kernel may cache at one time. The kernel does not report when it drops one.
+"""
 
 _SMALL = 1024
 
 Place = tuple[int, bytes]
-"""A parent's inode and a name in it."""
+"""A parent's inode and a name in that parent."""
 
 
 class Known:
-    """One inode the kernel knows. What is seldom needed stands in the class until it is: there may be a million."""
+    """One inode that the kernel knows. There may be a million, so fields that are seldom needed are class attributes
+    until they are set.
+    """
 
     writers = 0
-    """Open handles that may write."""
+    """Number of open handles that may write."""
     written = float("-inf")
-    """When it was last written through this mount (monotonic seconds)."""
+    """Time of the last write through this mount, in monotonic seconds."""
     opened = 0
-    """Open handles whose bytes have an id."""
+    """Number of open handles whose bytes have an id."""
     content: Hashable | None = None
-    """The id of the bytes all pages that the kernel keeps are of; None where they may be of several."""
+    """The id of the bytes in all pages that the kernel caches; None if the pages may be of several contents."""
     more: set[Place] | None = None
-    """Other places it was found at."""
+    """Other places at which the inode was found."""
     resized = float("-inf")
-    """When the kernel was told another size than before (monotonic seconds)."""
+    """Time at which the kernel was told a different size than before, in monotonic seconds."""
     unlinked: Attr | None = None
-    """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
+    """The attributes at the removal of the last name. Processes that hold an unlinked file see these."""
     listing = 0
-    """The number of the listing that the kernel was told of it by last, while nothing else was told or happened since."""
+    """The number of the listing that last reported the inode to the kernel; 0 after any other report or change."""
 
     def __init__(self, node: Node, count: int = 0, size: int = -1, parent: int = 0, name: bytes = b"") -> None:
         self.node = node
         self.count = count
-        """Lookups not yet forgotten."""
+        """Number of lookups that the kernel has not yet forgotten."""
         self.size = size
-        """In bytes, as the kernel was told last: it reads no further than that, and asks again only when it is told to
-        forget it. -1 where it was not told."""
+        """The size in bytes that the kernel was told last, or -1 if it was not told. The kernel reads no further than
+        that, and asks again only after an invalidation.
+        """
         self.parent = parent
         self.name = name
-        """Where the kernel last found it; parent 0 once that name is gone."""
+        """The name, in ``parent``, under which the kernel last found the inode; ``parent`` is 0 once that name is
+        gone.
+        """
 
     def tell_size(self, size: int) -> None:
         if size != self.size:
             self.size, self.listing, self.resized = size, 0, time.monotonic()
 
     def was_resized(self) -> bool:
-        """Whether a reply with another size may still be on its way to a thread that asked: until that thread runs, the kernel
-        shows all others the size before."""
+        """Return whether a reply with another size may still be on its way to the thread that asked.
+
+        Until that thread runs, the kernel shows the previous size to all other threads.
+        """
         return time.monotonic() - self.resized < REPLY_ARRIVES
 
     def opens(self, content: Hashable) -> bool:
-        """One more handle, on bytes with this id. Whether the pages the kernel has are of the same."""
+        """Count one more handle on bytes with this id. Return whether the kernel's cached pages are of the same
+        bytes.
+        """
         same = content == self.content
         if not same:
             self.content = None if self.opened else content
@@ -89,11 +100,11 @@ class Inodes:
         self._groups: dict[str, dict[Hashable, set[int]]] = {}
 
     def group(self, kind: str, of: Hashable = None) -> list[int]:
-        """The known inodes of nodes whose :meth:`~.node.Node.group` is this."""
+        """Return the known inodes of nodes with this :meth:`~.node.Node.group`."""
         return list(self._groups.get(kind, {}).get(of, ()))
 
     def has_group(self, kind: str) -> bool:
-        """Whether any node of a group of this kind is known."""
+        """Return whether any node of a group of this kind is known."""
         return kind in self._groups
 
     def __len__(self) -> int:
@@ -103,7 +114,9 @@ class Inodes:
         return inode in self._table
 
     def node(self, inode: int) -> Node:
-        """MissingError for a number the kernel was never told, or forgot."""
+        """Return the node of an inode. Raise MissingError for a number that the kernel was never told or that it
+        forgot.
+        """
         return self.known(inode).node
 
     def known(self, inode: int) -> Known:
@@ -113,7 +126,7 @@ class Inodes:
             raise MissingError(f"Inode {inode} is not known.") from None
 
     def folder(self, inode: int) -> Folder:
-        """NotAFolderError for anything else."""
+        """Return the folder of an inode. Raise NotAFolderError for any other node."""
         node = self.known(inode).node
         if not isinstance(node, Folder):
             raise NotAFolderError("Not a folder.")
@@ -129,14 +142,14 @@ class Inodes:
         return list(self._negative)
 
     def take_emptied(self) -> bool:
-        """Whether the kernel forgot most of very many inodes since this was last asked."""
+        """Return whether the kernel forgot most of very many inodes since the last call."""
         emptied, self._emptied = self._emptied, False
         return emptied
 
     # ------------------------------------------------------------------------------------ telling the kernel
 
     def tell(self, node: Node, inode: int, parent: int, name: bytes, size: int = -1) -> Known:
-        """The kernel is told that ``name`` in ``parent`` is this node: one more lookup."""
+        """Record that the kernel is told that ``name`` in ``parent`` is this node, which is one more lookup."""
         known = self._table.get(inode)
         if known is None:
             known = self._table[inode] = Known(node, 1, size, parent, name)
@@ -154,8 +167,11 @@ class Inodes:
         return known
 
     def tell_listed(self, listing: Listing, parent: int, first: int, end: int) -> None:
-        """The kernel is told the entries of a listing of ``parent`` from position ``first`` to before ``end``. What it was
-        told by this very listing before, and nothing else since, takes next to no time."""
+        """Record that the kernel is told the entries of a listing of ``parent`` from position ``first`` to before
+        ``end``.
+
+        An entry that this listing was the last to report takes very little time.
+        """
         number, told = listing.number, listing.told
         for position, known in enumerate(told[first:end], first):
             if known is not None and known.listing == number:
@@ -165,7 +181,9 @@ class Inodes:
                 known.listing, told[position] = number, known
 
     def tell_absent(self, parent: int, name: bytes) -> Place | None:
-        """The kernel is told that there is no such name. Returns a place it must be told to forget in exchange."""
+        """Record that the kernel is told that a name does not exist. Return a place that the kernel must forget in
+        exchange, or None.
+        """
         self._negative[parent, name] = None
         self._negative.move_to_end((parent, name))
         if len(self._negative) > self._max_negative:
@@ -176,14 +194,16 @@ class Inodes:
         return (parent, name) in self._negative
 
     def take_absent(self, parent: int, name: bytes) -> bool:
-        """The kernel is about to learn by itself what stands there; whether it believed in nothing."""
+        """Record that the kernel is about to learn that the name exists. Return whether the kernel had cached the
+        name as absent.
+        """
         if (parent, name) in self._negative:
             del self._negative[parent, name]
             return True
         return False
 
     def forget(self, counts: Iterable[tuple[int, int]]) -> list[Node]:
-        """Take lookups back; returns the nodes the kernel no longer knows."""
+        """Subtract lookups that the kernel forgot. Return the nodes that the kernel no longer knows."""
         left = []
         self._peak = max(self._peak, len(self._table))
         for inode, count in counts:
@@ -197,7 +217,7 @@ class Inodes:
                 left.append(known.node)
                 self._leave_group(inode, known.node)
         if len(self._table) * 4 < self._peak and self._peak > _SMALL:
-            self._table = dict(self._table)  # a dict never gives memory back by itself
+            self._table = dict(self._table)  # a dict never shrinks by itself
             self._emptied = True
             self._peak = max(len(self._table), _SMALL)
         return left
@@ -224,8 +244,9 @@ class Inodes:
         self._negative.pop(new, None)
 
     def removed(self, inode: int, place: Place, last: Attr) -> None:
-        """It is gone by this name, so altogether: there are no hard links. ``last`` are the attributes to show to those
-        who still hold it."""
+        """Record that the inode lost its only name, since there are no hard links. ``last`` are the attributes for
+        processes that still hold it.
+        """
         known = self._table.get(inode)
         if known is None:
             return

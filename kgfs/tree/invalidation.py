@@ -1,4 +1,4 @@
-"""What the kernel must be told to forget, and how it is put together."""
+"""Define and collect the invalidations that the kernel must be sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StaleEntry:
-    """A name in a folder, present or absent, is not what the kernel was told."""
+    """A name in a folder, present or absent, differs from what the kernel was told."""
 
     parent: int
     name: bytes
@@ -24,7 +24,7 @@ class StaleEntry:
 
 @dataclass(frozen=True, slots=True)
 class StaleInode:
-    """The attributes of an inode, and with ``data`` its contents, are not what the kernel was told."""
+    """The attributes of an inode, and with ``data`` its contents, differ from what the kernel was told."""
 
     inode: int
     data: bool = False
@@ -34,10 +34,12 @@ Invalidation = StaleEntry | StaleInode
 
 
 class Invalidations:
-    """Collects what the kernel must forget, each once, and only of what it was told. The event loop owns it.
+    """Collect what the kernel must forget, each item once and only if the kernel was told of it. Used on the event
+    loop only.
 
-    Too much is harmless but for one thing: forgetting the name of a folder cuts off those who stand in it (their
-    getcwd fails until somebody walks there again). So the names of folders go in only where they really changed.
+    Excess invalidations are harmless with one exception: if the name of a folder is forgotten, processes whose
+    working directory is there are cut off (their getcwd fails until a lookup reaches the folder again). So names of
+    folders are added only if they really changed.
     """
 
     def __init__(self, context: TreeContext, inodes: Inodes) -> None:
@@ -50,17 +52,17 @@ class Invalidations:
         return list(found)
 
     def entry(self, parent: int, name: bytes) -> None:
-        """The name changed what it stands for, or may have."""
+        """Add a name whose node has changed or may have changed."""
         if parent in self._inodes:
             self._found[StaleEntry(parent, name)] = None
 
     def appeared(self, parent: int, name: bytes) -> None:
-        """The name stands for something now; news only to those who were told that there is nothing."""
+        """Add a name that now exists, if the kernel was told that the name does not exist."""
         if self._inodes.believed_absent(parent, name):
             self._found[StaleEntry(parent, name)] = None
 
     def left(self, inode: int, but: Iterable[Place] = ()) -> None:
-        """Whatever names the kernel has for it are wrong, ``but`` these."""
+        """Add all names under which the kernel knows the inode, except the places in ``but``."""
         known = self._inodes.get(inode)
         kept = set(but)
         for parent, name in known.places() if known else ():
@@ -72,19 +74,19 @@ class Invalidations:
         known = self._inodes.get(inode)
         if known is not None:
             self._found[StaleInode(inode, data)] = None
-            if data and known.opened:  # who has the old bytes open keeps the inode, and others look for the new ones
+            if data and known.opened:  # holders of the old bytes keep the inode, others look it up
                 for place in known.places():
                     self.entry(*place)
 
     def knows(self, key: Key) -> bool:
-        """Where not, the kernel knows nothing below it either."""
+        """Return whether the kernel knows the node of the key. If not, it knows nothing below that node either."""
         return inode_of(key) in self._inodes
 
     def known(self, inode: int) -> Known | None:
         return self._inodes.get(inode)
 
     def group(self, kind: str, of: Hashable = None) -> Iterator[tuple[int, Known]]:
-        """The inodes that the kernel knows of those nodes whose :meth:`~.node.Node.group` is this."""
+        """Yield what the kernel knows of the nodes with this :meth:`~.node.Node.group`."""
         for inode in self._inodes.group(kind, of):
             known = self._inodes.get(inode)
             if known is not None:
@@ -94,13 +96,13 @@ class Invalidations:
         return self._inodes.has_group(kind)
 
     def everything_derived(self) -> None:
-        """Contents and attributes of all that is no file or folder of documents/."""
+        """Add contents and attributes of all nodes that are no files or folders of documents/."""
         for inode, _ in self._inodes.all():
             if inode < 1 << 61:
                 self.inode(inode, data=True)
 
     def key(self, key: Key, *, data: bool = False) -> None:
-        """The same for a derived node."""
+        """Add attributes and, with ``data``, contents of a derived node."""
         self.inode(inode_of(key), data=data)
 
     def key_entry(self, folder: Key, name: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Prepared listings, so that a directory that did not change is listed again without looking at its entries."""
+"""Cache prepared listings, so that an unchanged directory is listed again without reading its entries."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 
 MAX_ENTRIES = 250_000
-"""Over all cached listings (about half a KiB each, all told); a larger one is not kept, so that one look at a million names is
-not paid for as long as the mount stands, and of no more than a page at a time while it lasts."""
+"""Maximum number of entries in all cached listings, at about 0.5 KiB each. A larger listing is not cached, so that
+one listing of a million names does not cost memory as long as the mount exists; of such a listing at most a page of
+entries is held at a time.
+"""
 
 
 @dataclass(slots=True)
 class Entry:
-    """Never changed once it is made, like ``Attr``."""
+    """An entry of a listing. Never changed after it is made, like ``Attr``."""
 
     name: bytes
     node: Node
@@ -32,24 +34,29 @@ class Entry:
 
 
 class Listing:
-    """What a folder held at one moment. Attributes are asked for as they are needed, a page of them at a time, so that
-    a large folder keeps nobody else waiting; they belong to the moment only while the folder's token stays."""
+    """The contents of a folder at one moment.
+
+    Attributes are read as they are needed, one page at a time, so that a large folder does not delay other requests.
+    They belong to that moment only while the folder's token is unchanged.
+    """
 
     __slots__ = ("_entries", "_found", "number", "once", "prepared", "token", "told")
 
     def __init__(self, token: Hashable | None, found: Sequence[tuple[str, Node]]) -> None:
         self.token = token
-        """The folder's, from before its entries were read."""
+        """The folder's token, read before its entries."""
         self._found = found
         self._entries: list[Entry | None] = [None] * len(found)
         self.prepared: list[Any] = [None] * len(found)
-        """What the caller made of each entry, kept along."""
+        """The caller's prepared answer for each entry."""
         self.told: list[Known | None] = [None] * len(found)
-        """What is known of each entry that the kernel was told of by this listing."""
+        """The record of each entry that this listing reported to the kernel."""
         self.number = next(_numbers)
-        """Of all listings only this one has it; never 0."""
+        """A number that is unique among all listings and never 0."""
         self.once = False
-        """Whether it is too large to be answered from again: what was told of it is given up."""
+        """Whether the listing cannot be used again (no token or too large), so that entries are dropped once the
+        kernel was told.
+        """
 
     def __len__(self) -> int:
         return len(self._found)
@@ -58,7 +65,7 @@ class Listing:
         return self._found[position][0]
 
     def entry(self, position: int) -> Entry | None:
-        """None if it left between the two questions."""
+        """Return the entry at a position; None if it left after the names were read."""
         entry = self._entries[position]
         if entry is None:
             name, node = self._found[position]
@@ -69,7 +76,7 @@ class Listing:
         return entry
 
     def give_up(self, first: int, end: int) -> None:
-        """Keep nothing of the entries from position ``first`` to before ``end``. They are made again if asked for."""
+        """Drop the entries from position ``first`` to before ``end``. They are made again on request."""
         for kept in (self._entries, self.prepared, self.told):
             kept[first:end] = [None] * (end - first)
 
@@ -79,7 +86,7 @@ def name_bytes(name: str) -> bytes:
 
 
 class Listings:
-    """A bounded cache by folder inode, the least recently used leaving first. The event loop owns it."""
+    """A bounded LRU cache of listings by folder inode. Used on the event loop only."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
         self._max = max_entries
@@ -87,7 +94,7 @@ class Listings:
         self._by_inode: OrderedDict[int, Listing] = OrderedDict()
 
     def get(self, inode: int, token: Hashable | None) -> Listing | None:
-        """The folder's listing, if it was made when the folder had this token."""
+        """Return the folder's cached listing, if it was made when the folder had this token; else None."""
         cached = self._by_inode.get(inode)
         if cached is None or cached.token != token:
             return None
@@ -95,7 +102,7 @@ class Listings:
         return cached
 
     def add(self, inode: int, token: Hashable | None, entries: Sequence[tuple[str, Node]]) -> Listing:
-        """A new listing, kept unless it is too large or has no token."""
+        """Return a new listing, and cache it unless it is too large or has no token."""
         self.drop(inode)
         listing = Listing(token, entries)
         listing.once = token is None or len(listing) > self._max

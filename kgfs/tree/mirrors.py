@@ -1,4 +1,4 @@
-"""Views that mirror documents/: folders under their names, files under names with a suffix."""
+"""Support views that mirror documents/: folders keep their names, and files have a suffix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kgfs.tree.view import Rule, on
 
 
 class MirrorFolder(DerivedFolder[None]):
-    """The folder of a view that mirrors the folder ``name_id`` of documents/."""
+    """Serve the folder of a view that mirrors the folder ``name_id`` of documents/."""
 
     __slots__ = ("name_id",)
 
@@ -34,11 +34,11 @@ class MirrorFolder(DerivedFolder[None]):
 
 
 class Mirror:
-    """What a name of documents/ makes stale in one such view.
+    """Invalidate the entries of such a view when a name of documents/ changes.
 
-    ``folder`` and ``file`` give the keys of what reflects a folder and a file, by name id; ``called`` all names that a file
-    or folder may be shown by, None for one that cannot be. Where ``a<suffix>`` comes or goes, the reflection of ``a`` that
-    ``rival`` is the key of is called differently.
+    ``folder`` and ``file`` return the keys of the mirrors of a folder and a file, by name id. ``called`` returns all
+    names that may be shown for a file or folder, or None in place of an impossible name. If ``a<suffix>`` is added or
+    removed, the mirror of ``a``, whose key is ``rival``, changes its name.
     """
 
     def __init__(
@@ -90,5 +90,5 @@ class Mirror:
 
 
 def _mirrored(node: Node) -> int:
-    """The name id of the folder of documents/ that it is, or reflects; 0 for any other."""
+    """Return the name id of the folder of documents/ that the node is or mirrors; 0 for any other node."""
     return node.name_id if isinstance(node, DocumentsFolder | MirrorFolder) else 0

@@ -1,9 +1,11 @@
-"""What every entry of the tree is. Views subclass these; ``vfs`` and the views know nothing else of each other.
+"""Define the base classes of all entries of the tree. Views subclass them; ``vfs`` and the views know nothing else of
+each other.
 
-All methods are synchronous. *Quick* ones (local indexed reads) never wait. Those that *may block* are called inline first,
-on the event loop, and again in a thread where they raise WouldBlock (:mod:`kgfs.stores.blocking`), as does any that turns out
-to need a server. Those that *block* are called in a thread. Names are encoded (``domain.names.encode_name``).
-What a view does not allow raises the error the design states: derived things DerivedError (EROFS).
+All methods are synchronous. *Quick* methods (local indexed reads) never wait. Methods that *may block* are called
+inline first, on the event loop, and again in a thread if they raise WouldBlock (:mod:`kgfs.stores.blocking`); so is
+any method that turns out to need a server. Methods that *block* are called in a thread. Names are encoded
+(``domain.names.encode_name``). An operation that a view does not allow raises the error that the design states; for
+derived entries this is DerivedError (EROFS).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _NUMBERS = 1 << 61
 
 @dataclass(slots=True)
 class Attr:
-    """Never changed once it is made. It is not frozen because that takes three times as long to make."""
+    """The attributes of a node. Never changed after they are made. The class is not frozen, because making a frozen
+    instance takes three times as long.
+    """
 
     inode: int
     mode: int
@@ -36,14 +40,14 @@ class Attr:
     atime: int
     mtime: int
     ctime: int
-    """Unix time in nanoseconds."""
+    """Unix time in nanoseconds, like ``atime`` and ``mtime``."""
     direct_io: bool = False
-    """Neither size nor name is to be relied on (``.kgfs/``, and files that change while they are open)."""
+    """Whether the kernel must not cache size and name (``.kgfs/``, and files that change while they are open)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttrChange:
-    """What setattr asks for; None leaves a thing alone."""
+    """The changes that setattr requests; None leaves a field unchanged."""
 
     mode: int | None = None
     uid: int | None = None
@@ -55,7 +59,7 @@ class AttrChange:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: becomes the owner of what is made."""
+    """The user and process of a request. The user becomes the owner of new files."""
 
     uid: int
     gid: int
@@ -63,8 +67,11 @@ class Caller:
 
 
 def inode_of(key: Hashable) -> int:
-    """The inode number of a derived node: a hash of its key, the same after every mount. Bit 61 is clear, so it never
-    meets a name id of documents/ (see ``domain.identity.new_id``), and it is never 0 or ROOT_INODE."""
+    """Return the inode number of a derived node: a hash of its key, the same after every mount.
+
+    Bit 61 is clear, so the number never equals a name id of documents/ (see ``domain.identity.new_id``). It is never
+    0 or ROOT_INODE.
+    """
     if type(key) is tuple and key[0] == "concept":
         return inode_of_concept(str(key[1]))
     digest = hashlib.blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -72,17 +79,21 @@ def inode_of(key: Hashable) -> int:
 
 
 def inode_of_concept(concept_id: str) -> int:
-    """The same for a concept's folder, of which there may be a million: the id is the beginning of a hash itself. They
-    are in the order of their ids: whoever lists many (find, rm) goes through them by inode number."""
+    """Return the inode number of a concept's folder. There may be a million, so the number is taken from the id,
+    which is itself the beginning of a hash.
+
+    The numbers have the order of the ids, because programs that list many entries (find, rm) process them by inode
+    number.
+    """
     try:
         number = int(concept_id, 16)
-    except ValueError:  # of another kind of graph
+    except ValueError:  # an id of another kind of graph
         return inode_of(("concept.", concept_id))
     return (number >> 3) % _NUMBERS | 2
 
 
 class Node:
-    """One thing in the tree. Cheap to make; two nodes with one key are the same thing."""
+    """A node of the tree. Cheap to make; two nodes with the same key are the same entry."""
 
     __slots__ = ()
 
@@ -91,33 +102,39 @@ class Node:
         raise NotImplementedError
 
     def attr(self) -> Attr:
-        """*Quick*, exact size and true times. MissingError once the thing is gone."""
+        """Return the attributes, with the exact size and times. *Quick*. Raise MissingError once the node is gone."""
         raise NotImplementedError
 
     def attr_again(self) -> Attr:
-        """The same of what the kernel knows already. It is told to forget that when a change is heard of, so they may be as
-        of the last news; what it is told first, or a listing keeps, may not."""
+        """Return the attributes of a node that the kernel knows already, as :meth:`attr` does.
+
+        They may be as old as the last poll for changes, because the kernel is told to forget them when a change is
+        found. The first attributes for the kernel, and those in a listing, must not be old.
+        """
         return self.attr()
 
     def group(self) -> tuple[str, Hashable] | None:
-        """A kind, and what of it, under which all such nodes are found that the kernel knows (:meth:`.Inodes.group`), for changes
-        that concern them together. It stays while the node lives. None where no change does."""
+        """Return a kind and a subject under which all such nodes that the kernel knows are found
+        (:meth:`.Inodes.group`), for changes that affect them together.
+
+        The value never changes while the node exists. None if no change affects such nodes together.
+        """
         return None
 
     def change(self, wanted: AttrChange) -> Attr:
-        """chmod, chown, utimens, truncate by path. *Blocks*."""
+        """Apply chmod, chown, utimens or truncate by path. *Blocks*."""
         raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")
 
     def attributes(self) -> Sequence[str]:
-        """Names of extended attributes, all in ``user.``. *Quick*."""
+        """Return the names of extended attributes, all in ``user.``. *Quick*."""
         return ()
 
     def attribute(self, name: str) -> bytes:
-        """*Quick*."""
+        """Return the value of an extended attribute. *Quick*. Raise NoSuchAttributeError if there is none."""
         raise NoSuchAttributeError(f"No extended attribute {name}.")
 
     def set_attribute(self, name: str, value: bytes) -> None:
-        """*Blocks*."""
+        """Set an extended attribute. *Blocks*."""
         raise UnsupportedError("kgfs keeps no extended attributes of others.")
 
 
@@ -125,37 +142,46 @@ class Folder(Node):
     __slots__ = ()
 
     def lookup(self, name: str) -> Node | None:
-        """*Quick*. Also finds unlisted entries."""
+        """Return the entry of that name, listed or not; None if there is none. *Quick*."""
         raise NotImplementedError
 
     def find(self, name: str) -> tuple[Node, Attr] | None:
-        """What ``lookup`` finds, with its attributes. *Quick*."""
+        """Return the entry that ``lookup`` finds, with its attributes; None if there is none. *Quick*."""
         node = self.lookup(name)
         if node is None:
             return None
         try:
             return node, node.attr()
-        except MissingError:  # it left between the two questions
+        except MissingError:  # the entry left between the two reads
             return None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        """The whole listing in a stable order, without ``.`` and ``..``. *Quick* in proportion to its length."""
+        """Return the whole listing in a stable order, without ``.`` and ``..``. The cost is *quick* in proportion to
+        its length.
+        """
         raise NotImplementedError
 
     is_search = False
-    """Whether :meth:`work_out` may take seconds: it is then waited for apart from all else, and can be given up."""
+    """Whether :meth:`work_out` may take seconds. The vfs then waits for it apart from all other requests, and can
+    give it up.
+    """
 
     def work_out(self, deadline: Patience | None = None) -> Folder:
-        """The folder to look into: itself or, where its entries take long to work out, a folder of the same key that has
-        them, for this one look. *May block*, until ``deadline``."""
+        """Return the folder to read entries from. *May block*, until ``deadline``.
+
+        This is the folder itself or, if its entries take long to compute, a folder of the same key that has them for
+        this one request.
+        """
         return self
 
     def token(self) -> Hashable | None:
-        """Changes whenever the listing, or an attribute shown in it, may have; None means never reuse a listing."""
+        """Return a value that changes whenever the listing, or an attribute in it, may have changed; None means that
+        a listing is never reused.
+        """
         return None
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
-        """*May block*. ExistsError if the name is taken. All below *block*."""
+        """Make a file. *May block*. Raise ExistsError if the name is taken. All methods below *block*."""
         raise DerivedError("This folder is derived from the documents. Make files in documents/ instead.")
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
@@ -165,22 +191,29 @@ class Folder(Node):
         raise DerivedError("This folder is derived from the documents. Make links in documents/ instead.")
 
     def remove_file(self, name: str) -> None:
-        """A file or a link."""
+        """Remove a file or a link."""
         raise DerivedError("This is derived from the documents and leaves with them.")
 
     def remove_folder(self, name: str) -> None:
         raise DerivedError("This is derived from the documents and leaves with them.")
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
-        """Rename an entry of this folder into ``goal``. With ``replace`` false an existing goal is ExistsError."""
+        """Rename an entry of this folder into ``goal``. If ``replace`` is False and the goal exists, raise
+        ExistsError.
+        """
         raise DerivedError("This is derived from the documents and cannot be renamed.")
 
     def sync(self) -> None:
-        """fsync: what was made, moved or removed here is durable when it returns. Derived folders have nothing to do."""
+        """Make what was made, moved or removed here durable before returning (fsync). Derived folders have nothing to
+        do.
+        """
 
     def receiving(self, name: str, *, folder: bool) -> Folder:
-        """The folder that really takes what is renamed to ``name`` in this one (a ``folder``, or a file or link); or
-        why none does. For the views' own use in ``move``."""
+        """Return the folder that actually receives an entry (a ``folder``, or a file or link) which is renamed to
+        ``name`` in this folder.
+
+        Raise the reason if no folder does. Only views call this, in ``move``.
+        """
         raise DerivedError("This folder is derived from the documents. Move things within documents/ instead.")
 
 
@@ -188,7 +221,7 @@ class File(Node):
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        """*May block*. Writing to a derived file is DerivedError."""
+        """Open the file. *May block*. Raise DerivedError for writing to a derived file."""
         raise NotImplementedError
 
 
@@ -196,66 +229,72 @@ class Link(Node):
     __slots__ = ()
 
     def target(self) -> bytes:
-        """*Quick*."""
+        """Return the link's target. *Quick*."""
         raise NotImplementedError
 
 
 class Handle:
-    """An open file. Calls for one handle may come from several threads in turn, not at once; what is read inline may be read
-    also while others are at it."""
+    """An open file. Several threads may call one handle in turn, but not at the same time. A read that succeeds
+    inline may also run while other calls do.
+    """
 
     __slots__ = ()
 
     keep_cache: bool = False
-    """Whether pages the kernel has of this inode from before are still right."""
+    """Whether pages of this inode that the kernel cached earlier are still correct."""
     direct_io: bool = False
 
     def read(self, offset: int, length: int) -> bytes:
-        """*May block*."""
+        """Read up to ``length`` bytes at ``offset``. *May block*."""
         raise NotImplementedError
 
     def write(self, offset: int, data: bytes) -> int:
-        """*May block*."""
+        """Write the data at ``offset``, and return the number of bytes written. *May block*."""
         raise DerivedError("This file is derived from the documents and cannot be written.")
 
     def truncate(self, size: int) -> None:
-        """*Blocks*."""
+        """Set the file's size in bytes. *Blocks*."""
         raise DerivedError("This file is derived from the documents and cannot be written.")
 
     def flush(self) -> Pending | None:
-        """At each close(): what was written since the last flush becomes durable, or the error is raised. *May block*. Made
-        inline it may return what is pending, which its caller waits for."""
+        """Make what was written since the last flush durable, or raise the error. Called at each close(). *May
+        block*.
+
+        If called inline, it may return a pending write, for which the caller waits.
+        """
         return None
 
     def sync(self) -> None:
-        """fsync. *Blocks*."""
+        """Make the file durable (fsync). *Blocks*."""
         self.flush()
 
     def release(self) -> None:
-        """The last descriptor is gone. Flushes again if writes followed the last flush. *May block*."""
+        """Close the handle after its last descriptor was closed. Flush again if writes followed the last flush. *May
+        block*.
+        """
 
 
 class Fixed(Handle):
-    """A handle on bytes that stay as they are while it is open; later changes are for later opens."""
+    """A handle on bytes that do not change while it is open. Later changes are visible to later opens."""
 
     __slots__ = ("content_id", "direct_io", "keep_cache")
 
     def __init__(self, content_id: Hashable, *, direct_io: bool = False) -> None:
         self.content_id = content_id
-        """Names the bytes: handles of one inode with the same one show the same."""
+        """Identifies the bytes: handles of one inode with the same id show the same bytes."""
         self.keep_cache = False
-        """The vfs knows what was opened before, and sets it."""
+        """Set by the vfs, which knows what was opened before."""
         self.direct_io = direct_io
-        """Set by the vfs, too, where the kernel believes in another size."""
+        """Also set by the vfs if the kernel has cached another size."""
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         raise NotImplementedError
 
 
 class Rendered(Fixed):
-    """Bytes that were rendered when it was opened."""
+    """A handle on bytes that were rendered when it was opened."""
 
     __slots__ = ("_content",)
 
@@ -274,4 +313,6 @@ class Rendered(Fixed):
 FOLDER_MODE = stat.S_IFDIR | 0o755
 FILE_MODE = stat.S_IFREG | 0o644
 LINK_MODE = stat.S_IFLNK | 0o777
-"""Modes of derived things: with 0555 the kernel would answer EACCES to the owner where EROFS is the truth."""
+"""Modes of derived entries. With 0555 the kernel would answer EACCES to the owner, although EROFS is the correct
+error.
+"""

@@ -1,7 +1,8 @@
-"""``<Ontology>/``: the way into everything about one body of knowledge.
+"""Serve ``<Ontology>/``, the folder with everything about one body of knowledge.
 
-Its root stands for ``documents/``: what is created, read, written, renamed or removed here is the file or folder of that name there,
-unlisted. Its owner, mode and times are those of ``documents/``.
+The folder also stands for its ``documents/``: a file or folder that is created, read, written, renamed or removed
+directly here is the one of that name in ``documents/``, and is not listed here. The folder's owner, mode and times
+are those of ``documents/``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kgfs.tree.view import Rule, View, on
 
 DOCUMENTS = "documents"
 RESERVED = frozenset(("map.html", "map.svg", "claims", "insights", "sessions", "ask"))
-"""Names of views to come: they are no files of documents/ here."""
+"""Names of future views. They do not stand for files of documents/ here."""
 
 
 class OntologyFolder(Folder):
@@ -38,9 +39,13 @@ class OntologyFolder(Folder):
     def __init__(self, context: TreeContext, ontology: Ontology) -> None:
         self._context = context
         self._ontology = ontology
-        """As it was when looked up: only id, root and made_at are used, which never change; or what it became one with."""
+        """The row as of the lookup, or the ontology with which this one was merged. Only id, root and made_at are
+        used, which never change.
+        """
         self._united = False
-        """Whether the kernel knows it under the number that it had before: news tell of the other."""
+        """Whether the kernel knows the folder under its number from before a merge. Changes are reported for the
+        other number.
+        """
 
     @property
     def inode(self) -> int:
@@ -65,7 +70,7 @@ class OntologyFolder(Folder):
     def lookup(self, name: str) -> Node | None:
         self._follow()
         if name == DOCUMENTS and self._is_being_removed():
-            raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
+            raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # None would be cached
         if name in self._views():
             return self._context.views.find(ONTOLOGY, name, self._context, self._ontology)
         if name in RESERVED:
@@ -74,7 +79,7 @@ class OntologyFolder(Folder):
             return found
         below = self._documents().lookup(name)
         if below is None:
-            self._follow()  # it may have become one meanwhile: see token
+            self._follow()  # it may have been merged meanwhile: see token
         return beside(below) if isinstance(below, DocumentsFolder) else below
 
     def entries(self) -> Sequence[tuple[str, Node]]:
@@ -84,7 +89,7 @@ class OntologyFolder(Folder):
         return self._context.views.entries(ONTOLOGY, self._context, self._ontology)
 
     def _follow(self) -> None:
-        """Who holds an ontology that has become one with another home's goes on in that."""
+        """Continue in the merged ontology, if this one was merged with another home's ontology."""
         names = self._context.stores.journal.names
         into = names.united(self._ontology.root)
         if into is None or names.ontology(self._ontology.id) is not None:
@@ -151,12 +156,12 @@ class OntologyFolder(Folder):
         return is_being_removed(self._context, self._ontology.id)
 
     def _goes_along(self, name: str) -> bool:
-        """Whether it is removed with documents/, which was removed before."""
+        """Return whether the entry was removed together with documents/."""
         view = self._views().get(name)
         return view is not None and view.listed and self._is_being_removed()
 
     def _taker(self, name: str) -> DocumentsFolder:
-        """documents/, for what may be called so here."""
+        """Return documents/ for a new entry. Raise an error if the name is reserved here."""
         view = self._views().get(name)
         if view is not None and view.listed:
             raise DerivedError(f"'{name}' is kgfs's own here. Choose another name, or put it into documents/.")
@@ -165,7 +170,9 @@ class OntologyFolder(Folder):
         return self._documents()
 
     def _own(self, name: str, done: str) -> Node:
-        """The entry, which is one of documents/, and may be removed or renamed."""
+        """Return the entry, which belongs to documents/ and may be removed or renamed. Raise an error for a derived
+        entry.
+        """
         found = self.lookup(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")

@@ -1,4 +1,6 @@
-"""Files that are open. The event loop owns them. Each handle is used by one call at a time, but for reads of what is in memory."""
+"""Manage open files. Used on the event loop only. One call at a time uses a handle, except for reads of data in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -33,22 +35,25 @@ class OpenFiles:
         threads: Threads,
         outdated: Callable[[Invalidation], None],
     ) -> None:
-        """``outdated`` is told what the kernel believes wrongly."""
+        """Create the table. ``outdated`` is called with what the kernel has cached wrongly."""
         self._inodes = inodes
         self._handles = handles
         self._pinned = pinned
         self._threads = threads
         self._outdated = outdated
         self._refused: set[int] = set()
-        """Threads that were sent to look a name up again."""
+        """Threads whose open was refused so that they look the name up again."""
         self.forget_attributes: Callable[[int], None] = lambda inode: None
-        """Makes the kernel ask for the attributes of an inode again, also where an answer is on its way to another thread.
-        Called before the answer of an open is given; waits for nothing."""
+        """Makes the kernel ask for the attributes of an inode again, even if an answer is on its way to another
+        thread. Called before an open is answered; never waits.
+        """
 
     # ------------------------------------------------------------------------------------- open, release
 
     async def open(self, inode: int, flags: int, pid: int = 0) -> int:
-        """A handle, for the thread ``pid``. GoneError for what has left since (see :func:`raise_gone`)."""
+        """Open a file for the thread ``pid``, and return its handle. Raise GoneError for a file that is gone since
+        its lookup (see :func:`raise_gone`).
+        """
         try:
             known = self._inodes.known(inode)
             call = partial(open_node, _file(known.node), flags)
@@ -63,7 +68,7 @@ class OpenFiles:
         return self.opened(handle, inode, flags, pid)
 
     def opened(self, handle: Handle, inode: int, flags: int, pid: int = 0) -> int:
-        """The number of a handle that was made for that inode."""
+        """Return the number of a handle that was made for that inode."""
         return self._opened(self._inodes.known(inode), handle, inode, pid, writes=flags & os.O_ACCMODE != os.O_RDONLY)
 
     def _opened(self, known: Known, handle: Handle, inode: int, pid: int, *, writes: bool) -> int:
@@ -77,8 +82,11 @@ class OpenFiles:
         return self._handles.add(OpenFile(handle, inode, writes))
 
     def _pin(self, known: Known, handle: Fixed, inode: int, pid: int) -> bool:
-        """Whether the inode has the size of these bytes from now on. GoneError, once for each thread, where other bytes of it
-        are open, of another size: the thread looks the name up again, and is given another inode."""
+        """Return whether the inode has the size of these bytes from now on.
+
+        If other bytes of the inode with another size are open, raise GoneError once for each thread. The thread then
+        looks the name up again and gets another inode.
+        """
         refused = pid in self._refused
         self._refused.discard(pid)
         if self._pinned.hold(inode, handle):
@@ -104,7 +112,7 @@ class OpenFiles:
             if opened.writes:
                 await self.with_handle(opened, opened.handle.release)
                 return
-            with suppress(StoppingError):  # nothing is lost with a handle that only reads
+            with suppress(StoppingError):  # a read-only handle has nothing to lose
                 await self.with_handle(opened, opened.handle.release, abandon=True)
 
     def _left(self, fh: int, opened: OpenFile) -> None:
@@ -120,7 +128,9 @@ class OpenFiles:
             known.written = time.monotonic()
 
     async def release_all(self) -> list[KgfsError]:
-        """Release what is still open for writing once no request can come any more; returns what could not be kept."""
+        """Release all handles that are still open for writing, once no more requests can arrive. Return the errors of
+        what could not be stored.
+        """
         failures = []
         for fh in self._handles.writers():
             try:
@@ -132,7 +142,7 @@ class OpenFiles:
     # -------------------------------------------------------------------------------------- read, write
 
     def read_ahead(self, fh: int) -> None:
-        """Have what is read first in memory, where that takes no waiting: a small file comes whole."""
+        """Load what is likely to be read first into memory, if that does not block. A small file is loaded whole."""
         handle = self._handles.file(fh).handle
         with suppress(WouldBlock):
             inline(partial(handle.read, 0, 1))
@@ -145,13 +155,13 @@ class OpenFiles:
         except WouldBlock:
             pass
         async with opened.turn:
-            try:  # it may be in memory by now
+            try:  # the bytes may be in memory by now
                 return inline(call)
             except WouldBlock:
                 return await self._inside(opened, call, abandon=True)
 
     async def write(self, fh: int, offset: int, data: bytes) -> int:
-        """Always all of it, or an error."""
+        """Write all of the data, or raise an error."""
         opened = self._handles.file(fh)
         call = partial(opened.handle.write, offset, data)
         try:
@@ -167,7 +177,9 @@ class OpenFiles:
         return written
 
     async def flush(self, fh: int) -> None:
-        """Comes at each close(), also of duplicated descriptors. A handle that cannot write has nothing to flush."""
+        """Flush at a close(), including closes of duplicated descriptors. A handle that cannot write has nothing to
+        flush.
+        """
         opened = self._handles.file(fh)
         if not opened.writes:
             return
@@ -186,9 +198,9 @@ class OpenFiles:
     # ------------------------------------------------------------------------------------------- inside
 
     async def with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
-        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up."""
+        """Run the call in a thread with exclusive use of the handle. With ``abandon``, the caller may give it up."""
         try:
-            opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even where nobody has it
+            opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even if the lock is free
         except trio.WouldBlock:
             await opened.turn.acquire()
         try:
@@ -209,7 +221,7 @@ class OpenFiles:
 
 
 def _inline(opened: OpenFile, call: Callable[[], T]) -> T:
-    """What the handle answers. WouldBlock also where another call is in it or waits for it."""
+    """Return the handle's answer. Raise WouldBlock also if another call is in the handle or waits for it."""
     if opened.untouched:
         return inline(call)
     if opened.turn.locked() or not opened.inside.acquire(blocking=False):
@@ -221,7 +233,7 @@ def _inline(opened: OpenFile, call: Callable[[], T]) -> T:
 
 
 def open_node(node: File, flags: int) -> Handle:
-    """*May block*, as :meth:`File.open`."""
+    """Open a file with flags of open(2). *May block*, as :meth:`File.open`."""
     mode = flags & os.O_ACCMODE
     return node.open(
         read=mode != os.O_WRONLY,

@@ -1,8 +1,8 @@
-"""Derived files that change while they are open.
+"""Handle derived files that change while they are open.
 
-The kernel has one size for an inode, and cuts by it whatever any of its handles reads. So an inode keeps the size of the
-bytes that are open, and whoever looks the name up meanwhile gets the new ones as an inode of their own, which the kernel
-is to remember neither name nor attributes of: once nobody has the old bytes open, the name is the first inode's again.
+The kernel has one size per inode and applies it to reads of all handles. So an inode keeps the size of the bytes that
+are open. A lookup of the name meanwhile gets the new bytes under an inode of their own, whose name and attributes the
+kernel must not cache. Once no process has the old bytes open, the name is the first inode's again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ class _Pinned:
     size: int
     handles: int = 0
     outdated: bool = False
-    """Whether there are bytes of another size by now."""
+    """Whether the file has bytes of another size by now."""
 
 
 class PinnedSizes:
-    """The event loop owns it. False while nothing is open."""
+    """Record the sizes of open inodes. Used on the event loop only. False while nothing is open."""
 
     def __init__(self, outdated: Callable[[int], None]) -> None:
-        """``outdated(inode)`` is called when one gets other bytes: the kernel is to look up its names again."""
+        """Create the table. ``outdated(inode)`` is called when an inode gets other bytes, so that the kernel looks up
+        its names again.
+        """
         self._pinned: dict[int, _Pinned] = {}
         self._outdated = outdated
 
@@ -35,7 +37,9 @@ class PinnedSizes:
         return bool(self._pinned)
 
     def hold(self, inode: int, handle: Fixed) -> bool:
-        """One more handle that reads through the kernel's pages. False, and it may not, if others have other bytes open."""
+        """Count one more handle that reads through the kernel's pages. Return False, without counting it, if other
+        handles have other bytes open.
+        """
         pinned = self._pinned.get(inode)
         if pinned is None:
             pinned = self._pinned[inode] = _Pinned(handle.content_id, handle.size)
@@ -45,11 +49,11 @@ class PinnedSizes:
         return True
 
     def size(self, inode: int) -> int:
-        """That of the bytes which are open."""
+        """Return the size in bytes of the content that is open."""
         return self._pinned[inode].size
 
     def release(self, inode: int) -> bool:
-        """One less. Whether the kernel is to forget what it knows of the inode."""
+        """Count one handle less. Return whether the kernel must forget what it has cached of the inode."""
         pinned = self._pinned[inode]
         pinned.handles -= 1
         if pinned.handles:
@@ -58,20 +62,20 @@ class PinnedSizes:
         return pinned.outdated
 
     def shown(self, inode: int, attr: Attr) -> Attr:
-        """What to tell of an inode whose node has ``attr`` now."""
+        """Return the attributes to report for an inode whose node has ``attr`` now."""
         if attr.inode != inode:
             attr = replace(attr, inode=inode, direct_io=True)
         pinned = self._changed(attr)
         return attr if pinned is None else replace(attr, size=pinned.size, direct_io=True)
 
     def found(self, attr: Attr) -> Attr:
-        """What to tell of a name whose node has ``attr``."""
+        """Return the attributes to report for a name whose node has ``attr``."""
         if self._changed(attr) is None:
             return attr
         return replace(attr, inode=inode_of(("apart", attr.inode, attr.size, attr.mtime)), direct_io=True)
 
     def listed(self, entry: Entry) -> Entry:
-        """The same for an entry of a listing."""
+        """Return the entry to report for an entry of a listing, with attributes as by :meth:`found`."""
         attr = self.found(entry.attr)
         return entry if attr is entry.attr else Entry(entry.name, entry.node, attr)
 

@@ -1,4 +1,4 @@
-"""The folders that views stand in."""
+"""Define the folders that contain views."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ ROOT: Place[None] = Place("root", "", lambda _, name: keys.fixed(name))
 ONTOLOGY: Place[Ontology] = Place("ontology", "ontology", keys.part)
 CONCEPT: Place[Concept] = Place("concept", "concept_id", keys.of_concept)
 DOCUMENT: Place[str] = Place("document", "doc_id", keys.archived)
-"""A view is made from the doc_id."""
+"""A view here is made from the doc_id."""
 GARAGE: Place[GarageView] = Place("garage", "", lambda _, name: keys.kept(name))
-"""The root of the second view."""
+"""The root of the garage view."""

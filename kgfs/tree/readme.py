@@ -1,4 +1,4 @@
-"""Files that explain the tree: README.md and AGENTS.md of the mount, ``.ignore`` of an ontology."""
+"""Make the files that explain the tree: README.md and AGENTS.md of the mount, and ``.ignore`` of an ontology."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from kgfs.tree.places import ONTOLOGY
 from kgfs.tree.tree_context import TreeContext
 
 WRITTEN_AT = max(os.stat(file).st_mtime_ns for file in (readme.__file__, view.__file__))
-"""When this kgfs got their text. So copies of the mount keep them, from one mount to the next, until there is a new one."""
+"""Time at which this installation of kgfs got the text, in nanoseconds. Copies of the mount stay up to date across
+mounts until the text is replaced.
+"""
 
 
 def readme_md(context: TreeContext, _: None) -> Page:

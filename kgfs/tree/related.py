@@ -1,7 +1,7 @@
-"""``related/<type>/<name>/``: another concept, as a link to its page, and the evidence that the two are related.
+"""Serve ``related/<type>/<name>/``: another concept, as a link to its page, and the evidence for the relationship.
 
-Incoming relationships stand under the inverse type. Where two relationships of one type lead to the same concept (a
-type that is its own inverse, stated both ways), the second has a piece of its id in its name.
+Incoming relationships are listed under the inverse type. If two relationships of one type lead to the same concept (a
+type that is its own inverse, stated in both directions), the name of the second has a part of its id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ID_DIGITS = 8
 
 
 class RelatedFolder(DerivedFolder[None]):
-    """``related/``: the types."""
+    """Serve ``related/``, which lists the types."""
 
     __slots__ = ("_concept",)
 
@@ -50,7 +50,9 @@ class RelatedFolder(DerivedFolder[None]):
 
 
 class TypeFolder(DerivedFolder[None]):
-    """``related/<type>/``: the concepts. What ``related/`` lists stands on the concept's page too, so they change together."""
+    """Serve ``related/<type>/``, which lists the concepts. The concept's page shows the same relationships, so both
+    change together.
+    """
 
     __slots__ = ("_concept", "_type")
 
@@ -74,7 +76,7 @@ class TypeFolder(DerivedFolder[None]):
 
 
 class _Relationship(Derived[Related]):
-    """An entry of ``related/<type>/``, or its link."""
+    """The base of an entry of ``related/<type>/`` and of its link."""
 
     __slots__ = ("_concept", "_shown", "_type")
     name = ""
@@ -91,7 +93,7 @@ class _Relationship(Derived[Related]):
 
 
 class RelatedConcept(_Relationship, DerivedFolder[Related]):
-    """``related/<type>/<name>/``."""
+    """Serve ``related/<type>/<name>/``."""
 
     __slots__ = ()
 
@@ -109,7 +111,9 @@ class RelatedConcept(_Relationship, DerivedFolder[Related]):
 
 
 class RelatedLink(_Relationship, DerivedLink[Related]):
-    """``related/<type>/<name>/concept.md``: to the other concept's page, a file, so that recursion ends."""
+    """Serve ``related/<type>/<name>/concept.md``, a link to the other concept's page. The target is a file, so that
+    recursion ends.
+    """
 
     __slots__ = ()
     name = "concept.md"
@@ -135,7 +139,7 @@ def relationship_changed(change: RelationshipChanged, stale: Invalidations) -> N
         stale.key(key)
     stale.key(keys.related(concept_id, type_, name, "concept.md"), data=True)
     if change.renamed:
-        # Of two relationships to one concept the second has another name: all names below the type may move.
+        # The second of two relationships to one concept has a longer name, so all names below the type may change.
         stale.key_entry(keys.related(concept_id), type_.encode())
 
 
@@ -147,7 +151,7 @@ def _rows(graph: Graph, concept_id: str, type_: str) -> Iterator[Related]:
 
 
 def _shown(rows: Iterator[Related]) -> Iterator[tuple[str, Related]]:
-    """Each with the name of its folder."""
+    """Yield each relationship with the name of its folder."""
     before = ""
     for row in rows:
         yield (row.name if row.name != before else f"{row.name}~{row.relationship_id[:ID_DIGITS]}"), row
@@ -155,8 +159,11 @@ def _shown(rows: Iterator[Related]) -> Iterator[tuple[str, Related]]:
 
 
 def _named(graph: Graph, concept_id: str, type_: str, name: str) -> Iterator[tuple[str, Related]]:
-    """The relationships whose folder may be called ``name``: those with the concept of that name, or, where it ends
-    in a piece of an id, with the concept of the name before it."""
+    """Yield the relationships whose folder may be called ``name``.
+
+    They are those with the concept of that name and, if the name ends in a part of an id, those with the concept
+    whose name precedes it.
+    """
     stems = {name, name.rpartition("~")[0]} - {""}
     for stem in sorted(stems):
         rows = graph.related(concept_id, type_, after=_just_below(stem), limit=4)
@@ -164,8 +171,9 @@ def _named(graph: Graph, concept_id: str, type_: str, name: str) -> Iterator[tup
 
 
 def _just_below(name: str) -> str:
-    """A string before ``name`` in the order of names with next to nothing in between: the contract's pages begin after
-    a name, and this one is to be the first."""
+    """Return a string that sorts just before ``name``, with almost nothing in between. Pages of the graph begin after
+    a name, and this page must begin with ``name``.
+    """
     last = ord(name[-1]) - 1
     last = 0xD7FF if 0xD800 <= last <= 0xDFFF else max(last, 0)
     return name[:-1] + chr(last) + "\U0010ffff"

@@ -1,4 +1,4 @@
-"""The root of the mount: a folder for each ontology, made with mkdir, and the files that explain the rest."""
+"""Serve the root of the mount: a folder for each ontology, made with mkdir, and the files that explain the rest."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Root(Folder):
         raise DerivedError(f"'{name}' is kgfs's own and cannot be removed.")
 
     def remove_folder(self, name: str) -> None:
-        """NotEmptyError while the ontology holds documents."""
+        """Remove an ontology. Raise NotEmptyError while the ontology holds documents."""
         ontology = self._renamable(name)
         if is_being_removed(self._context, ontology.id):
-            # A whole tree is being removed, and what is not listed cannot be removed before.
+            # A whole tree is being removed, and a program cannot remove unlisted entries first.
             saved = self._context.stores.journal.names.saved_searches(ontology.id)
             removed = [SearchRemoved(ontology.id, found.words, time.time_ns()) for found in saved]
             if removed:

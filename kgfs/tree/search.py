@@ -1,9 +1,9 @@
-"""``search/<words>/``: the passages that answer some words, of an ontology or, at the mount's root, of all.
+"""Serve ``search/<words>/``: the passages that match some words, in one ontology or, at the mount's root, in all.
 
-Every name is a folder, known at once from the name alone; what is inside is worked out when it is opened or something in it
-is looked up (``Folder.work_out``). ``search/`` itself is not listed, so that no program that walks the tree comes here;
-it lists the searches that were saved. They are saved with ``touch``: since every name is there already, the kernel answers
-``mkdir`` with EEXIST by itself. ``rmdir`` takes them out again.
+Every name is a folder, which is known from the name alone. Its contents are computed when it is opened or when an
+entry in it is looked up (``Folder.work_out``). ``search/`` itself is not listed, so that no program that walks the
+tree enters it. It lists the saved searches. A search is saved with ``touch``: since every name exists already, the
+kernel itself answers ``mkdir`` with EEXIST. ``rmdir`` removes a saved search.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ NO_WORDS = re.compile(
     r"|\$recycle\.bin|recycler|__macosx|node_modules|cvs|rcs|audio_ts|video_ts|bdmv|aacs|icon\r|\W*",
     re.IGNORECASE,
 )
-"""Names that programs look for wherever they come: never a question, and there is nothing of that name."""
+"""Names that programs look for in every folder. They are never searches, and no entry has such a name."""
 
 
 def is_question(name: str) -> bool:
-    """*Quick*."""
+    """Return whether a name is a search. *Quick*."""
     return NO_WORDS.fullmatch(words_in(name)) is None
 
 
@@ -48,12 +48,14 @@ def words_in(name: str) -> str:
 
 
 class SearchFolder(DerivedFolder[None]):
-    """``search/``."""
+    """Serve ``search/``."""
 
     __slots__ = ("_ontology_id", "_since")
 
     def __init__(self, context: TreeContext, ontology_id: str, since: int) -> None:
-        """``ontology_id`` is '' at the mount's root; ``since`` is when what it stands in was made."""
+        """Create the folder. ``ontology_id`` is '' at the mount's root; ``since`` is the time at which the parent was
+        made, in nanoseconds.
+        """
         super().__init__(context, keys.part(ontology_id, NAME))
         self._ontology_id = ontology_id
         self._since = since
@@ -63,7 +65,7 @@ class SearchFolder(DerivedFolder[None]):
         return max([self._since, *(search.saved_at for search in saved)])
 
     def token(self) -> Hashable | None:
-        # A search is saved and shown in the listing before any news are heard of it.
+        # A saved search must appear in the listing before the change feed reports it.
         return self.context.stores.journal.seq()
 
     def lookup(self, name: str) -> Node | None:
@@ -82,14 +84,16 @@ class SearchFolder(DerivedFolder[None]):
         raise ExistsError(f"Every search is there already. To have '{name}' listed: touch search/'{name}'")
 
     def remove_folder(self, name: str) -> None:
-        """It is not listed any more."""
+        """Remove a saved search from the listing. Raise MissingError if it is not saved."""
         if all(saved.words != name for saved in self.context.stores.journal.names.saved_searches(self._ontology_id)):
             raise MissingError(f"The search '{name}' is not saved.")
         self.context.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
 
 
 class ResultsFolder(DerivedFolder[None]):
-    """``search/<words>/``. With an answer it is what that says; without one it is to be asked for first."""
+    """Serve ``search/<words>/``. With an answer the folder has the answer's files; without one, :meth:`work_out` must
+    be called first.
+    """
 
     __slots__ = ("_answer", "_name", "_ontology_id", "_since")
 
@@ -106,13 +110,13 @@ class ResultsFolder(DerivedFolder[None]):
         return GROUP, FOLDERS
 
     def mtime(self) -> int:
-        """That of the newest epoch: what is found then may be other than before."""
+        """Return the time of the newest epoch, since its results may differ from earlier results."""
         stores = self.context.stores
         searched = [self._ontology_id] if self._ontology_id else [one.id for one in stores.journal.names.ontologies()]
         return max([self._since, *(stores.graph.changed_at(each) for each in searched)])
 
     def token(self) -> Hashable | None:
-        # Nothing is to be remembered, neither listings nor missing names: they are those of one answer.
+        # The kernel must cache neither listings nor absent names, because they belong to one answer.
         return None
 
     # ------------------------------------------------------------------------------------------- what is in it
@@ -154,10 +158,11 @@ class ResultsFolder(DerivedFolder[None]):
 
 
 class ResultFile(DerivedFile[Content]):
-    """A file of one answer. Once that is forgotten it is gone, and the kernel looks its name up again.
+    """Serve a file of one answer. Once the answer is forgotten, the file is gone, and the kernel looks its name up
+    again.
 
-    It may be forgotten between the end of the search and the first look at its files. They are found all the same: who
-    asked for them would be told that they do not exist, and ask no more.
+    The answer may be forgotten between the end of the search and the first request for its files. The files are found
+    all the same: otherwise the program would be told that they do not exist, and would not ask again.
     """
 
     __slots__ = ("_mark",)
@@ -191,7 +196,7 @@ def saved(fact: SearchSaved | SearchRemoved, stale: Invalidations) -> None:
 
 
 def results_changed(change: SearchesChanged, stale: Invalidations) -> None:
-    """What searches found may be found no more, or stand elsewhere: its names are looked up again."""
+    """Invalidate the results of searches, which may be gone or have other paths: their names are looked up again."""
     for inode, _ in stale.group(GROUP, FOLDERS):
         stale.inode(inode)
     for _, known in stale.group(GROUP, FILES):

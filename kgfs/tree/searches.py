@@ -1,5 +1,6 @@
-"""What searches have found, kept for a while: so that a stat and the read after it agree, and nothing is searched twice
-while graph and names stay as they are."""
+"""Cache the results of searches, so that a stat and the following read agree, and no search is repeated while graph
+and names are unchanged.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ from kgfs.tree.timing import SEARCH_AGAIN
 from kgfs.tree.view_cache import ViewCache
 
 MAX_FOUND = 64
-"""Searches remembered."""
+"""Maximum number of cached searches."""
 MAX_BYTES = 16 << 20
-"""Bytes of files remembered, in all."""
+"""Maximum number of bytes of cached files, in total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file. Never changed: what a search finds later has other contents, and they other inode numbers."""
+    """A file of a result. Never changed: later results have other contents, which have other inode numbers."""
 
     data: bytes
     mtime: int
@@ -41,19 +42,19 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A search's folder at one moment."""
+    """The contents of a search's folder at one moment."""
 
     files: dict[str, Content]
     graph: Hashable
     names: Hashable
-    """Of when the search, and its paths, were looked at."""
+    """Position of the names when the search and its paths were read; ``graph`` is that of the graph."""
     found: Found
     at: float
-    """When it was searched (monotonic seconds)."""
+    """Time of the search, in monotonic seconds."""
 
 
 class Searches:
-    """One for a mount. The event loop tells what moved; any thread searches."""
+    """The searches of one mount. The event loop reports changes; any thread may search."""
 
     def __init__(self, config: Config, stores: Stores, cache: ViewCache) -> None:
         self._config = config
@@ -66,13 +67,14 @@ class Searches:
         self._held = 0
         self._lock = threading.Lock()
         self.asked = 0
-        """How often the stores were searched."""
+        """Number of searches of the stores."""
 
     # ---------------------------------------------------------------------------------------------- moments
 
     def graph_moved(self) -> None:
-        """The kernel is being told of a new epoch. What was shown of the old one may be forgotten for good by now, so it
-        is not kept here either."""
+        """Drop all results, because the kernel is being told of a new epoch. What the old epoch showed may have been
+        forgotten for good by now, so it is not kept here either.
+        """
         self._graph_moves += 1
         with self._lock:
             self._answers.clear()
@@ -80,7 +82,7 @@ class Searches:
             self._held = 0
 
     def names_moved(self) -> None:
-        """The kernel is being told that documents stand elsewhere."""
+        """Note that the kernel is being told that paths of documents changed."""
         self._name_moves += 1
 
     def _graph(self) -> Hashable:
@@ -92,7 +94,7 @@ class Searches:
     # -------------------------------------------------------------------------------------------- answering
 
     def at_hand(self, ontology: str, words: str) -> Answer | None:
-        """What was found, if that is how it would be found now. *Quick*."""
+        """Return the cached answer, if a search would give the same answer now; else None. *Quick*."""
         answer = self._lately(ontology, words)
         return answer if answer and answer.graph == self._graph() and answer.names == self._names() else None
 
@@ -105,7 +107,7 @@ class Searches:
             return answer
 
     def work_out(self, ontology: str, words: str, patience: Patience) -> Answer:
-        """*Blocks*, no longer than ``patience`` lasts."""
+        """Search, and return the answer. *Blocks*, for no longer than ``patience`` lasts."""
         graph, names = self._graph(), self._names()
         known = self._lately(ontology, words)
         if known is not None and known.graph == graph:
@@ -141,7 +143,7 @@ class Searches:
                 self._held -= len(self._contents.popitem(last=False)[1].data)
 
     def content(self, mark: str) -> Content | None:
-        """A file that was shown; None once it is forgotten. *Quick*."""
+        """Return a file that was shown; None once it is forgotten. *Quick*."""
         with self._lock:
             found = self._contents.get(mark)
             if found is not None:
@@ -149,7 +151,7 @@ class Searches:
             return found
 
     def text(self) -> str:
-        """For ``.kgfs/metrics.prom``."""
+        """Return the metrics for ``.kgfs/metrics.prom``."""
         return (
             "# HELP kgfs_searches_total How often the stores were searched for search/.\n"
             "# TYPE kgfs_searches_total counter\n"

@@ -1,4 +1,4 @@
-"""``.kgfs/``: how the home is doing, for people and monitors. Read directly, never cached."""
+"""Serve ``.kgfs/``, the state of the home for people and monitors. Its files are read directly and never cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from kgfs.tree.tree_context import TreeContext
 
 NAME = ".kgfs"
 NAMED = 10
-"""Of so many conflicts, the newest, ``status.json`` names the files; it is made anew whenever ``.kgfs/`` is listed."""
+"""Maximum number of conflicts, the newest ones, whose files ``status.json`` names; it is rendered again whenever
+``.kgfs/`` is listed.
+"""
 
 
 class StatusFolder(DerivedFolder[None]):
@@ -51,7 +53,7 @@ def status_json(context: TreeContext) -> bytes:
 
 
 class ErrorsFile(File):
-    """``errors.ndjson``: grows while it is open, as ``tail -f`` expects."""
+    """Serve ``errors.ndjson``. It grows while it is open, as ``tail -f`` expects."""
 
     __slots__ = ("_context",)
 
@@ -76,7 +78,7 @@ class ErrorsFile(File):
 
 
 class LogHandle(Handle):
-    """Reads a file of the home as it is at each read; one that is not there yet is empty."""
+    """Read a file of the home in its state at each read. A file that does not exist yet is empty."""
 
     __slots__ = ("_path",)
     direct_io = True
@@ -97,7 +99,7 @@ class LogHandle(Handle):
 
 
 class JobsFolder(DerivedFolder[None]):
-    """``jobs/<doc_id>.json``: what is owed."""
+    """Serve ``jobs/<doc_id>.json``, the jobs of the backlog."""
 
     __slots__ = ()
 
@@ -122,7 +124,7 @@ class JobsFolder(DerivedFolder[None]):
 
 
 def job_json(context: TreeContext, seen: Job) -> Page:
-    """``seen`` is for the first look."""
+    """Return the page of a job. ``seen`` is used for the first request only."""
     doc_id, first = seen.doc_id, [seen]
 
     def page() -> tuple[bytes, int]:
@@ -135,5 +137,5 @@ def job_json(context: TreeContext, seen: Job) -> Page:
 
 
 def owed(context: TreeContext, doc_id: str) -> Job | None:
-    """The oldest job of a document."""
+    """Return the oldest job of a document; None if it has none."""
     return next(iter(context.stores.journal.jobs.of(doc_id)), None)

@@ -1,7 +1,7 @@
-"""``text/<path>.md``: each document that was read, as Markdown. Mirrors the folders of documents/.
+"""Serve ``text/<path>.md``, each document that was read, as Markdown. The folders mirror those of documents/.
 
-A Markdown document keeps its name; any other has ``.md`` added, and a piece of its id where that name is taken in its
-folder, or too long. While a new version is being read the Text of the one before stays.
+A Markdown document keeps its name. Any other document has ``.md`` added, and its id if that name is taken in its
+folder or too long. While a new version is being read, the Text of the previous version is shown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Shown:
     row: DocumentRow
     path: str
     since: int
-    """When it came to that path, or got that content (nanoseconds)."""
+    """Time at which the file came to that path or got that content, in nanoseconds."""
 
     @property
     def size(self) -> int:
@@ -56,7 +56,7 @@ class TextFolder(MirrorFolder):
         self._ontology_id = ontology_id
 
     def mtime(self) -> int:
-        """Texts come and go with the names in the folder, and with publications."""
+        """Return the newest time of the folder's names and of publications, both of which add and remove Texts."""
         stores = self.context.stores
         published = stores.graph.changed_at(self._ontology_id)
         return max(live(stores.journal.names, self.name_id).mtime, published)
@@ -98,11 +98,11 @@ class TextFolder(MirrorFolder):
         return sorted(listed, key=lambda entry: entry[0])
 
     def _folder(self, name: Name) -> TextFolder | None:
-        """Below dot-folders nothing is a Document."""
+        """Return the mirror of a folder; None for a dot-folder, since nothing below it is a Document."""
         return None if name.name.startswith(".") else TextFolder(self.context, self._ontology_id, name.id)
 
     def _called(self, name: Name, row: DocumentRow, taken: set[str] | None) -> str:
-        """What its Text is called; ``taken`` are the names in the folder where the caller has them."""
+        """Return the name of a file's Text. ``taken`` are the names in the folder, if the caller has them."""
         if render.is_markdown(row.document_type):
             return name.name
         plain = with_suffix(name.name, SUFFIX)
@@ -126,7 +126,7 @@ class TextFile(DerivedFile[Shown]):
     def handle(self) -> Handle:
         shown = self._shown()
         if render.is_markdown(shown.row.document_type) and is_original(shown.row):
-            # The next version has this inode too, so the kernel may not keep pages.
+            # The next version has the same inode, so the kernel must not cache pages.
             return open_original(self.context.stores, shown.row.garage_key, shown.row.content_hash)
         return super().handle()
 
@@ -146,7 +146,7 @@ class TextFile(DerivedFile[Shown]):
 
 
 def published(stores: Stores, name: Name) -> DocumentRow | None:
-    """The newest of a file's versions that the graph shows."""
+    """Return the newest of a file's versions that the graph shows; None if there is none."""
     if not name.version:
         return None
     found = stores.graph.document(name.doc_id) if name.doc_id else None

@@ -1,9 +1,9 @@
-"""Runs calls that may block: inline where they need not wait, else in a thread.
+"""Run calls that may block: inline if they need not wait, else in a thread.
 
-There is a bounded number of slots for questions, as many for changes, and some for searches. A slot is for a call that waits for
-this machine: for its disk, and for other such calls. One that begins to wait for a server, or for somebody who may, gives its
-slot back (:mod:`kgfs.stores.aside`), so that nobody whom the disk can answer stands behind a server that is silent; it goes on
-in its thread.
+Questions and changes each have a bounded number of slots, and searches have a few slots of their own. A slot is for a
+call that waits for this machine: for its disk, or for other such calls. A call that begins to wait for a server, or
+for another call that may do so, releases its slot (:mod:`kgfs.stores.aside`) and continues in its thread. So calls
+that the disk can answer never queue behind a silent server.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ T = TypeVar("T")
 THREADS = 16
 
 SEARCHES = 16
-"""Searches worked on at one time; who asks another one is told to try again."""
+"""Maximum number of concurrent searches. A further search is refused with the advice to try again."""
 
 _KILLED = 1 << 8
-"""SIGKILL in a set of pending signals: what the kernel makes of every signal that ends a process."""
+"""SIGKILL in a set of pending signals. The kernel turns every signal that ends a process into SIGKILL."""
 
 
 class Threads:
-    """Slow questions make no change wait, and nothing waits for a server but who asks it. The event loop owns it."""
+    """Run questions, changes and searches in threads. Slow questions delay no change, and only a call that needs a
+    server waits for the server. Used on the event loop only.
+    """
 
     def __init__(self, threads: int = THREADS, searches: int = SEARCHES, seconds: float = SEARCH) -> None:
         self._asking = trio.CapacityLimiter(threads)
@@ -49,12 +51,12 @@ class Threads:
         self._stopping = False
         self._told: deque[trio.lowlevel.Task] = deque()
         self._going_on = False
-        """Whether those who were told are about to go on."""
+        """Whether the tasks in ``_told`` are scheduled to continue."""
         self._gate = Gate()
         self._gate.open()
 
     def hold_changes(self) -> Gate:
-        """From now on they wait until it is opened."""
+        """Return a new gate. From now on changes wait until it is opened."""
         self._gate = Gate()
         return self._gate
 
@@ -62,8 +64,10 @@ class Threads:
         return not self._gate.is_open()
 
     async def change(self, call: Callable[[], T], *, held: bool = True) -> T:
-        """What ``call`` returns, from a thread. It goes to its end whatever happens, once it has begun. What is not ``held`` passes
-        a gate that is closed."""
+        """Return the result of ``call``, run in a thread. Once begun, the call runs to its end in any case.
+
+        A call that is not ``held`` passes a closed gate.
+        """
         if held and self.are_held():
             await self._gate.passing()
         slot = _Slot(self._changing)
@@ -74,15 +78,17 @@ class Threads:
             slot.give_back()
 
     async def change_inline(self, call: Callable[[], T], *, held: bool = True) -> T:
-        """The same, without a thread where nothing is waited for."""
+        """Return the result of ``call`` as :meth:`change` does, without a thread if the call does not block."""
         if not (held and self.are_held()):
             with suppress(WouldBlock):
                 return inline(call)
         return await self.change(call, held=held)
 
     async def _to_the_end(self, call: Callable[[], T]) -> T:
-        """The thread is handed over to directly, without the turns of the event loop that ``trio.to_thread`` takes for what is
-        not wanted here: abandoning, calling back, naming."""
+        """Run the call in a thread without cancellation. The thread is started directly, to avoid the turns of the
+        event loop that ``trio.to_thread`` takes for features that are not needed here: abandoning, calling back and
+        naming.
+        """
         task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
 
         def deliver(result: Outcome[T]) -> None:
@@ -93,8 +99,11 @@ class Threads:
         return result
 
     async def told(self, tell: Callable[[Callable[[KgfsError | None], None]], None]) -> None:
-        """Wait, without a thread, until what is given to ``tell`` is called, from whatever thread, once; what it is called
-        with is raised. Goes to its end. Those who are told together go on together."""
+        """Wait, without a thread, until the callback that is passed to ``tell`` is called once, from any thread.
+        Raise the error with which it is called.
+
+        The wait cannot be cancelled. Tasks whose callbacks are called together continue together.
+        """
         task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
         errors: list[KgfsError] = []
 
@@ -112,33 +121,40 @@ class Threads:
             raise error
 
     def _go_on(self) -> None:
-        # First, so that who is told from now on calls for this again, and nobody is missed.
+        # First, so that a task that is reported from now on schedules another call, and no task is missed.
         self._going_on = False
         while self._told:
             trio.lowlevel.reschedule(self._told.popleft())
 
     async def answer(self, question: Callable[[], T]) -> T:
-        """What ``question`` returns, without a thread where nothing is waited for. As :meth:`ask`."""
+        """Return the result of ``question``, without a thread if it does not block. Otherwise as :meth:`ask`."""
         try:
             return inline(question)
         except WouldBlock:
             return await self.ask(question)
 
     async def ask(self, question: Callable[[], T]) -> T:
-        """What ``question`` returns, from a thread. It changes nothing, so it is given up when its caller is cancelled or
-        :meth:`stop` is called (StoppingError); its thread then ends by itself."""
+        """Return the result of ``question``, run in a thread.
+
+        A question changes nothing, so it is abandoned if its caller is cancelled or :meth:`stop` is called
+        (StoppingError). Its thread then ends by itself.
+        """
         with self._given_up_at_stop():
             slot = _Slot(self._asking)
             asking = partial(in_place, question, slot.leave)
-            # It takes whatever acquires and releases so.
+            # run_sync accepts any object that acquires and releases in this way.
             limiter = cast(trio.CapacityLimiter, slot)
             return await trio.to_thread.run_sync(asking, limiter=limiter, abandon_on_cancel=True)
         raise StoppingError("The mount is being taken down.")
 
     async def search(self, work: Callable[[Patience], T], pid: int = 0) -> T:
-        """What ``work`` returns, from a thread, apart from all other questions. ``pid`` is the thread that asks; 0 where that is
-        not known. One that its asker gives up, or that takes too long, leaves its slot as soon as the work notices. CrowdedError
-        where all slots are taken, TimedOutError after SEARCH seconds, StoppingError as above."""
+        """Return the result of ``work``, run in a thread apart from all other questions. ``pid`` is the thread that
+        asks; 0 if it is not known.
+
+        A search that its client gives up, or that takes too long, frees its slot as soon as the work notices. Raise
+        CrowdedError if all slots are taken, TimedOutError after SEARCH seconds (SEARCH_ENDS later if the work does
+        not notice), and StoppingError as :meth:`ask` does.
+        """
         if self._searching.available_tokens < 1:
             raise CrowdedError(f"{self._searching.total_tokens:g} searches are being worked on. Ask again in a moment.")
         patience = Patience(self._seconds, lambda: ends(pid))
@@ -164,7 +180,7 @@ class Threads:
                 self._asked.discard(scope)
 
     def stop(self) -> None:
-        """Give up what is being asked, and refuse new questions, and changes that have not begun for they are held."""
+        """Abandon all questions, and refuse new questions and held changes that have not begun."""
         self._stopping = True
         self._gate.refuse(StoppingError("The mount is being taken down."))
         for scope in list(self._asked):
@@ -172,7 +188,7 @@ class Threads:
 
 
 class _Slot:
-    """That of one call. It is given back when the call ends or, if that is before, when its thread steps aside."""
+    """The slot of one call. It is released when the call ends or, if earlier, when its thread releases it."""
 
     __slots__ = ("_among", "_taken", "_token")
 
@@ -194,8 +210,8 @@ class _Slot:
             self._among.release_on_behalf_of(self)
 
     def leave(self) -> None:
-        """The same, for its thread."""
-        with suppress(trio.RunFinishedError):  # then nobody wants it
+        """Release the slot from the call's thread."""
+        with suppress(trio.RunFinishedError):  # then no call needs the slot
             self._token.run_sync_soon(self.give_back)
 
     async def acquire_on_behalf_of(self, borrower: object) -> None:
@@ -210,8 +226,11 @@ def _to_its_end(raise_cancel: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
 
 
 def ends(pid: int) -> bool:
-    """Whether the thread ``pid`` has ended or is about to: while it waits for a filesystem it cannot go before it has its
-    answer. False where that cannot be known."""
+    """Return whether the thread ``pid`` has ended or is about to end. While it waits for a filesystem, it cannot end
+    before it has its answer.
+
+    Return False if that cannot be determined.
+    """
     if not pid:
         return False
     try:

@@ -1,20 +1,22 @@
-"""How long things of the tree may take, and how long they hold; in seconds."""
+"""Define time limits and validity periods of the tree, in seconds."""
 
 from __future__ import annotations
 
 SEARCH = 10.0
-"""A search that is not worked out by then is given up (ETIMEDOUT)."""
+"""Time limit of a search (ETIMEDOUT)."""
 SEARCH_ENDS = 0.5
-"""More for one that notices by itself that its time is over, and can say so."""
+"""Additional time for a search to notice by itself that its time is over, and to report it."""
 SEARCH_AGAIN = 5.0
-"""After so long meaning is asked for again where the full text had to do alone."""
+"""Age after which a result that had to use full text alone is searched for again with vectors."""
 OWN_WRITES = 10.0
-"""So long a kept content is taken for one that was written through this mount, if one was."""
+"""Period after a write through this mount in which newly stored content is taken for that write's content."""
 REPLY_ARRIVES = 1.0
-"""After so long the kernel has surely applied an answer, on a machine with much to do."""
+"""Time after which the kernel has surely applied an answer, even on a busy machine."""
 GARAGE_POLL = 0.1
-"""Between looks of the garage view at what changed."""
+"""Pause between polls of the garage view."""
 GARAGE_RETRY = 5.0
-"""The same where the last one failed."""
+"""Pause after a failed poll of the garage view."""
 GARAGE_WATCH = 60.0
-"""So long after a fact objects that the kernel knows are looked for: they may leave by a purge, or with the trash."""
+"""Period after a fact in which objects that the kernel knows are checked, since they may leave by a purge or with the
+trash.
+"""

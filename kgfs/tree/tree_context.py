@@ -1,4 +1,4 @@
-"""What the views look at: the stores, the settings and the deposits of one home."""
+"""Bundle what the views need: the stores, the settings and the deposits of one home."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class TreeContext:
     config: Config
     stores: Stores
     deposits: Deposits
-    """Where writes go."""
+    """Receives all writes."""
     session: str
-    """Of this mount."""
+    """Id of this mount's session."""
     uid: int
     gid: int
-    """Who owns derived things: the user who mounted."""
+    """Derived entries belong to the user who mounted."""
     mounted_at: int
-    """Nanoseconds; the time of what shows the mount itself."""
+    """Time of entries that show the mount itself, in nanoseconds."""
     views: Views
     metrics: Callable[[], str] = str
-    """The text of ``.kgfs/metrics.prom``."""
+    """Returns the text of ``.kgfs/metrics.prom``."""
     cache: ViewCache = field(default_factory=ViewCache)
     searches: Searches = field(init=False)
 

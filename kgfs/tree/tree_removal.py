@@ -1,13 +1,14 @@
-"""An ontology whose documents/ was removed: what ``rm -rf Ontology`` passes through on its way.
+"""Handle an ontology whose documents/ was removed, an intermediate state of ``rm -rf Ontology``.
 
-Derived entries can never be removed by themselves, so ``rm -rf`` could not end; and to accept their removal without
-doing it would be a lie. Therefore documents/, listed first and so emptied first by every program that removes a tree,
-takes all that is derived from it along: ``rmdir documents`` leaves an ontology that lists nothing. What a program has
-read in the listing before it may then be removed once more, which changes nothing; last the ontology itself goes.
+A program can never remove derived entries by themselves, so ``rm -rf`` could not finish; and to accept such a removal
+without doing it would be a lie. Therefore the removal of documents/ takes everything derived from it along.
+documents/ is listed first, so every program that removes a tree empties it first. ``rmdir documents`` leaves an
+ontology that lists nothing. A program may then remove entries that it read in the listing before; this succeeds and
+changes nothing. Last, the program removes the ontology itself.
 
-Nothing is lost: only an empty documents/ can be removed, its files are in the trash. ``mkdir documents``, or any file
-that comes, brings all of it back. What is written down is the time of documents/ at its removal: any change since ends
-the state by itself, whoever makes it.
+Nothing is lost: only an empty documents/ can be removed, and its files are in the trash. ``mkdir documents``, or any
+new file, brings everything back. The recorded state is the time of documents/ at its removal, so any later change
+ends the state by itself, independent of its origin.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SETTING = "documents_removed"
 
 
 def is_being_removed(context: TreeContext, ontology_id: str) -> bool:
-    """*Quick*."""
+    """Return whether documents/ of the ontology was removed and has not changed since. *Quick*."""
     names = context.stores.journal.names
     removed = names.settings(ontology_id).get(SETTING)
     if not removed:
@@ -31,21 +32,23 @@ def is_being_removed(context: TreeContext, ontology_id: str) -> bool:
     documents = names.name(ontology.root) if ontology else None
     if documents is None or removed != str(documents.mtime):
         return False
-    # What another home made there before, unseen by who removed the rest, moved the time before that did.
+    # A file that another home made there earlier, not seen by the program that removed the rest, has changed the time
+    # before the removal.
     return not names.children(documents.id, limit=1)
 
 
 def remove_documents(context: TreeContext, ontology_id: str, root: int) -> None:
-    """NotEmptyError while something stands in documents/. *Blocks*."""
+    """Record the removal of an empty documents/. *Blocks*. Raise NotEmptyError while documents/ has entries."""
     if context.stores.journal.names.children(root, limit=1):
         raise NotEmptyError("documents/ is not empty. Remove what is in it first; it goes to the trash.")
     documents = context.deposits.name(root)
     context.deposits.record(SettingChanged(ontology_id, SETTING, str(documents.mtime), time.time_ns()))
-    # Who removes a tree looks into the next folder before any news are heard: no listing from before may be used.
+    # A program that removes a tree reads the next folder before the change feed reports anything, so no earlier
+    # listing may be used.
     if context.cache.position is not None:
         context.cache.move((SETTING, context.stores.journal.seq()))
 
 
 def bring_back(context: TreeContext, ontology_id: str) -> None:
-    """*Blocks*."""
+    """Record that documents/ is back. *Blocks*."""
     context.deposits.record(SettingChanged(ontology_id, SETTING, "", time.time_ns()))

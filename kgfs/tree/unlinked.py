@@ -1,4 +1,6 @@
-"""Attributes of a file or folder whose name is gone, for those who still have it open: the node itself cannot tell any more."""
+"""Compute attributes of a removed file or folder for processes that still have it open, since the node itself can no
+longer be read.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,20 @@ def unlinked(attr: Attr) -> Attr:
 
 
 def left_open(inode: int, mode: int, size: int = 0) -> Attr:
-    """Of a derived file, or of a folder, that left while it was open: a file has the bytes it had."""
+    """Return attributes of a derived file, or of a folder, that was removed while it was open. A file has the
+    ``size`` of the bytes that are open.
+    """
     now = time.time_ns()
     return Attr(inode, mode, 0, os.getuid(), os.getgid(), size, now, now, now)
 
 
 def written_to(attr: Attr, end: int) -> Attr:
-    """After a write that ended at ``end``."""
+    """Return the attributes after a write that ended at offset ``end``."""
     return resized(attr, max(attr.size, end))
 
 
 def resized(attr: Attr, size: int) -> Attr:
-    """Longer or shorter, or neither: its bytes were changed now."""
+    """Return the attributes after a change of the bytes at the present time, with the new size."""
     now = time.time_ns()
     return replace(attr, size=size, mtime=now, ctime=now)
 
@@ -43,8 +47,12 @@ def changed(attr: Attr, wanted: AttrChange) -> Attr:
 
 
 def raise_gone(error: MissingError) -> NoReturn:
-    """For a question about what the kernel found before. When that is gone by now something else may have taken its place,
-    as when a program opens a file in the moment in which another is renamed over it: it must never see ENOENT."""
+    """Raise GoneError for a request about a node that the kernel found earlier. An error of a subclass of
+    MissingError is raised unchanged.
+
+    A new node may have taken the name of the missing node, for example if a program opens a file while another file
+    is renamed over it. The program must never see ENOENT then.
+    """
     if type(error) is not MissingError:
         raise error
     raise GoneError(str(error)) from error

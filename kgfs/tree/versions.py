@@ -1,4 +1,4 @@
-"""``versions/<path>@/<n>.<ext>``: every content a path has had, the current one too, by number."""
+"""Serve ``versions/<path>@/<n>.<ext>``: every content that a path has had, including the current one, by number."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from kgfs.tree.tree_context import TreeContext
 
 
 class VersionsFolder(MirrorFolder):
-    """Mirrors a folder of documents/: its folders under their names, its files that have versions as ``<name>@``. A
-    folder whose own name is that of a file's history has its id added."""
+    """Mirror a folder of documents/: folders under their names, and files that have versions as ``<name>@``.
+
+    A folder whose own name equals that of a file's history has its id added.
+    """
 
     __slots__ = ()
 
@@ -53,7 +55,7 @@ class VersionsFolder(MirrorFolder):
         return found if found and found.parent == self.name_id else None
 
     def _shown(self, name: Name, names: Names) -> str:
-        """What it is called here; '' if it is not shown."""
+        """Return the name under which an entry is shown here; '' if it is not shown."""
         if name.kind is NameKind.FILE:
             return history_folder(name.name, name.id) if name.version else ""
         if name.kind is not NameKind.FOLDER or name.name.startswith("."):
@@ -69,7 +71,7 @@ class VersionsFolder(MirrorFolder):
 
 
 class HistoryFolder(DerivedFolder[None]):
-    """``<name>@/``."""
+    """Serve ``<name>@/``."""
 
     __slots__ = ("_name_id",)
 
@@ -93,7 +95,7 @@ class HistoryFolder(DerivedFolder[None]):
 
 
 class VersionFile(DerivedFile[Version]):
-    """``<n>.<ext>``. Its bytes never change."""
+    """Serve ``<n>.<ext>``. Its bytes never change."""
 
     __slots__ = ("_n", "_name_id")
 
@@ -125,7 +127,8 @@ MIRROR = Mirror("@", keys.versions_folder, keys.history, keys.versions_folder, _
 
 
 def history_changed(fact: ConflictKept | VersionMinted, stale: Invalidations) -> None:
-    """Whatever numbers were asked for and not there: the folder is made anew."""
+    """Invalidate the history folder and its names, because the kernel may have cached any version number as absent.
+    """
     stale.key(keys.history(fact.id))
     stale.key_left(keys.history(fact.id))
 

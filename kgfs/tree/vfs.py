@@ -1,9 +1,11 @@
-"""The filesystem without a kernel: every request of FUSE in our own types, raising KgfsError only.
+"""Implement the filesystem without a kernel: every FUSE request with the project's own types. Only KgfsError is
+raised.
 
-All methods run on one trio event loop. A question is asked inline and, where it would have to wait, again in one of a bounded
-number of threads; it is given up on cancellation. A change goes to its end.
-Names come and go as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
-``told`` count one each) and given back by ``forget``.
+All methods run on one trio event loop. A question is asked inline and, if it would have to wait, again in one of a
+bounded number of threads; it is abandoned on cancellation. A change runs to its end.
+
+Names are passed as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
+``told`` count one each), and ``forget`` subtracts them.
 """
 
 from __future__ import annotations
@@ -53,12 +55,12 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 RENAME_NOREPLACE = 1
-"""The one flag of renameat2(2) that is honoured."""
+"""The only supported flag of renameat2(2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What statfs tells, in blocks of ``block`` bytes."""
+    """The result of statfs, in blocks of ``block`` bytes."""
 
     block: int
     blocks: int
@@ -69,7 +71,7 @@ class Space:
 
 
 def space_of(path: str | os.PathLike[str]) -> Space:
-    """The real space of the file system on which ``path`` stands."""
+    """Return the real space of the file system that contains ``path``."""
     found = os.statvfs(path)
     return Space(found.f_frsize, found.f_blocks, found.f_bfree, found.f_bavail, found.f_files, found.f_ffree)
 
@@ -77,7 +79,7 @@ def space_of(path: str | os.PathLike[str]) -> Space:
 def _by_inode(
     method: Callable[Concatenate[Vfs, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Vfs, P], Coroutine[Any, Any, T]]:
-    """A question about what the kernel found before: see :func:`raise_gone`."""
+    """Wrap a request about a node that the kernel found earlier: see :func:`raise_gone`."""
 
     @functools.wraps(method)
     async def ask(self: Vfs, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -106,13 +108,16 @@ class Vfs:
     # ------------------------------------------------------------------------------------------ entries
 
     async def lookup(self, parent: int, name: bytes, pid: int = 0) -> Attr | None:
-        """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is the thread that
-        asks; 0 where that is not known."""
+        """Return the attributes of an entry, and count one lookup.
+
+        Return None if there is no such name and the kernel may cache that. Raise MissingError if the kernel must not
+        cache it. ``pid`` is the thread that asks; 0 if it is not known.
+        """
         encoded, folder = _encoded(name), self.inodes.folder(parent)
         if folder.is_search:
             worked_out = await self.folders.work_out(folder, pid)
             found = worked_out.find(encoded)
-            # Changes that were heard of meanwhile came before the kernel had this to forget.
+            # Changes that were processed meanwhile came before the kernel had this entry to forget.
             if found is not None and not self._is_worked_out(folder):
                 self._stale.append(StaleEntry(parent, name))
         else:
@@ -166,7 +171,7 @@ class Vfs:
         return await self._make(parent, name, lambda encoded: folder.make_link(encoded, encode_name(target), caller))
 
     async def create(self, parent: int, name: bytes, mode: int, flags: int, caller: Caller) -> tuple[int, Attr]:
-        """Make and open. A file that somebody else made meanwhile is opened, unless O_EXCL forbids it."""
+        """Make and open a file. If another process made it meanwhile, open that file, unless O_EXCL forbids it."""
         folder = self.inodes.folder(parent)
         caller = _inherited(folder, caller)[1]
         handles: list[Handle] = []
@@ -247,7 +252,7 @@ class Vfs:
         return attr
 
     def _left_open(self, inode: int, error: MissingError) -> Attr:
-        """Of what has left, for those who have it open."""
+        """Return attributes of a removed node for processes that have it open. Raise ``error`` if none has."""
         if self.handles.has_folder(inode):
             return left_open(inode, FOLDER_MODE)
         known = self.inodes.get(inode)
@@ -258,7 +263,7 @@ class Vfs:
 
     @_by_inode
     async def setattr(self, inode: int, wanted: AttrChange, fh: int | None = None) -> Attr:
-        """With ``fh`` a size is set through that handle (ftruncate)."""
+        """Change attributes. With ``fh``, a size is set through that handle (ftruncate)."""
         known = self.inodes.known(inode)
         if fh is not None and wanted.size is not None:
             opened = self.handles.file(fh)
@@ -275,7 +280,7 @@ class Vfs:
         return await self.getattr(inode)
 
     def access(self, inode: int, mask: int) -> bool:
-        """Never asked where the kernel checks permissions itself (``default_permissions``)."""
+        """Return True. The kernel checks permissions itself and never asks (``default_permissions``)."""
         self.inodes.known(inode)
         return True
 
@@ -301,7 +306,7 @@ class Vfs:
     # ------------------------------------------------------------------------------------------ folders
 
     async def opendir(self, inode: int, pid: int = 0) -> int:
-        """``pid`` as with ``lookup``."""
+        """Open a folder and return its handle. ``pid`` is as for ``lookup``."""
         return await self.folders.open(inode, pid)
 
     async def fsyncdir(self, fh: int) -> None:
@@ -313,20 +318,20 @@ class Vfs:
     # ---------------------------------------------------------------------------------------- lifecycle
 
     def hold_changes(self) -> Gate:
-        """From now on changes wait until it is opened; reading goes on."""
+        """Return a gate. From now on changes wait until it is opened; reads go on."""
         return self._threads.hold_changes()
 
     def add_stale(self, news: Iterable[Invalidation]) -> None:
-        """What the kernel believes wrongly, found out elsewhere."""
+        """Add invalidations that were found elsewhere."""
         self._stale.extend(news)
 
     def take_stale(self) -> list[Invalidation]:
-        """What the kernel believes wrongly, found out in passing; each is handed out once."""
+        """Return the invalidations that were found since the last call. Each is returned once."""
         stale, self._stale = self._stale, []
         return stale
 
     def stop_waiting(self) -> None:
-        """From now on nothing waits: slow reads under way fail, new ones are refused. Changes go to their end."""
+        """Stop all waiting: slow reads in progress fail, and new ones are refused. Changes run to their end."""
         self._threads.stop()
 
     # ------------------------------------------------------------------------------------------- inside
@@ -337,8 +342,8 @@ class Vfs:
 
     async def _make(self, parent: int, name: bytes, make: Callable[[str], Node], *, inline: bool = False) -> Attr:
         encoded = _encoded(name)
-        # News of this very entry may arrive while the thread is still making it. The kernel must not be told to drop
-        # what it is about to learn: that would cut off a shell that stands in a folder it has just made.
+        # A change of this very entry may be reported while the thread is still making it. The kernel must not be told
+        # to drop what it is about to learn: that would cut off a shell whose working directory is the new folder.
         believed_absent = self.inodes.take_absent(parent, name)
 
         def make_and_look() -> tuple[Node, Attr]:
@@ -385,7 +390,9 @@ def _attribute_name(name: bytes) -> str:
 
 
 def _inherited(folder: Folder, caller: Caller) -> tuple[int, Caller]:
-    """The set-group-id rule of folders: what is made inside gets the folder's group, and folders the bit."""
+    """Return the mode bit and the caller for a new entry by the set-group-id rule: new entries get the folder's
+    group, and new folders get the bit too.
+    """
     attr = folder.attr()
     if attr.mode & stat.S_ISGID:
         return stat.S_ISGID, replace(caller, gid=attr.gid)

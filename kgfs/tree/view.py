@@ -1,4 +1,6 @@
-"""What a row of the table VIEWS says: a virtual file or folder, where it stands, what serves it, and what makes it stale."""
+"""Define a row of the table VIEWS: a virtual file or folder, its place, the function that serves it, and the changes
+that invalidate it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ S = TypeVar("S")
 C = TypeVar("C")
 
 Rule = tuple[type, Callable[[Any, "Invalidations"], None]]
-"""A kind of change (:mod:`.changes`, or a fact of the ledger), and what of the tree it makes stale."""
+"""A kind of change (:mod:`.changes`, or a fact of the ledger), and the function that adds what the change
+invalidates.
+"""
 
 
 def on(kind: type[C], make_stale: Callable[[C, Invalidations], None]) -> Rule:
@@ -25,13 +29,13 @@ def on(kind: type[C], make_stale: Callable[[C, Invalidations], None]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Place(Generic[S]):
-    """A kind of folder that has views. ``S`` is what a view there is made from."""
+    """A kind of folder that contains views. ``S`` is the type from which a view there is made."""
 
     name: str
     id_in: str
-    """The attribute of a change that has the id of what the folder is about; '' where every change concerns the place."""
+    """The attribute of a change that has the id of the folder's subject; '' if every change affects the place."""
     key: Callable[[str, str], Key]
-    """The key of a view, from that id and the view's name."""
+    """Returns the key of a view, from that id and the view's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +43,16 @@ class View(Generic[S]):
     name: str
     place: Place[S]
     serve: Callable[[Any, S], Node | None]
-    """Makes the node, from the tree's context and from what the folder is about. None while there is no such entry."""
+    """Makes the node, from the tree's context and the folder's subject. Returns None while there is no such entry."""
     listed: bool = True
     follows: tuple[type, ...] = ()
-    """Changes that make its own attributes and contents stale."""
+    """Changes that invalidate the view's own attributes and contents."""
     stale: tuple[Rule, ...] = ()
-    """What other changes make stale of it and of what it holds."""
+    """Rules for other changes that invalidate parts of the view or of its entries."""
     repeats: bool = False
-    """Whether it holds the words of documents/ once more: ``.ignore`` tells rg and fd to skip it."""
+    """Whether the view repeats the text of documents/: ``.ignore`` makes rg and fd skip it."""
     about: tuple[tuple[str, str], ...] = ()
-    """Lines of the table in the mount's README.md: a path, and what it is."""
+    """Lines of the table in the mount's README.md: a path and its description."""
 
     def rules(self) -> Iterator[Rule]:
         def own(change: object, stale: Invalidations) -> None:
@@ -59,7 +63,7 @@ class View(Generic[S]):
 
 
 class Views:
-    """A table of views, found by place and name."""
+    """A table of views, indexed by place and name."""
 
     def __init__(self, rows: Iterable[View[Any]]) -> None:
         self.rows = tuple(rows)
@@ -71,12 +75,14 @@ class Views:
         return self._at.get(place.name, {})
 
     def find(self, place: Place[S], name: str, context: object, subject: S) -> Node | None:
-        """The entry of that name, listed or not, in a folder that is about ``subject``."""
+        """Return the entry of that name, listed or not, in a folder whose subject is ``subject``; None if there is
+        none.
+        """
         view = self.at(place).get(name)
         return view.serve(context, subject) if view is not None else None
 
     def entries(self, place: Place[S], context: object, subject: S) -> list[tuple[str, Node]]:
-        """What such a folder lists, in the order of the table."""
+        """Return the listed entries of a folder whose subject is ``subject``, in the order of the table."""
         served = ((view.name, view.serve(context, subject)) for view in self.at(place).values() if view.listed)
         return [(name, node) for name, node in served if node is not None]
 

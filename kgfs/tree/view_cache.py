@@ -1,4 +1,4 @@
-"""Up to where the news were heard: what was learnt of the stores since then may be used again."""
+"""Cache what was read from the stores for as long as the change feed reports no change."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MAX_KNOWN = 5_000
-"""Answers kept; then all are given up together."""
+"""Maximum number of cached answers. When it is reached, all are dropped together."""
 
 MAX_SEEN = 50_000
-"""Attributes kept, likewise: of many things, and small."""
+"""Maximum number of cached attributes, which are small. When it is reached, all are dropped together."""
 
 MAX_RENDERED = 16 << 20
-"""Bytes of rendered files kept, likewise."""
+"""Maximum number of bytes of cached rendered files. When it is exceeded, all are dropped together."""
 
 
 class ViewCache:
-    """One for a context. Without news (nobody calls :meth:`move`) nothing is remembered and every question is asked anew.
+    """The cache of one context.
 
-    With news an answer holds until they move on, a tenth of a second at most after the change: the kernel is told at the
-    same time, so nothing older than what it must forget is ever shown to it afterwards. Threads may ask; the event loop
-    moves.
+    Without a change feed (no call of :meth:`move`), nothing is cached and every question is asked again. With one, an
+    answer is valid until the feed moves on, at most 0.1 s after a change. The kernel is sent its invalidations at the
+    same time, so it is never shown anything older than what it must forget. Any thread may ask; only the event loop
+    calls :meth:`move`.
     """
 
     __slots__ = ("_known", "_position", "_rendered", "_seen")
@@ -39,27 +40,31 @@ class ViewCache:
         return self._position
 
     def move(self, position: Hashable) -> None:
-        """News were heard up to ``position``."""
+        """Note that the change feed has reached ``position``, and drop the cache if the position is new."""
         if position != self._position:
             self._position = position
             self.forget()
 
     def forget(self) -> None:
-        """A store contradicted what is remembered: everything is asked anew. Any thread."""
+        """Drop everything, because a store contradicted the cache. Any thread may call this."""
         self._known = {}
         self._seen = {}
         self._rendered = _Rendered()
 
     def recall(self, key: Hashable, ask: Callable[[], T]) -> T:
-        """The answer to ``ask``, which ``key`` stands for, perhaps from before."""
+        """Return the answer to ``ask``, cached under ``key``."""
         return ask() if self._position is None else _recall(self._known, MAX_KNOWN, key, ask)
 
     def seen(self, key: Hashable, look: Callable[[], T]) -> T:
-        """The same for attributes: the kernel asks for those of each file that is read, and again when it is read again."""
+        """Return attributes as by :meth:`recall`, from a cache of their own: the kernel asks for the attributes of
+        each file that is read, and again when it is read again.
+        """
         return look() if self._position is None else _recall(self._seen, MAX_SEEN, key, look)
 
     def rendered(self, key: Hashable, render: Callable[[], bytes]) -> bytes:
-        """What ``render`` gives, perhaps from before: what is opened again and again is rendered once. Any thread."""
+        """Return the result of ``render``, cached under ``key``, so that a file that is opened repeatedly is rendered
+        once. Any thread may call this.
+        """
         if self._position is None:
             return render()
         kept = self._rendered
@@ -70,13 +75,13 @@ class ViewCache:
         return content
 
     def learn(self, key: Hashable, answer: object) -> None:
-        """What ``key`` stands for, learnt in passing, on the event loop."""
+        """Cache an answer that was found in passing. Called on the event loop."""
         if self._position is not None:
             _keep(self._known, MAX_KNOWN, key, answer)
 
 
 class _Rendered:
-    """Bytes by key, up to MAX_RENDERED together."""
+    """Cache bytes by key, up to MAX_RENDERED in total."""
 
     __slots__ = ("_by_key", "_lock", "_size")
 
@@ -99,7 +104,8 @@ class _Rendered:
 
 
 def _recall(known: dict[Hashable, Any], most: int, key: Hashable, ask: Callable[[], T]) -> T:
-    # A thread may be asking while the news move on: what it learns belongs to the moment in which it asked.
+    # A thread may be asking while the feed moves on: its answer belongs in the cache of the position at which it
+    # asked.
     if key in known:
         found: T = known[key]
         return found

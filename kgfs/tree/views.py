@@ -1,7 +1,8 @@
-"""VIEWS: every virtual file and folder of the tree, where it stands, what serves it, and what makes it stale.
+"""Define VIEWS: every virtual file and folder of the tree, its place, the function that serves it, and the changes
+that invalidate it.
 
-A new one is a file of its own, and a row here. The order is that of listings and of the mount's README.md; documents/ is first
-for programs that remove a tree in the order of the listing (:mod:`.tree_removal`).
+A new view is a module of its own and a row here. The order is that of listings and of the mount's README.md.
+documents/ is first for programs that remove a tree in the order of the listing (:mod:`.tree_removal`).
 """
 
 from __future__ import annotations
