@@ -43,8 +43,7 @@ class _Seen:
 
 
 class GarageFeed:
-    """Poll the garage for changes. A poll costs two quick queries while nothing changes. Used on the event loop only.
-    """
+    """Poll the garage for changes. A poll costs two quick queries while nothing changes. Used on the event loop only."""
 
     def __init__(self, view: GarageView, vfs: Vfs) -> None:
         self._view = view

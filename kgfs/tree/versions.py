@@ -127,8 +127,7 @@ MIRROR = Mirror("@", keys.versions_folder, keys.history, keys.versions_folder, _
 
 
 def history_changed(fact: ConflictKept | VersionMinted, stale: Invalidations) -> None:
-    """Invalidate the history folder and its names, because the kernel may have cached any version number as absent.
-    """
+    """Invalidate the history folder and its names, because the kernel may have cached any version number as absent."""
     stale.key(keys.history(fact.id))
     stale.key_left(keys.history(fact.id))
 
