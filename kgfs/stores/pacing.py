@@ -23,7 +23,7 @@ class Pacing:
     writes. One thread at a time may call it."""
 
     def __init__(self, wal: Path) -> None:
-        """``wal`` is the path of the log, which exists while something is written."""
+        """Prepare for one connection. ``wal`` is the path of the log, which exists while something is written."""
         self._wal = wal
         self._descriptor = -1
         self._since = self._last = 0.0
@@ -41,7 +41,7 @@ class Pacing:
         self._last = now = time.monotonic()
         if now - self._since < SLICE:
             return
-        # An error is ignored here, because the kernel reports it to SQLite's descriptor too when SQLite syncs the WAL.
+        # An error is ignored here: the kernel reports it to SQLite's descriptor too, when SQLite syncs the WAL.
         with suppress(OSError):
             if self._descriptor < 0:
                 self._descriptor = os.open(self._wal, os.O_RDONLY | os.O_CLOEXEC)

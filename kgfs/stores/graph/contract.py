@@ -38,10 +38,10 @@ class Graph(Protocol):
     processes may read at the same time. Lists are ordered by their key and paged: ``after`` is the last key of the
     previous page.
 
-    Each write is atomic, and durable when it returns. Staged rows are the exception: a power failure may lose
-    them, and the caller then stages them again. Any method may raise StoreError when the store fails. After such
-    an error :meth:`published` tells whether the commit was carried out nevertheless, and repeating the call is
-    harmless. ``at`` is a Unix time in nanoseconds."""
+    Each write is atomic, and durable when it returns. :meth:`stage`, :meth:`abandon` and :meth:`note_followed` are
+    exceptions: a power failure may undo them, and the caller then repeats them. Any method may raise StoreError
+    when the store fails. After such an error :meth:`published` tells whether the commit was carried out
+    nevertheless, and repeating the call is harmless. ``at`` is a Unix time in nanoseconds."""
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -91,9 +91,9 @@ class Graph(Protocol):
         """Erase the traces of purged documents, after the documents that concern these concepts and relationships
         have been removed for good. The directory names of the dead ones among ``concepts`` are replaced by hashes,
         and are still never given to another concept. The change feed is discarded: ``changes`` returns None to
-        each reader that is behind. Every trace of removed rows is overwritten in the files. Blocks for long,
-        because the whole file is rewritten. Idempotent. Raises BusyError when other processes read without a
-        pause."""
+        each reader that is behind. Every trace of removed rows is erased from the files. Blocks for long, because
+        the whole file is rewritten or, on a disk without the space for that, read and overwritten in place.
+        Idempotent. Raises BusyError when other processes read without a pause."""
         ...
 
     def impose(self, redaction: Redaction) -> None:
