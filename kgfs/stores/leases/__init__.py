@@ -1,1 +1,2 @@
-"""Leases: of several machines that work on one graph, one at a time does a thing. Used by ``ingest``; any number of threads."""
+"""Leases: of several machines that work on one graph, one at a time does a task. ``ingest`` uses them, from any
+number of threads."""

@@ -1,12 +1,13 @@
 """Leases as objects of the garage, for homes that share nothing else.
 
-A lease stands in a folder of its own: ``<token>`` says who holds it and for how long, ``<token>-<n>-<milliseconds>`` that it
-was renewed for the ``n``-th time, ``<token>-wanted`` that another asked urgently, ``<token>-over`` that it was let go. The
-highest token counts, and stays until a higher is given. Nobody reads a clock of another, or a bucket's: who waits measures for
-how long nothing of it has changed, who holds it when it said last that it does.
+A lease has a folder of its own with these objects: ``<token>`` says which process holds it and for how long,
+``<token>-<n>-<milliseconds>`` that it was renewed for the ``n``-th time, ``<token>-wanted`` that another process
+asked urgently, ``<token>-over`` that it was released. The highest token counts, and stays until a higher one is
+given. No process reads another's clock, or the bucket's: a process that waits measures for how long the folder has
+not changed, and a holder measures from the begin of its last successful renewal.
 
-A bucket has nothing to look at them in the moment of a write, so they are no fence: what is done under them must be
-provable otherwise (``facts.GraphFact``).
+A bucket cannot check a lease in the moment of a write, so leases are no fence: work under a lease must be verifiable
+by other means (``facts.GraphFact``).
 """
 
 from __future__ import annotations
@@ -26,38 +27,46 @@ from kgfs.stores.leases.contract import Lease
 LEASES = "leases/"
 _WANTED, _OVER = "wanted", "over"
 _OURS = re.compile(rf"\d{{12,}}(-(\d+-\d+|{_WANTED}|{_OVER}))?")
-"""Names in the folder of a lease; programs that show buckets may put others there."""
+"""The names in a lease's folder. Programs that browse buckets may put other names there."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sign:
-    """What stands in the folder of a lease that was ever given."""
+    """The state of a lease as its folder shows it."""
 
     token: int
     renewed: int
-    """How often."""
+    """The number of renewals."""
     milliseconds: int
-    """For how long, at the last time; 0 where it never was."""
+    """The duration of the last renewal, 0 if the lease was never renewed."""
     marks: frozenset[str]
+    """The marks ``wanted`` and ``over``, if they are set."""
 
 
 @dataclass(slots=True)
 class _Held:
+    """A lease that this process holds."""
+
     until: float
-    """When it runs out, by the clock here."""
+    """The time when it runs out, by this process's clock."""
     renewed: int = 0
-    """How often that was tried."""
+    """The number of attempts to renew it."""
     renewing: Lock = field(default_factory=Lock)
-    """Held by who does."""
+    """Serialises the renewals."""
 
 
 class BucketLeases:
+    """Leases in the objects of a garage (see :class:`~kgfs.stores.leases.contract.Leases`).
+
+    ``clock`` returns seconds of a monotonic clock.
+    """
+
     def __init__(self, objects: Objects, clock: Callable[[], float] = time.monotonic) -> None:
         self._objects = objects
         self._clock = clock
         self._lock = Lock()
         self._seen: dict[str, tuple[_Sign, float]] = {}
-        """Of others' leases: their last sign of life, and when it was first seen."""
+        """The last state of leases of other processes, each with the time when it was first seen."""
         self._held: dict[Lease, _Held] = {}
 
     def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
@@ -72,7 +81,8 @@ class BucketLeases:
         except ExistsError:
             return None
         now = self._sign(what)
-        if now is None or now.token != lease.token:  # others had it, and let it go, since this one looked
+        # another process took and released the lease since the first look
+        if now is None or now.token != lease.token:
             self._objects.delete(_key(lease))
             return None
         with self._lock:
@@ -91,17 +101,20 @@ class BucketLeases:
             sign = self._sign(lease.what) if begun < held.until else None
             if sign is None or sign.token != lease.token or _OVER in sign.marks:
                 raise self._lost(lease)
-            # One whose end was not heard may have been seen, or be so yet: the same again would tell nobody that it lives.
+            # An earlier renewal whose answer was lost may be visible, or become so. Repeating its name would be no
+            # sign of life, so each attempt has a number of its own.
             held.renewed += 1
             self._mark(lease.what, lease.token, f"{held.renewed}-{int(seconds * 1000)}")
             if sign.renewed:
                 self._objects.delete(f"{_key(lease)}-{sign.renewed}-{sign.milliseconds}")
-            if self._clock() >= held.until:  # too late perhaps: who waited may have taken it before the mark was there
+            # too late: a waiting process may have taken the lease before the mark was there
+            if self._clock() >= held.until:
                 raise self._lost(lease)
             held.until = begun + seconds
         return _WANTED in sign.marks
 
     def _lost(self, lease: Lease) -> LostLeaseError:
+        """Forget the lease, and return the error to raise."""
         with self._lock:
             self._held.pop(lease, None)
         return LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
@@ -109,13 +122,14 @@ class BucketLeases:
     def release(self, lease: Lease) -> None:
         if lease in self._held:
             self._mark(lease.what, lease.token, _OVER)
-            with self._lock:  # only now: where the mark could not be put, it is released once more
+            with self._lock:  # only now: if the mark could not be put, release() may be repeated
                 self._held.pop(lease, None)
 
     def close(self) -> None:
         return
 
     def _sign(self, what: str) -> _Sign | None:
+        """Return the state of the lease of ``what``, or None if it was never given."""
         keys = self._keys(what)
         if not keys:
             return None
@@ -129,7 +143,8 @@ class BucketLeases:
         return [key for key, _ in self._objects.keys(_folder(what)) if _OURS.fullmatch(key.rpartition("/")[2])]
 
     def _lives(self, what: str, sign: _Sign, otherwise: float) -> bool:
-        """Whether it is held. ``otherwise`` is how long it lasts where that cannot be told."""
+        """Return whether the lease is held. ``otherwise`` is its duration in seconds if the duration cannot
+        be read."""
         if _OVER in sign.marks:
             return False
         with self._lock:
@@ -141,12 +156,14 @@ class BucketLeases:
         return self._clock() - since < seconds
 
     def _given_for(self, what: str, token: int, otherwise: float) -> float:
+        """Return the duration in seconds for which a lease was taken."""
         try:
             return int(self._objects.get(_key(Lease(what, token))).split()[0]) / 1000
-        except MissingError:  # the next has been given
+        except MissingError:  # the next lease has been given
             return otherwise
 
     def _mark(self, what: str, token: int, mark: str) -> None:
+        """Add a mark to a lease."""
         self._objects.put(f"{_key(Lease(what, token))}-{mark}", b"")
 
 

@@ -1,4 +1,5 @@
-"""Leases that this process holds, kept by a thread of its own: who holds one may be busy for longer than it lasts."""
+"""Leases that this process holds. A thread of its own renews them, since a holder may be busy for longer than a lease
+lasts."""
 
 from __future__ import annotations
 
@@ -12,32 +13,40 @@ from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores.leases.contract import Lease, Leases
 
 RENEWALS = 3
-"""How often a lease is renewed in the time it lasts: two may be lost."""
+"""The number of renewals in the time that a lease lasts: two of them may fail."""
 
 log = logging.getLogger("kgfs.leases")
 
 
 class Holding:
-    """Any thread may call. A process that is stopped renews nothing: what it held goes to others meanwhile, and it learns
-    of that as soon as it goes on."""
+    """The leases of one process. Any thread may call.
+
+    A process that is suspended renews nothing. Other processes may take its leases meanwhile, and it learns of that
+    as soon as it continues.
+    """
 
     def __init__(self, leases: Leases, seconds: float) -> None:
         self._leases = leases
         self._seconds = seconds
         self._holder = f"{platform.node()} {os.getpid()}"
         self._held: dict[Lease, bool] = {}
-        """Whether somebody else asked for it urgently."""
+        """The held leases, each with whether another process asked for it urgently."""
         self._left: dict[Lease, float] = {}
-        """Not held any more, and not released yet, as far as is known; and when they have run out, by the clock here. Until then
-        nobody else may have them; afterwards another may, and be writing under it: to tell of it again would wait for that."""
+        """The leases that were given up here and whose release is not confirmed, each with the time when it runs out
+        (monotonic clock). Until then no other process can have the lease, and the release is repeated. Afterwards
+        another process may have it and be writing under it, so the release is no longer repeated: it would wait for
+        that writer."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="kgfs-leases", daemon=True)
         self._thread.start()
 
     def take(self, what: str, *, urgent: bool = False) -> Lease | None:
-        """Held until it is released, or lost. None where another has it. ``urgent`` and errors as of ``Leases``."""
-        self._give_back_left(what)  # where that fails, another may have it by now: who gives leases knows
+        """Take a lease, and hold it until it is released or lost. Return None if another process has it.
+
+        ``urgent`` and the errors are those of :meth:`Leases.take`.
+        """
+        self._give_back_left(what)  # after a failure another process may have the lease by now: the service knows
         lease = self._leases.take(what, self._holder, self._seconds, urgent=urgent)
         if lease is not None:
             with self._lock:
@@ -45,11 +54,15 @@ class Holding:
         return lease
 
     def holds(self, lease: Lease) -> bool:
-        """As far as is known here: what must not be done by two is fenced."""
+        """Return whether this process holds the lease, as far as it knows. Quick: the service is not asked.
+
+        Work that must not be done twice needs a fence of its own.
+        """
         return lease in self._held
 
     def surely_holds(self, lease: Lease) -> bool:
-        """As who gives it says now. Blocks."""
+        """Return whether this process holds the lease, by renewing it. Blocks. False if the service cannot
+        be asked."""
         try:
             self._leases.renew(lease, self._seconds)
         except KgfsError:
@@ -57,11 +70,13 @@ class Holding:
         return True
 
     def wanted(self, lease: Lease) -> bool:
-        """Whether another asked urgently for it since it was taken. Known when it is renewed."""
+        """Return whether another process has asked for the lease urgently since it was taken, as of the last
+        renewal."""
         return self._held.get(lease, False)
 
     def release(self, lease: Lease) -> None:
-        """Where that cannot be told it is told later, before it is taken again from here at the latest; else it runs out."""
+        """Give a lease back. If the service cannot be told, the release is repeated later, at the latest before this
+        process takes the lease again; else the lease runs out."""
         with self._lock:
             held = self._held.pop(lease, None)
         if held is not None:
@@ -71,6 +86,7 @@ class Holding:
                 log.info("%s: not released, it is tried again or will run out: %s", lease.what, error)
 
     def close(self) -> None:
+        """Stop the renewals and release all leases."""
         self._closing.set()
         self._thread.join()
         self._give_back_left()
@@ -86,7 +102,10 @@ class Holding:
             self._left.pop(lease, None)
 
     def _give_back_left(self, what: str | None = None) -> None:
-        """All, or that of ``what``. The first that cannot be says that the others cannot. Those that ran out are forgotten."""
+        """Repeat the unconfirmed releases, or only that of ``what``. Forget those whose lease has run out.
+
+        Stop at the first failure, for the others would fail, too.
+        """
         with self._lock:
             now = time.monotonic()
             self._left = {lease: until for lease, until in self._left.items() if now < until}
@@ -99,10 +118,11 @@ class Holding:
                 return
 
     def _keep(self) -> None:
+        """Renew all held leases again and again until closing."""
         while not self._closing.wait(self._seconds / RENEWALS):
             for lease in list(self._held):
                 self._renew(lease)
-            self._give_back_left()  # may wait for long
+            self._give_back_left()  # this may block for long
 
     def _renew(self, lease: Lease) -> None:
         try:
@@ -112,7 +132,7 @@ class Holding:
                 if self._held.pop(lease, None) is not None:
                     log.info("%s", error)
         except Exception as error:  # noqa: BLE001 - without this thread all would be lost, and none known to be
-            # Tried again; it is lost only where who gives leases says so.
+            # The renewal is repeated. The lease is lost only if the service says so.
             log.info("%s: not renewed: %s", lease.what, error)
         else:
             with self._lock:

@@ -1,1 +1,1 @@
-"""Vectors: embeddings of sources and concepts, found again by likeness. Derived from the Readings."""
+"""Vectors: embeddings of sources and concepts, searched by similarity. They are derived from the Readings."""

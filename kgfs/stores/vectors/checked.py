@@ -1,4 +1,5 @@
-"""What every implementation checks and does alike: vectors made length 1, filters that name only what rows have."""
+"""Checks that all vector stores share: vectors are normalised to length 1, and filters name only fields that rows
+have."""
 
 from __future__ import annotations
 
@@ -8,10 +9,15 @@ from kgfs.errors import BadInputError
 from kgfs.stores.vectors.contract import Filter, Vector
 
 COMPARABLE = ("source_variant", "role", "domain", "authority")
+"""The fields of a row that :attr:`Filter.equal` may name."""
 
 
 def unit(vector: Vector, what: str) -> Vector:
-    """The vector with length 1 (zero stays zero), float32. BadInputError if it is none."""
+    """Return the vector scaled to length 1, as float32. A zero vector stays zero.
+
+    Raise BadInputError if it is empty, has not one axis, or has numbers that are not finite. ``what`` names it in the
+    message.
+    """
     given = np.asarray(vector, np.float32)
     if given.ndim != 1 or not given.size or not np.isfinite(given).all():
         raise BadInputError(f"{what} is no vector of finite numbers (shape {given.shape}).")
@@ -20,11 +26,14 @@ def unit(vector: Vector, what: str) -> Vector:
 
 
 def same_dimensions(vector: Vector, dimensions: int, model: str) -> None:
+    """Raise BadInputError unless the vector has as many dimensions as the rows of the model. 0 dimensions allow any
+    vector."""
     if dimensions and vector.size != dimensions:
         raise BadInputError(f"A vector of {vector.size} numbers among rows of {dimensions} ({model}).")
 
 
 def checked(where: Filter) -> Filter:
+    """Return the filter. Raise BadInputError if it names a field that cannot be compared."""
     unknown = sorted(set(where.equal) - set(COMPARABLE))
     if unknown:
         raise BadInputError(f"Rows cannot be filtered by '{unknown[0]}'; known are {', '.join(COMPARABLE)}.")
@@ -32,9 +41,11 @@ def checked(where: Filter) -> Filter:
 
 
 def is_empty(where: Filter) -> bool:
+    """Return whether the filter has no condition."""
     named = where.items is not None or where.doc_ids is not None
     return not (where.kind or where.ontology or named or any(where.equal.values()))
 
 
 def passes_none(where: Filter) -> bool:
+    """Return whether the filter can pass no row, since it names an empty set of items or documents."""
     return frozenset() in (where.items, where.doc_ids)

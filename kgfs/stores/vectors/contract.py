@@ -1,4 +1,4 @@
-"""What a vector store promises."""
+"""The interface of a vector store."""
 
 from __future__ import annotations
 
@@ -10,120 +10,147 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float32]
-"""Shape (dimensions,), length 1 (the store normalises what it is given)."""
+"""An embedding of shape (dimensions,) and length 1. The store normalises the vectors that it is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One embedding. (kind, item, window) is its key: long items have several windows."""
+    """One embedding. Its key is (kind, item, window): a long item has several windows."""
 
     kind: str
-    """``source``, ``concept``, ``claim``."""
+    """``source``, ``concept`` or ``claim``."""
     item: str
-    """Chunk row id, concept id, …"""
+    """The id of the item: a chunk's row id, a concept's id, …"""
     window: int
+    """The number of the window within the item."""
     vector: Vector
     ontology: str = ""
     doc_id: str = ""
     chunk_index: int = -1
     source_variant: str = "raw"
-    """``raw``, of the words that stand in the document, or ``normalized``, of such as were made of them."""
+    """``raw`` for the words of the document itself, ``normalized`` for words derived from them."""
     role: str = ""
     domain: str = ""
     authority: str = ""
     content: str = ""
-    """The whole text of a Source, given where :attr:`Vectors.keeps_content`. This and the fields below are never given back."""
+    """The whole text of a Source, given to stores with :attr:`Vectors.keeps_content`. This field and the fields below
+    are never returned."""
     content_hash: str = ""
-    """SHA-256 of the original that the Source is of. This and the fields below are given where :attr:`Vectors.keeps_payload`."""
+    """The SHA-256 of the original that the Source belongs to. This field and the fields below are given to stores
+    with :attr:`Vectors.keeps_payload`."""
     total_chunks: int = 0
-    """How many Sources its document has; 0 where that is not given."""
+    """The number of Sources of the document, 0 if it is not given."""
     chunk_start_char: int = 0
     chunk_end_char: int = 0
-    """Its place in the document's Text, in characters."""
+    """The span ``chunk_start_char:chunk_end_char`` of the Source in the document's Text, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All given conditions must hold; an empty one lets everything pass."""
+    """Conditions on rows, all of which must hold. An empty filter passes every row."""
 
     kind: str = ""
     ontology: str = ""
     items: frozenset[str] | None = None
+    """The item must be one of these. None for no condition."""
     doc_ids: frozenset[str] | None = None
-    """Any of these documents."""
+    """The document must be one of these. None for no condition."""
     equal: Mapping[str, str] = field(default_factory=dict)
-    """source_variant, role, domain, authority."""
+    """Required values of ``source_variant``, ``role``, ``domain`` or ``authority``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """An item that a query found."""
+
     kind: str
     item: str
     window: int
-    """The best window of the item."""
+    """The window of the item with the highest score."""
     score: float
-    """Cosine, exact for the embedded store."""
+    """The cosine similarity, exact for the embedded store."""
     doc_id: str
     chunk_index: int
 
 
 class Vectors(Protocol):
-    """Rows of one embedding model (``model`` is fixed when the store is opened; rows of another are not seen).
+    """The rows of one embedding model. ``model`` is fixed when the store is opened; rows of other models are
+    invisible.
 
-    Durable when a call returns. Any number of threads and processes; a reader sees a write of another process at its
-    next query. Any call may raise StoreError where the store fails and, where it is on a server, AwayError or TimedOutError:
-    then a part may be done, and repeating the call does the rest.
+    A write is durable when its call returns. Any number of threads and processes may call at the same time. A query
+    sees every write that was complete before it, also of another process. Any call may raise StoreError if the store
+    fails. If the store is on a server, any call may also raise AwayError or TimedOutError: then a part of a write may
+    be done, and repeating the call does the rest.
     """
 
     @property
-    def model(self) -> str: ...
+    def model(self) -> str:
+        """The name of the embedding model."""
+        ...
 
     @property
     def keeps_payload(self) -> bool:
-        """Whether what a Source is (its place, its document) is kept beside vectors, for programs that ask the store itself."""
+        """Whether the store keeps a Source's position and document with its vectors, for programs that query the
+        store directly."""
         ...
 
     @property
     def keeps_content(self) -> bool:
-        """Whether texts are kept beside vectors, for those who ask the store by other means."""
+        """Whether the store keeps texts with vectors, for programs that query the store directly."""
         ...
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Insert or replace by key. BadInputError on a vector of another dimension than the rows already kept."""
+        """Insert rows, or replace rows with the same key.
+
+        Raise BadInputError if a vector has another number of dimensions than the stored rows.
+        """
         ...
 
     def delete(self, where: Filter) -> int:
-        """How many rows went. An empty filter is refused with BadInputError."""
+        """Delete the rows that pass the filter, and return their number. Raise BadInputError for an empty filter."""
         ...
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
-        """Delete the rows of these documents and concepts, of every model, and remove every trace of removed rows from
-        the files. Blocks for long, all is written anew. May be repeated."""
+        """Delete the rows of these documents and concepts, of every model, and remove every trace of deleted rows
+        from the files.
+
+        The call takes long, for all rows are rewritten. It may be repeated. A store on a server deletes the rows; the
+        server decides when deleted rows leave its disk.
+        """
         ...
 
     def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
-        """The best ``limit`` items (an item once, by its best window) with a score of at least ``threshold``,
-        best first, ties by item."""
+        """Return the ``limit`` items with the highest scores of at least ``threshold``, best first.
+
+        Each item appears once, with its best window. Items with equal scores are in order of item.
+        """
         ...
 
     def fetch(self, where: Filter) -> list[Row]:
-        """All rows that pass, in order of key."""
+        """Return all rows that pass the filter, in order of key."""
         ...
 
-    def count(self, where: Filter | None = None) -> int: ...
+    def count(self, where: Filter | None = None) -> int:
+        """Return the number of rows that pass the filter; without a filter, of all rows of the model."""
+        ...
 
     def clear(self) -> None:
-        """Drop every row of this model: what ``rebuild`` starts with."""
+        """Delete every row of this model. ``rebuild`` begins with it."""
         ...
 
     def complete(self) -> bool:
-        """Whether the rows of this model are those that are in use. Not where the store is new, was lost, or holds
-        another model's: then they are to be derived, and :meth:`conclude` is to be called."""
+        """Return whether the rows of this model are complete and in use.
+
+        They are not if the store is new, was lost, or holds the rows of another model. Then the rows are to be
+        derived, and :meth:`conclude` is to be called.
+        """
         ...
 
     def conclude(self) -> None:
-        """All rows that this model should have are there: they are in use from now on, those of other models go. May be
+        """Declare the rows of this model complete: put them into use, and delete those of other models. It may be
         repeated."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release files and connections."""
+        ...

@@ -1,8 +1,9 @@
-"""The vectors of one model as one file that every process maps: line ``slot`` is the vector in that slot.
+"""The vectors of one model in one file that all processes map into memory. Line ``slot`` is the vector of that slot.
 
-A cache beside the database: safe to delete at any time, made again from the rows. Within one layout a line never gets
-another vector, so several processes may extend the file at once (they write the same bytes), and what a process has
-mapped stays right. A file of another layout is replaced by rename; who has the old one mapped keeps it.
+The file is a cache beside the database. It may be deleted at any time, and is made again from the rows. Within one
+layout a line never gets another vector. So several processes may extend the file at the same time, for they write the
+same bytes, and existing mappings stay correct. A file of another layout is replaced by rename; processes that have
+mapped the old file keep it.
 """
 
 from __future__ import annotations
@@ -20,24 +21,29 @@ from kgfs.errors import from_os_error
 
 Matrix = npt.NDArray[np.float32]
 VectorReader = Callable[[int], Iterable[tuple[int, bytes]]]
-"""Gives (slot, vector bytes) for the slots from the given one on; slots without a row are left out."""
+"""A function that yields (slot, vector bytes) for the slots from the given one on. Slots without a row are
+omitted."""
 
-_HEADER = struct.Struct("<8s16sIxxxxQ")  # magic, layout, dimensions, lines that are complete
+_HEADER = struct.Struct("<8s16sIxxxxQ")  # magic, layout, dimensions, number of complete lines
 _MAGIC = b"kgfsvec1"
 _START = 64
 
 
 class MatrixFile:
-    """Not for several threads at once; what :meth:`map` returned may be read by any."""
+    """A matrix file of one process. Not for several threads at the same time. Any thread may read what :meth:`map`
+    returned."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._mapped: tuple[str, int, Matrix] | None = None
-        """Layout and inode number of the file, and all of it."""
+        """The layout, the inode number and the whole matrix of the mapped file."""
 
     def map(self, layout: str, dimensions: int, lines: int, read: VectorReader) -> Matrix:
-        """The first ``lines`` lines, shape (lines, dimensions), read-only; those missing in the file are added with
-        ``read``."""
+        """Return the first ``lines`` lines as a read-only array of shape (lines, dimensions).
+
+        Lines that the file lacks are read with ``read`` and appended. Raise the typed error of an OSError if the file
+        cannot be used.
+        """
         if not lines:
             return np.zeros((0, dimensions), np.float32)
         try:
@@ -53,7 +59,8 @@ class MatrixFile:
             raise from_os_error(error, str(self._path)) from error
 
     def _whole(self, descriptor: int, layout: str, dimensions: int, lines: int) -> Matrix:
-        # Each new mapping costs a page fault for every 4 KiB of it, so one is kept while the file is the same.
+        """Return all lines that the file has room for, mapped into memory."""
+        # A new mapping costs a page fault for every 4 KiB, so the mapping is kept while the file is the same.
         status = os.fstat(descriptor)
         if self._mapped and self._mapped[:2] == (layout, status.st_ino) and len(self._mapped[2]) >= lines:
             return self._mapped[2]
@@ -64,6 +71,8 @@ class MatrixFile:
         return matrix
 
     def _open(self, layout: str, dimensions: int) -> int:
+        """Return a descriptor of the file with this layout. Replace a file that has another one, or does not
+        exist."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -79,7 +88,7 @@ class MatrixFile:
 
     @staticmethod
     def _complete(descriptor: int, layout: str, dimensions: int) -> int | None:
-        """How many lines are complete; None when the file is of another layout, or is none."""
+        """Return the number of complete lines, or None if the file has another layout or is no matrix file."""
         raw = os.pread(descriptor, _HEADER.size, 0)
         if len(raw) < _HEADER.size:
             return None
@@ -91,13 +100,15 @@ class MatrixFile:
 
     @staticmethod
     def _extend(descriptor: int, layout: str, dimensions: int, complete: int, lines: int, read: VectorReader) -> None:
+        """Append the missing lines, and make them count."""
         width = 4 * dimensions
         if os.fstat(descriptor).st_size < _START + lines * width:
-            # Only ever grows the file, which others may have mapped; and with room, so that it is seldom mapped anew.
+            # Never shrink the file, which other processes may have mapped. Allocate spare room, so that it is seldom
+            # mapped again.
             os.posix_fallocate(descriptor, 0, _START + (lines + lines // 8 + 64) * width)
         for slot, vector in read(complete):
             os.pwrite(descriptor, vector, _START + slot * width)
-        # The count may not reach the disk before the lines that it counts.
+        # The count must not reach the disk before the lines that it counts.
         os.fdatasync(descriptor)
         os.pwrite(descriptor, _header(layout, dimensions, lines), 0)
 

@@ -1,4 +1,4 @@
-"""The vectors that a configuration names."""
+"""Open the vector store that a configuration names."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from kgfs.stores.servers import (
     what_is_no_key,
 )
 
-if TYPE_CHECKING:  # numpy, which a mount does not need
+if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
 
 
 VECTORS_FORMAT = 1
-"""The format of the tables of vectors that stand in a file."""
+"""The format number of the SQLite tables of vectors."""
 
 
 def open_vectors(config: Config, model: str) -> Vectors:
-    """Those of one embedding model. Asks no server yet."""
+    """Return the vector store of one embedding model. Ask no server yet.
+
+    Raise MachineError if the packages of the Qdrant client are not installed, and BadInputError for settings that
+    cannot be used.
+    """
     settings = config.vectors
     if settings.store == "sqlite":
         from kgfs.stores.vectors.sqlite import SqliteVectors
@@ -56,11 +60,12 @@ def open_vectors(config: Config, model: str) -> Vectors:
 
 
 def may_hold_vectors(config: Config) -> bool:
-    """Whether rows may have been kept, of whatever model. Quick; asks no server."""
+    """Return whether rows of any model may have been stored. Quick: no server is asked."""
     return config.vectors.store != "sqlite" or config.vectors_db.exists()
 
 
 def _key(named: str) -> str:
+    """Return the API key from the file ``named`` or, without one, from QDRANT_API_KEY. '' if there is none."""
     if named:
         return key_in(named, "vectors.api_key_file")
     if not is_sayable(key := os.environ.get("QDRANT_API_KEY", "").strip()):

@@ -1,10 +1,12 @@
-"""Vectors in a Qdrant server: one collection for each embedding model, and an alias to the one that is in use.
+"""Vectors in a Qdrant server: one collection for each embedding model, and an alias to the collection in use.
 
-Names: alias ``<prefix>``, collection ``<prefix>-<model tag>``. Rows are points; a point's id is the UUIDv5 of its row key, so
-an upsert replaces. A model that is new here fills its collection while the alias stays; :meth:`QdrantVectors.conclude` moves
-it in one step and drops the others. Whoever asks the server by other means asks the alias, and never sees half a model.
+The alias is ``<prefix>``, a collection ``<prefix>-<model tag>``. Rows are points. A point's id is the UUIDv5 of its
+row key, so an upsert replaces. A new model fills its collection while the alias stays; :meth:`QdrantVectors.conclude`
+moves the alias in one step and deletes the other collections. Programs that query the server directly use the alias,
+and never see half a model.
 
-Scores are exact with ``exact=True``; else the server may search its HNSW graph, whose recall is its settings' affair.
+Scores are exact with ``exact=True``. Otherwise the server may search its HNSW graph, whose recall depends on the
+server's settings.
 """
 
 from __future__ import annotations
@@ -37,45 +39,54 @@ from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 from kgfs.stores.vectors.key import Key
 
 KEY_SPACE = uuid.UUID("5c0a4f0e-6f0c-5f6b-9a39-0d7b6d6f7f10")
-"""Of the UUIDv5 of row keys; never to be changed."""
+"""The namespace of the UUIDv5 of row keys. It must never change."""
 PAYLOAD = (
     "kind", "item", "window", "ontology", "doc_id", "chunk_index", "source_variant", "role", "domain", "authority",
 )  # fmt: skip
+"""The fields of every point."""
 OF_SOURCES = ("content_hash", "total_chunks", "chunk_start_char", "chunk_end_char")
-"""Fields of the points of Sources besides, with ``parent_document_id``, ``storage_type``, ``content`` and ``content_length``."""
+"""Additional fields of the points of Sources, with ``parent_document_id``, ``storage_type``, ``content`` and
+``content_length``."""
 KEYWORDS = (
     "kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority", "parent_document_id",
     "content_hash", "storage_type",
 )  # fmt: skip
 NUMBERS = ("chunk_index", "total_chunks", "chunk_start_char", "chunk_end_char")
 INDEXED = (*KEYWORDS, *NUMBERS)
-"""Fields by which the server filters without looking at every point."""
+"""The fields with an index on the server, by which it filters without scanning every point."""
 BATCH = 256
+"""The maximal number of points in one upsert."""
 WEIGHT = 4_000_000
-"""Points of one upsert and bytes of their texts: with 256 × 384 numbers, 2 MB of JSON, well below the server's limit of 32 MB."""
+"""The maximal bytes of the texts in one upsert. 256 points of 384 numbers are 2 MB of JSON, so a request stays well
+below the server's limit of 32 MB."""
 MOST_CONTENT = 900_000
-"""Bytes of a text that a point has in full, of a longer one the length alone: a point is to stay below a megabyte."""
+"""The bytes up to which a point holds a text in full. Of a longer text it holds only the length: a point should stay
+below a megabyte."""
 PAGE = 1000
+"""The number of points in one page of a scroll."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the server is and how it is spoken to. The key is a secret: never shown, never in an error."""
+    """The address of the server and the settings of the client. The key is a secret: it is never shown, and never in
+    an error."""
 
     url: str
     api_key: str = field(default="", repr=False)
     api_key_file: Path | None = None
-    """Where it stands, if it is to be read again when it is refused: who changes it changes the file."""
+    """The file with the key, if the key is to be read again when the server refuses it. Changing the key means
+    changing this file."""
     prefix: str = "kgfs"
     timeout: float = 30.0
-    """Seconds that the server may be silent."""
+    """The seconds for which the server may be silent."""
     exact: bool = True
+    """Search all points instead of the HNSW graph."""
     quantisation: bool = False
     """Keep 8-bit copies of the vectors in memory for the first pass of a search."""
     on_disk: bool = False
     """Keep the full vectors on disk rather than in memory."""
     content: bool = True
-    """Keep the text of a Source in full with each of its points, as ``content``, on disk."""
+    """Keep the full text of a Source with each of its points, as ``content``, on disk."""
     ca_file: Path | None = None
     """Certificates to trust instead of the usual ones."""
 
@@ -89,13 +100,16 @@ class QdrantVectors:
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
         self._is_indexed = False
-        """Whether this process has made the indexes of the collection, which one that was killed may have left without."""
+        """Whether this process has made the indexes of the collection. A process that was killed may have left them
+        out."""
         self._to_be_used = False
-        """Whether this process makes the collection for the first time, so that the alias leads there, where it leads nowhere."""
+        """Whether this process creates the collection for the first time. Then the alias is set to it if there is no
+        alias."""
         self._was_there = False
-        """Whether this process has seen the collection, or the alias lead there. If it is gone the server has lost it: what is put
-        since is not all, and the alias, by which that would be known, leads there again when the rest is derived."""
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
+        """Whether this process has seen the collection, or the alias leading to it. If the collection is gone then,
+        the server has lost it, and rows that are put now are not all rows. The alias, which would declare them
+        complete, is only set again after the rest was derived."""
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every request
         try:
             self._client = QdrantClient(
                 url=place.url,
@@ -103,10 +117,10 @@ class QdrantVectors:
                 timeout=max(1, round(place.timeout)),
                 check_compatibility=False,
                 verify=trusted(place.ca_file, "vectors.ca_file") if place.ca_file else httpx.create_ssl_context(),
-                # By itself it would send what is said on this machine, the key too, to a proxy elsewhere.
+                # By default the client would send requests to this machine, with the key, through a proxy elsewhere.
                 trust_env=not is_loopback(urlsplit(place.url).hostname or ""),
             )
-        except (ImportError, ValueError) as error:  # which quote a proxy's address, and what it wants to be told
+        except (ImportError, ValueError) as error:  # the original message quotes the proxy's address and credentials
             raise BadInputError(
                 f"{place.url}: the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used. Set another, or name"
                 " the server's host in NO_PROXY."
@@ -149,7 +163,8 @@ class QdrantVectors:
         return gone
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
-        """When the server's optimiser takes deleted points off its disk is its own affair."""
+        """Delete the rows of these documents and concepts, of every model. The server's optimiser decides when
+        deleted points leave its disk."""
         wheres = [Filter(doc_ids=frozenset(doc_ids))] if doc_ids else []
         if concepts:
             wheres.append(Filter(kind="concept", items=frozenset(concepts)))
@@ -190,17 +205,18 @@ class QdrantVectors:
                 return []
             except BadInputError:
                 if not self.count():
-                    return []  # where no row is left, none is of another dimension
+                    return []  # a model without rows has no dimensions to differ from
                 same_dimensions(wanted, self._dimensions(), self._model)
                 raise
             hits = _by_item(found)
-            # All windows that tie with the last item wanted must have been seen, for ties go by item.
+            # All windows that tie with the last wanted item must have been seen, for ties are ordered by item.
             settled = len(hits) > limit and hits[limit - 1].score > hits[-1].score
             if settled or len(found) < ask:
                 return hits[:limit]
             ask *= 4
 
     def _nearest(self, wanted: Vector, where: Filter, limit: int, threshold: float) -> list[models.ScoredPoint]:
+        """Return the ``limit`` nearest points that pass the filter and the threshold, best first."""
         with self._spoken():
             answer = self._client.query_points(
                 self._name,
@@ -224,6 +240,7 @@ class QdrantVectors:
         return sorted(rows, key=lambda row: (row.kind, row.item, row.window))
 
     def _records(self, condition: models.Filter | None) -> Iterator[models.Record]:
+        """Yield the points that pass the condition, with vectors, a page at a time."""
         after: Any = None
         while True:
             with self._spoken():
@@ -250,7 +267,7 @@ class QdrantVectors:
     # --------------------------------------------------------------------------------------- collections
 
     def _dimensions(self) -> int:
-        """0 while there is no collection for the model."""
+        """Return the dimensions of the model's collection, 0 if there is none."""
         try:
             with self._spoken():
                 params = self._client.get_collection(self._name).config.params.vectors
@@ -261,13 +278,13 @@ class QdrantVectors:
         return int(params.size)
 
     def _make_room(self, vector: Vector) -> None:
-        """A collection for vectors of this size; in use at once where none is."""
+        """Make sure that the model has a collection for vectors of this size. Put it into use if no collection is."""
         with self._making:
             known = self._dimensions()
             if known and known != vector.size and self.count():
                 same_dimensions(vector, known, self._model)
             if known != vector.size:
-                if known:  # its rows are gone: the model may start again with another dimension
+                if known:  # it has no rows, so the model may start again with other dimensions
                     self.clear()
                 self._is_indexed, self._to_be_used = False, not self._was_there
                 self._create(self._name, vector.size)
@@ -278,6 +295,7 @@ class QdrantVectors:
                 self._is_indexed = self._was_there = True
 
     def _create(self, name: str, size: int) -> None:
+        """Create a collection. Do nothing if it exists."""
         params = models.VectorParams(size=size, distance=models.Distance.COSINE, on_disk=self._place.on_disk or None)
         scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
         quantisation = models.ScalarQuantization(scalar=scalar) if self._place.quantisation else None
@@ -292,21 +310,21 @@ class QdrantVectors:
                     raise
 
     def _index(self) -> None:
-        """Harmless twice."""
+        """Create the payload indexes. Repeating this is harmless."""
         with self._spoken():
             for column in INDEXED:
                 kind = models.PayloadSchemaType.INTEGER if column in NUMBERS else models.PayloadSchemaType.KEYWORD
                 self._client.create_payload_index(self._name, column, kind, wait=True)
 
     def _collections(self) -> list[str]:
-        """Of all models, those of others with a longer prefix left out."""
+        """Return the collections of all models. Those of other homes with a longer prefix are left out."""
         ours = re.compile(f"{re.escape(self._place.prefix)}-[0-9a-f]{{12}}")
         with self._spoken():
             found = self._client.get_collections().collections
         return [each.name for each in found if ours.fullmatch(each.name)]
 
     def _in_use(self) -> str:
-        """The collection that the alias leads to; '' where there is no alias."""
+        """Return the collection that the alias leads to, '' if there is no alias."""
         with self._spoken():
             aliases = self._client.get_aliases().aliases
         found = next((each.collection_name for each in aliases if each.alias_name == self._place.prefix), "")
@@ -314,7 +332,8 @@ class QdrantVectors:
         return found
 
     def _use(self) -> None:
-        """Lead the alias here. A reader finds the former collection or this one, never none."""
+        """Set the alias to this model's collection in one step. A reader finds the former collection or this one,
+        never none."""
         created = models.CreateAlias(collection_name=self._name, alias_name=self._place.prefix)
         gone = models.DeleteAlias(alias_name=self._place.prefix)
         with self._spoken():
@@ -327,12 +346,12 @@ class QdrantVectors:
 
 
 class _NoCollectionError(StoreError):
-    """Nothing was ever kept for the model."""
+    """The model has no collection: no row of it was ever stored."""
 
 
 @contextmanager
 def _spoken(url: str) -> Iterator[None]:
-    """What the client raises as our errors, without anything of the request but the server's address."""
+    """Translate the client's errors. Of the request a message has only the server's address."""
     try:
         yield
     except (ApiException, QdrantException, httpx.HTTPError, json.JSONDecodeError) as error:
@@ -350,16 +369,17 @@ def _ours(url: str, error: Exception) -> KgfsError:
             )
         if status in (400, 409, 422):
             return BadInputError(f"{url}: Qdrant refuses what was asked: {said}")
-        if status in (408, 429) or (status or 0) >= 500:  # its disk is full, say: no document's fault
+        # for example because its disk is full; the request is not at fault
+        if status in (408, 429) or (status or 0) >= 500:
             why = f": {' '.join(said.split())}" if _is_own(error.content) else ""
             return AwayError(f"{url}: Qdrant answers {status}{why}. Try again later.")
-        if status == 405:  # never said by Qdrant to what is asked here
+        if status == 405:  # Qdrant never answers so to these requests
             return _stranger(url)
         return StoreError(f"{url}: Qdrant answers {status}: {' '.join(said.split())}")
-    if isinstance(error, QdrantException):  # only where it says, well or badly, when to ask again
+    if isinstance(error, QdrantException):  # raised only for a 429 with a Retry-After header, valid or not
         return AwayError(f"{url}: Qdrant answers 429. Try again later.")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
-    if isinstance(cause, ValueError):  # no JSON, or none of the answers there are
+    if isinstance(cause, ValueError):  # no JSON, or not an answer of the API
         return _stranger(url)
     if isinstance(cause, httpx.TimeoutException):
         return TimedOutError(f"{url}: Qdrant does not answer in time.")
@@ -369,7 +389,7 @@ def _ours(url: str, error: Exception) -> KgfsError:
 
 
 def _is_own(answer: bytes) -> bool:
-    """Whether it is an error as Qdrant tells one, and not what stands before it, or at another path."""
+    """Return whether the answer is an error in Qdrant's own form, and not one of a proxy or of another path."""
     try:
         said = json.loads(answer)
     except ValueError:
@@ -379,7 +399,8 @@ def _is_own(answer: bytes) -> bool:
 
 
 def _stranger(url: str) -> KgfsError:
-    """Waited for, like one that is away: what stands before a server says other things, too, while it is."""
+    """Return the error for an answer that is not Qdrant's. It is an AwayError, for a proxy also answers otherwise
+    while the server is away."""
     return AwayError(f"{url}: what answers there is not Qdrant, or not all of it. Check vectors.url.")
 
 
@@ -389,7 +410,7 @@ def _point(row: Row, vector: Vector) -> models.PointStruct:
 
 
 def _source(row: Row) -> dict[str, Any]:
-    """Nothing for a row that is no Source's."""
+    """Return the additional fields of a Source's point, or nothing for other rows."""
     if not row.total_chunks:
         return {}
     found = {name: getattr(row, name) for name in OF_SOURCES}
@@ -398,22 +419,27 @@ def _source(row: Row) -> dict[str, Any]:
 
 
 def _content(text: str) -> dict[str, Any]:
-    """In full or not at all; ``doc_id`` and ``chunk_index`` lead to the Source in the graph, which has it in any case."""
+    """Return the text's length and, if it is not too long, the text in full.
+
+    ``doc_id`` and ``chunk_index`` lead to the Source in the graph, which always has the text.
+    """
     if not text:
         return {}
     length = {"content_length": len(text)}
     try:
         size = len(text.encode())
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON has no bytes for
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON cannot encode
         return length
     return length | ({"content": text} if size <= MOST_CONTENT else {})
 
 
 def _weight(point: models.PointStruct) -> int:
+    """Return the bytes of a point's text."""
     return len((point.payload or {}).get("content", "").encode())
 
 
 def point_id(kind: str, item: str, window: int) -> str:
+    """Return the id of the point of a row."""
     return str(uuid.uuid5(KEY_SPACE, "\x1f".join((kind, item, str(window)))))
 
 
@@ -423,7 +449,7 @@ def _row(record: models.Record) -> Row:
 
 
 def _by_item(points: Sequence[models.ScoredPoint]) -> list[Hit]:
-    """Each item once, by its best window, best first."""
+    """Return each item once, with its best window, best first."""
     best: dict[tuple[str, str], Hit] = {}
     for point in points:
         row = point.payload or {}

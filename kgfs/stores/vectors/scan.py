@@ -1,4 +1,4 @@
-"""The exact search: one picture of all rows of a model, and the best of those that pass a filter."""
+"""Exact search: an immutable snapshot of all rows of a model, and the best rows that pass a filter."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ Codes = npt.NDArray[np.int32]
 ATTRIBUTES = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
 NUMBERS = ("window", "chunk_index")
 GATHER_BELOW = 0.15
-"""A filter that lets less than this share pass is applied before the products, not after."""
+"""The share of rows below which a filter is applied before the scores are computed, not after."""
 
 
 class Vocabulary:
-    """Words as small numbers, the same for the life of the object. Only one thread adds at a time."""
+    """A bijection between words and small numbers that never changes a number. Only one thread may add words at a
+    time."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._words: list[str] = []
 
     def code(self, word: str) -> int:
-        """Of a new word: the next number."""
+        """Return the number of a word. A new word gets the next number."""
         found = self._codes.get(word)
         if found is None:
             self._words.append(word)
@@ -34,24 +35,28 @@ class Vocabulary:
         return found
 
     def known(self, word: str) -> int:
-        """-1 for a word that no row has."""
+        """Return the number of a word, -1 if no row has it."""
         return self._codes.get(word, -1)
 
     def word(self, code: int) -> str:
+        """Return the word with this number."""
         return self._words[code]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """All rows at one moment, by slot; never changed, so that any thread may scan it while another makes the next."""
+    """A snapshot of all rows, indexed by slot. It never changes, so any thread may scan it while another builds the
+    next one."""
 
     matrix: Matrix
     columns: dict[str, Codes]
-    """ATTRIBUTES as codes, NUMBERS as they are."""
+    """The numbers of the words of each column of ATTRIBUTES, and the values of each column of NUMBERS, by slot."""
     alive: npt.NDArray[np.bool_]
+    """Whether the slot has a row, by slot."""
     vocabulary: Vocabulary
 
     def candidates(self, where: Filter) -> npt.NDArray[np.intp]:
+        """Return the slots of the rows that pass the filter, ascending."""
         passing = self.alive
         wanted = {"kind": where.kind, "ontology": where.ontology, **where.equal}
         for name, word in wanted.items():
@@ -64,6 +69,7 @@ class Picture:
         return np.flatnonzero(passing)
 
     def best(self, vector: Vector, where: Filter, limit: int, threshold: float) -> list[Hit]:
+        """Return the ``limit`` best items that pass the filter and score at least ``threshold``, best first."""
         slots = self.candidates(where)
         if not slots.size or limit < 1:
             return []
@@ -77,7 +83,10 @@ class Picture:
         return self._ranked(slots, scores, limit)
 
     def _ranked(self, slots: npt.NDArray[np.intp], scores: npt.NDArray[np.float32], limit: int) -> list[Hit]:
-        """Look at so many of the top (ties whole) that ``limit`` different items are among them."""
+        """Return the ``limit`` best items.
+
+        Look at more and more of the top scores, always with all ties, until they contain ``limit`` different items.
+        """
         top = 4 * limit
         while True:
             if top < slots.size:
@@ -99,6 +108,7 @@ class Picture:
 
 
 def _each_once(hits: Sequence[Hit]) -> list[Hit]:
+    """Return each item once, with its best window, best first."""
     best: dict[tuple[str, str], Hit] = {}
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.item, hit.kind, hit.window)):
         best.setdefault((hit.kind, hit.item), hit)

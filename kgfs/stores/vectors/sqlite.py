@@ -1,4 +1,4 @@
-"""Vectors as rows in one SQLite file, searched exactly through a memory-mapped matrix derived from them."""
+"""Vectors as rows of one SQLite file, searched exactly through a memory-mapped matrix derived from the rows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ COLUMNS = (
     "kind", "item", "window", "ontology", "doc_id", "chunk_index", "source_variant", "role", "domain", "authority",
 )  # fmt: skip
 COMPACT_FROM = 1000
-"""Slots without a row from which on a new layout is made, once they are also half of all."""
+"""The number of slots without a row from which a new layout is made, once these slots are also half of all."""
 
 
 class SqliteVectors:
     """The :class:`~kgfs.stores.vectors.contract.Vectors` of one home and model.
 
-    A query costs one point read, then the scan; after a write, also by another process, the first query reads the new
-    rows alone. The matrix is 4 bytes × dimensions a row, in the page cache, shared by all processes.
+    A query costs one point read and the scan. After a write, also by another process, the first query reads only the
+    new rows. The matrix takes 4 bytes × dimensions for each row, in the page cache, shared by all processes.
     """
 
     def __init__(self, path: Path, model: str) -> None:
@@ -81,7 +81,10 @@ class SqliteVectors:
             _compact(connection, model)
 
     def _room(self, connection: sqlite3.Connection, vectors: Sequence[Vector]) -> tuple[int, int]:
-        """The model's key and its next free slot."""
+        """Return the model's key and its next free slot. Add the model if it is new.
+
+        Raise BadInputError if the vectors do not have the dimensions of the model's rows.
+        """
         size = vectors[0].size
         found = connection.execute(
             "SELECT key, dimensions, slots, gone FROM model WHERE name = ?", (self._name,)
@@ -92,7 +95,7 @@ class SqliteVectors:
             )
             found = (cursor.lastrowid, size, 0, 0)
         elif found[1] != size and found[2] == found[3]:
-            # No row is left, so the model may start again with another dimension.
+            # The model has no rows, so it may start again with other dimensions.
             connection.execute("UPDATE model SET dimensions = ? WHERE key = ?", (size, found[0]))
             _renumber(connection, found[0])
             found = (found[0], size, 0, 0)
@@ -130,7 +133,7 @@ class SqliteVectors:
             for (model,) in connection.execute("SELECT key FROM model").fetchall():
                 _renumber(connection, model)
         self._database.scrub()
-        # Every matrix has another layout now; those who have one mapped go on with it until they ask again.
+        # Every model has a new layout now. Processes keep an old matrix mapped until their next query.
         for matrix in self._path.parent.glob(f"{self._path.name}-*.matrix"):
             matrix.unlink(missing_ok=True)
 
@@ -186,6 +189,7 @@ class SqliteVectors:
     # ---------------------------------------------------------------------------------------- the picture
 
     def _newest(self) -> Picture | None:
+        """Return a snapshot of the current rows, or None if the model has none."""
         with self._lock, self._database.snapshot() as connection:
             found = connection.execute(
                 "SELECT key, layout, dimensions, slots, gone FROM model WHERE name = ?", (self._name,)
@@ -202,6 +206,8 @@ class SqliteVectors:
     def _next_picture(
         self, connection: sqlite3.Connection, model: int, layout: str, dimensions: int, slots: int, gone: int
     ) -> Picture:
+        """Return a snapshot of the rows. Build it from the former one, and read only new rows, if the layout is the
+        same."""
         former, known, known_gone = self._picture, self._state[2], self._state[3]
         if former is None or layout != self._state[0]:
             former, known, known_gone = None, 0, 0
@@ -233,7 +239,8 @@ class SqliteVectors:
 
 
 def _condition(where: Filter) -> tuple[str, list[Any]]:
-    """SQL for rows of one model (the first parameter) that pass."""
+    """Return an SQL condition, and its values, for the rows of one model that pass. The model's name is the first
+    parameter."""
     given = {"kind": where.kind, "ontology": where.ontology, **where.equal}
     parts = ["row.model = (SELECT key FROM model WHERE name = ?)"]
     parts += [f"row.{name} = ?" for name, value in given.items() if value]
@@ -246,6 +253,7 @@ def _condition(where: Filter) -> tuple[str, list[Any]]:
 
 
 def _drop(connection: sqlite3.Connection, condition: str, name: str) -> None:
+    """Delete the models that meet the condition, with all their rows."""
     for (model,) in connection.execute(f"SELECT key FROM model WHERE {condition}", (name,)).fetchall():
         for table in ("gone", "vector", "row"):
             connection.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
@@ -253,6 +261,7 @@ def _drop(connection: sqlite3.Connection, condition: str, name: str) -> None:
 
 
 def _vacate(connection: sqlite3.Connection, model: int, key: Sequence[Any]) -> None:
+    """Delete the row with this key, and record its slot as vacant."""
     found = connection.execute(
         "DELETE FROM row WHERE model = ? AND kind = ? AND item = ? AND window = ? RETURNING slot", (model, *key)
     ).fetchall()
@@ -263,15 +272,16 @@ def _vacate(connection: sqlite3.Connection, model: int, key: Sequence[Any]) -> N
 
 
 def _compact(connection: sqlite3.Connection, model: int) -> None:
+    """Make a new layout if enough slots are vacant."""
     slots, gone = connection.execute("SELECT slots, gone FROM model WHERE key = ?", (model,)).fetchone()
     if gone >= COMPACT_FROM and 2 * gone >= slots:
         _renumber(connection, model)
 
 
 def _renumber(connection: sqlite3.Connection, model: int) -> None:
-    """A new layout in which the rows, in the order of their slots, have slots from 0 on."""
+    """Make a new layout, in which the rows keep their order and have the slots from 0 on."""
     rows = connection.execute("SELECT slot FROM row WHERE model = ? ORDER BY slot", (model,)).fetchall()
-    # Ascending, each to a place at or before its own, so no two ever stand in one slot.
+    # Each row moves to its own or a lower slot, in ascending order, so no two rows ever share a slot.
     moves = [(new, model, old) for new, (old,) in enumerate(rows) if new != old]
     connection.executemany("UPDATE row SET slot = ? WHERE model = ? AND slot = ?", moves)
     connection.executemany("UPDATE vector SET slot = ? WHERE model = ? AND slot = ?", moves)
@@ -282,4 +292,5 @@ def _renumber(connection: sqlite3.Connection, model: int) -> None:
 
 
 def _new_layout() -> str:
+    """Return a random name for a layout."""
     return secrets.token_hex(8)

@@ -1,4 +1,4 @@
-"""What leaves the vectors when it has left the graph."""
+"""Remove vectors of what was removed from the graph."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from kgfs.stores.vectors.contract import Filter
 
 
 def look_again(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> None:
-    """For who has just put rows of these into vectors that other machines use, too: take out those of what is not in the graph
-    by now. Whoever takes something out of the graph takes out its rows *after* that: either after they were put, or what
-    left is seen to have left here. AwayError and TimedOutError as the stores have it; the whole is to be done again then."""
+    """Remove the rows of those documents and concepts that are not in the graph by now.
+
+    A process calls this after it has put rows of these documents and concepts into vectors that other machines also
+    write. Every process that removes something from the graph removes its rows *after* that. So either those rows are
+    removed after they were put, or this call sees that their document or concept is gone. Raise the stores' AwayError
+    and TimedOutError; then repeat the whole call.
+    """
     unindex(stores, [doc_id for doc_id in doc_ids if stores.graph.document(doc_id) is None], concept_ids)
 
 
 def unindex(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> frozenset[str]:
-    """Take out the Sources of these documents, and those of the concepts that do not live (any more), which are returned. Nothing
-    without vectors."""
+    """Remove the Sources of these documents, and the rows of those concepts that are not alive. Return the ids of
+    these concepts.
+
+    Without a vector store do nothing and return an empty set.
+    """
     if stores.vectors is None:
         return frozenset()
     if left := frozenset(doc_ids):
