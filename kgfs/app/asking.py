@@ -20,6 +20,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
+    """The result of probing one server."""
     what: str
     where: str
     error: KgfsError | None
@@ -55,11 +56,11 @@ def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
         yield _answer("bucket", f"{garage.endpoint}/{garage.bucket}", lambda: _ask_garage(hasty))
     if vectors.store != "sqlite":
         yield _answer("vectors", vectors.url, lambda: _ask_vectors(hasty))
-    if graph.store == "neo4j" and haste is None:  # nothing waits for it
+    if graph.store == "neo4j" and haste is None:  # no operation waits for Neo4j
         yield _answer("neo4j", graph.uri, lambda: _ask_neo4j(hasty))
     if config.cluster.engine == "ray" and haste is None:
         found = _answer("cluster", config.cluster.address, lambda: _ask_cluster(config))
-        if found.where or found.error:  # one that the worker starts is not there yet
+        if found.where or found.error:  # a cluster that the worker starts does not exist yet
             yield found
 
 

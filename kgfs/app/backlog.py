@@ -77,7 +77,7 @@ def _wait(config: Config, journal: Journal, timeout: float, progress: Progress) 
             worked = now
         elif now - worked > NO_WORKER:
             said = away(config, HASTE)
-            if not worker_alive(config.run):  # else one began while the servers were asked
+            if not worker_alive(config.run):  # else a worker began while the servers were probed
                 raise _no_worker(config, f"Owed: {words_of(found)}.", said)
         time.sleep(WAIT_EVERY)
 

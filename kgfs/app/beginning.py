@@ -80,7 +80,7 @@ def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[
         _fetch(config, objects, found, files, folder, progress, has_own=has_own)
     except (FullError, *AWAY):
         raise
-    except KgfsError as error:  # what is damaged, or was deleted meanwhile; the next one, or the ledger, has the same
+    except KgfsError as error:  # damaged, or deleted meanwhile; the next snapshot, or the ledger, has the same data
         log.warning("passed over: %s: %s", found.folder, error)
         return False
     border("snapshot-fetched")

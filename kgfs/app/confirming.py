@@ -34,7 +34,7 @@ class Confirming:
         self._stores = stores
         self._trouble = Trouble(ErrorLog(config.errors_log), "opening")
         self.current = threading.Event()
-        if config.garage_store.store == "files" or stores.journal.sharing:  # the ledger was asked when it was opened
+        if config.garage_store.store == "files" or stores.journal.sharing:  # the ledger was already asked at opening
             self.current.set()
 
     def ask(self) -> None:

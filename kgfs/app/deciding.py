@@ -12,7 +12,7 @@ from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.stores.stores import Stores
 
-if TYPE_CHECKING:  # numpy, which other verbs do not need
+if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.ingest.matching.concepts import Plan
 
 Agree = Callable[["Plan"], bool]

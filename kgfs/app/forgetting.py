@@ -14,7 +14,7 @@ from kgfs.config import Config
 from kgfs.errors import KgfsError
 from kgfs.stores.disk_reserve import DiskReserve
 
-if TYPE_CHECKING:  # numpy, which other verbs do not need
+if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.ingest.life.forget import Plan
     from kgfs.ingest.life.forgotten import Outcome
 

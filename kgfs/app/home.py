@@ -118,7 +118,7 @@ def _opened(
         refuse_nothing(config)
     make_home(config)
     if config.garage_store.shared:
-        from kgfs.app.beginning import begin_with_snapshot  # of shared homes alone
+        from kgfs.app.beginning import begin_with_snapshot  # needed by shared homes only
 
         begin_with_snapshot(config)
     with ExitStack() as stack:
@@ -188,8 +188,8 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             _surely_its_own(config, stores)
         if stores.journal.sharing:
             try:
-                Exchange(config, stores).pull()  # else what other homes keep looks like nobody's
-            except KgfsError as error:  # a ledger that is damaged is what is looked for
+                Exchange(config, stores).pull()  # else objects of other homes would look like orphans
+            except KgfsError as error:  # a damaged ledger is among the damage looked for
                 ErrorLog(config.errors_log).add("opening", error)
         model = worker_note(config.run).get("embedder", "")
         if model and may_hold_vectors(config):
@@ -349,7 +349,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
         # Derive the graph even if no document is left: names and numbers of purged documents must not be given to
         # anything else.
         if derive and is_graph_lost(stores):
-            from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
+            from kgfs.ingest.life.rebuild import rebuild_graph  # imports numpy and more, so only for a rebuild
 
             with only_deriver(config, stores, meeting(config), whole=True) as alone:
                 if is_graph_lost(alone):  # skip if another machine has just derived it

@@ -58,7 +58,7 @@ def prepare_mount(config: Config, progress: Callable[[int, int, str], None], tol
     """
     make_home(config)
     if config.garage_store.shared:
-        from kgfs.app.beginning import begin_with_snapshot  # of shared homes alone
+        from kgfs.app.beginning import begin_with_snapshot  # needed by shared homes only
 
         begin_with_snapshot(config, lambda done, total: progress(done, total, "MiB of the snapshot"), told)
 
@@ -135,7 +135,7 @@ def run_mount(
             await keep_exchanging(rhythm, shipping(config, stores, exchange), exchange.look, errors)
 
         async def do_follow() -> None:
-            from kgfs.ingest.working.follow_graph import GraphFollower  # of shared homes alone
+            from kgfs.ingest.working.follow_graph import GraphFollower  # needed by shared homes only
 
             await keep_following(config, GraphFollower(config, stores), errors)
 

@@ -27,7 +27,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import open_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
 
-if TYPE_CHECKING:  # numpy, which other verbs do not need
+if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.ingest.mending.migrate import Goal, Plan, Progress
 
 PLACES = ("garage", "graph", "vectors")

@@ -16,7 +16,7 @@ from kgfs.errors import BadInputError
 from kgfs.ingest.life.regenerate import Order, all_of, failed, outdated, owe
 from kgfs.stores.stores import Stores
 
-if TYPE_CHECKING:  # numpy, which other verbs do not need
+if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.ingest.life.regeneration_plan import Plan
 
 

@@ -30,7 +30,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import LOOK, place_wanted
 
-if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
+if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute
     from kgfs.compute.engine import Engine, Place
 
@@ -260,7 +260,7 @@ def _answering_questions(config: Config, stores: Stores, compute: Compute) -> It
 def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:
     if not stores.journal.sharing:
         return nullcontext()
-    from kgfs.ingest.sharing.snapshots import keeping_snapshots  # of shared homes alone
+    from kgfs.ingest.sharing.snapshots import keeping_snapshots  # needed by shared homes only
 
     return keeping_snapshots(config, stores)
 

@@ -21,6 +21,7 @@ class Records(logging.Formatter):
 
 
 def log_to_stderr() -> None:
+    """Log to standard error, in the format of :class:`Records`."""
     handler = logging.StreamHandler()
     handler.setFormatter(Records())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -15,6 +15,9 @@ TIMEOUT = 3600.0
 
 
 def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
+    """Return the attributes for pyfuse3. The kernel may cache them for ``timeout`` seconds, or not at all with
+    ``direct_io``.
+    """
     entry = pyfuse3.EntryAttributes()
     entry.st_ino = attr.inode
     entry.st_mode = attr.mode
@@ -63,10 +66,12 @@ def absent(timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
 
 
 def file_info(fh: int, handle: Handle) -> pyfuse3.FileInfo:
+    """Return the answer to an open: the handle's number and its use of the page cache."""
     return pyfuse3.FileInfo(fh=fh, direct_io=handle.direct_io, keep_cache=handle.keep_cache and not handle.direct_io)
 
 
 def statvfs_data(space: Space) -> pyfuse3.StatvfsData:
+    """Return the answer to statfs."""
     data = pyfuse3.StatvfsData()
     data.f_bsize = data.f_frsize = space.block
     data.f_blocks, data.f_bfree, data.f_bavail = space.blocks, space.free, space.available

@@ -94,8 +94,8 @@ def handler(method: Handler[H, P, R]) -> Handler[H, P, R]:
         except KgfsError as error:
             raise FUSEError(self.number_of(name, error)) from None
         except trio.Cancelled:
-            # The main loop was cancelled; its task ends at the next checkpoint. Without an answer the client would
-            # wait for ever, and uninterruptibly.
+            # The main loop was cancelled, and its task ends at the next checkpoint. Without an answer the client
+            # would wait without end, uninterruptibly.
             raise FUSEError(errno.ENOTCONN) from None
         except Exception as error:  # noqa: BLE001  # anything else that left a handler would end the mount
             raise FUSEError(self.number_of_unknown(name, error)) from None

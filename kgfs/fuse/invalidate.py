@@ -25,6 +25,7 @@ CLOSING = (errno.ENODEV, errno.EBADF, errno.EPERM, errno.ENOTCONN)
 
 
 class Invalidator:
+    """Queue invalidations, and send them from two threads, one for names and attributes and one for contents."""
     def __init__(self, requests: Requests) -> None:
         self._names = _Sender("names", requests)
         self._contents = _Sender("contents", requests)
@@ -58,6 +59,7 @@ class Invalidator:
 
 
 class _Sender(threading.Thread):
+    """A thread that sends queued invalidations. Any thread may call ``put`` and ``stop``."""
     def __init__(self, name: str, requests: Requests) -> None:
         super().__init__(name=f"invalidate-{name}", daemon=True)
         self._requests = requests
@@ -97,7 +99,7 @@ class _Sender(threading.Thread):
                 pyfuse3.invalidate_inode(item.inode, attr_only=not item.data)
                 self._requests.invalidated("data" if item.data else "attributes")
         except FileNotFoundError:
-            return  # the kernel did not know it any more
+            return  # the kernel no longer knew it
         except OSError as error:
             if error.errno not in CLOSING:
                 inode = (

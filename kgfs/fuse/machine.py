@@ -28,6 +28,7 @@ class Finding:
 
 
 def findings(*, allow_other: bool = False) -> list[Finding]:
+    """Return the result of each check."""
     found = [_device(), _fusermount(), _pyfuse3()]
     if allow_other:
         found.append(_user_allow_other())

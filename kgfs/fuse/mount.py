@@ -50,6 +50,7 @@ Task = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class MountOptions:
+    """Options of a mount."""
     allow_other: bool = False
     """Let other users access the mount; needs ``user_allow_other`` unless root mounts."""
     read_only: bool = False
@@ -277,7 +278,7 @@ async def _keep_running(task: Task, log_error: LogError) -> None:
     while True:
         try:
             await task()
-        except Exception as error:  # a failing task must not take the mount away from its users
+        except Exception as error:  # a failing task must not end the mount
             log.exception("a background task failed and is started again")
             log_error("fuse.task", error)
             await trio.sleep(1)

@@ -79,6 +79,7 @@ class Archived(DerivedFolder[Document]):
 
 
 class _ArchivedFile(DerivedFile[None]):
+    """The base of files in ``archive/<doc_id>/``."""
     __slots__ = ("_doc_id",)
     name = ""
 
@@ -162,19 +163,23 @@ class FoundConcept(DerivedLink[None]):
 
 
 def original(context: TreeContext, doc_id: str) -> Node | None:
+    """Return the original; None if the garage no longer has it."""
     document = context.stores.journal.names.document(doc_id)
     return OriginalFile(context, doc_id) if document and has_original(context.stores, document) else None
 
 
 def text_txt(context: TreeContext, doc_id: str) -> Node | None:
+    """Return the Text; None while the graph does not show the document."""
     return TextTxt(context, doc_id) if context.stores.graph.document(doc_id) else None
 
 
 def found_concepts(context: TreeContext, doc_id: str) -> Node | None:
+    """Return ``concepts/``; None while the graph does not show the document."""
     return FoundFolder(context, doc_id) if context.stores.graph.document(doc_id) else None
 
 
 def metadata_json(context: TreeContext, doc_id: str) -> Node:
+    """Return ``metadata.json``."""
     def page() -> tuple[bytes, int]:
         shown, changed = metadata(context.stores, doc_id)
         return render(shown), changed
@@ -183,6 +188,7 @@ def metadata_json(context: TreeContext, doc_id: str) -> Node:
 
 
 def folder_changed(change: DocumentChanged, stale: Invalidations) -> None:
+    """Invalidate the folder of a document."""
     stale.key(keys.archived(change.doc_id), data=True)
 
 
@@ -195,11 +201,13 @@ def entries_changed(change: DocumentPublished, stale: Invalidations) -> None:
 
 
 def purged(change: DocumentPurged, stale: Invalidations) -> None:
+    """Invalidate the folder and the original of a purged document."""
     stale.key_left(keys.archived(change.doc_id))
     stale.key(keys.archived(change.doc_id, "original"), data=True)
 
 
 def minted(fact: VersionMinted, stale: Invalidations) -> None:
+    """Invalidate the entry of a document that got a version."""
     stale.key_entry(keys.part(fact.ontology, "archive"), fact.doc_id.encode())
 
 

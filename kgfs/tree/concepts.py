@@ -157,11 +157,14 @@ def shortcut(context: TreeContext, ontology: Ontology, name: str) -> Shortcut | 
 
 
 def evidence(context: TreeContext, concept: Concept) -> EvidenceFolder:
+    """Return the folder ``evidence/`` of a concept."""
     owner = Owner(concept.concept_id, concept.concept_id, concept.name, up="../../../../")
     return EvidenceFolder(context, owner, ConceptFolder(context, concept.concept_id, concept.mtime).mtime)
 
 
 def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
+    """Invalidate a concept's folder and its shortcut and, if its name was added or removed, the entries of that name.
+    """
     if change.renamed:
         shown = name_bytes(f"{change.name}{SUFFIX}")
         stale.key_entry(keys.part(change.ontology, "concepts"), shown)

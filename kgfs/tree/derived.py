@@ -245,10 +245,14 @@ def token_of(context: TreeContext) -> Hashable:
 def derived_attr(
     context: TreeContext, inode: int, mode: int, size: int, mtime: int, *, direct_io: bool = False
 ) -> Attr:
+    """Return attributes of a derived entry. It belongs to the user who mounted, and ``mtime`` is all three of its
+    times.
+    """
     return Attr(inode, mode, 1, context.uid, context.gid, size, mtime, mtime, mtime, direct_io)
 
 
 def refuse_writing(writing: bool) -> None:
+    """Raise DerivedError if ``writing`` is true."""
     if writing:
         raise DerivedError(
             "This file is derived from the documents and cannot be written. Change the documents instead."

@@ -244,10 +244,12 @@ class BesideFolder(DocumentsFolder):
 
 
 def beside(folder: DocumentsFolder) -> BesideFolder:
+    """Return the same folder under its path without ``documents/``."""
     return BesideFolder(folder._context, folder._ontology, folder.name_id)
 
 
 class DocumentFile(_Entry, File):
+    """Serve a file of documents/. Its extended attributes describe the stored bytes."""
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
@@ -297,6 +299,7 @@ class DocumentLink(_Entry, Link):
 
 
 class DocumentHandle(Handle):
+    """A handle of an open file of documents/."""
     __slots__ = ("_file", "keep_cache")
 
     def __init__(self, file: OpenFile) -> None:
@@ -323,6 +326,7 @@ class DocumentHandle(Handle):
 
 
 def node_of(context: TreeContext, ontology: Ontology, name: Name) -> Node:
+    """Return the node of a name of documents/."""
     if name.kind is NameKind.FOLDER:
         return DocumentsFolder(context, ontology, name.id, name)
     if name.kind is NameKind.LINK:
@@ -337,6 +341,7 @@ def _attr(shown: Name | None) -> Attr:
 
 
 def attr_of(name: Name) -> Attr:
+    """Return the attributes of a name's row."""
     return Attr(
         inode=name.id,
         mode=_TYPES[name.kind] | name.mode,
@@ -370,12 +375,14 @@ def children(names: Names, parent: int) -> Iterator[Name]:
 
 
 def name_came(change: NameCame, stale: Invalidations) -> None:
+    """Invalidate the places of a new name and the folders above it."""
     for place in _places(change, stale):
         stale.appeared(*place)
         stale.inode(place[0])
 
 
 def name_left(change: NameLeft, stale: Invalidations) -> None:
+    """Invalidate the former places of a name, but not the places where it is now."""
     places = _places(change.now, stale) if change.now else []
     kind = stale.context.stores.journal.names.name(change.id) if change.now else None
     if kind is not None and kind.kind is not NameKind.FOLDER:
@@ -386,6 +393,7 @@ def name_left(change: NameLeft, stale: Invalidations) -> None:
 
 
 def name_changed(change: NameChanged | AttributesSet, stale: Invalidations) -> None:
+    """Invalidate the attributes of a name, by both of its paths."""
     stale.inode(change.id)
     stale.key(keys.beside(change.id))
     name = stale.context.stores.journal.names.name(change.id)
@@ -394,6 +402,9 @@ def name_changed(change: NameChanged | AttributesSet, stale: Invalidations) -> N
 
 
 def content_kept(fact: ContentKept, stale: Invalidations) -> None:
+    """Invalidate a file whose content was stored. Its pages stay cached if the content was written through this
+    mount.
+    """
     known = stale.known(fact.id)
     if known is not None:
         ours = known.writers > 0 or time.monotonic() - known.written < OWN_WRITES

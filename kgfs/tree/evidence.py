@@ -135,11 +135,13 @@ class _Entry(_InEvidence[Evidence]):
 
 
 class _EntryFile(_Entry, StayingFile[Evidence]):
+    """The base of the files in a folder ``evidence/<n>/``."""
     __slots__ = ()
     quick = True
 
 
 class SourceTxt(_EntryFile):
+    """Serve ``source.txt``, the Source with the quote marked."""
     __slots__ = ()
     name = "source.txt"
 
@@ -166,6 +168,7 @@ class QuoteTxt(_EntryFile):
 
 
 class CitationJson(_EntryFile):
+    """Serve ``citation.json``."""
     __slots__ = ()
     name = "citation.json"
 
@@ -208,6 +211,7 @@ def living(context: TreeContext, concept_id: str) -> Concept:
 
 
 def evidence_changed(change: EvidenceChanged, stale: Invalidations) -> None:
+    """Invalidate a piece of evidence and ``best/`` in every folder that shows the owner's evidence."""
     for _, known in stale.group(GROUP, change.owner):
         assert isinstance(known.node, EvidenceFolder)
         concept_id = known.node.owner.concept_id
@@ -228,4 +232,5 @@ def document_changed(change: DocumentChanged, stale: Invalidations) -> None:
 
 
 def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
+    """Invalidate a concept's folder ``evidence/``."""
     stale.key(keys.evidence(change.concept_id, change.concept_id))

@@ -30,6 +30,7 @@ SOURCES = "sources"
 
 @dataclass(frozen=True, slots=True)
 class GarageView:
+    """Bundle what the garage view needs: the stores, the owner, the time and the table of views."""
     stores: Stores
     uid: int
     gid: int
@@ -55,6 +56,7 @@ class _Kept(Node):
 
 
 class _KeptFolder(_Kept, Folder):
+    """The base of folders of the garage view."""
     __slots__ = ("path", "view")
 
     def __init__(self, view: GarageView, path: str) -> None:
@@ -84,6 +86,7 @@ class KeysFolder(_KeptFolder):
 
 
 class GarageRoot(KeysFolder):
+    """Serve the root of the garage view."""
     __slots__ = ()
 
     def __init__(self, view: GarageView) -> None:
@@ -208,6 +211,7 @@ class LedgerFolder(_KeptFolder):
 
 
 class SegmentFile(_Kept, File):
+    """Serve a segment of the ledger."""
     __slots__ = ("_first", "_name", "_view")
 
     def __init__(self, view: GarageView, name: str, first: Segment | None) -> None:
@@ -254,6 +258,7 @@ class SegmentHandle(Handle):
 
 
 def found_at(view: GarageView, path: str) -> Node | None:
+    """Return the object or folder at a path of keys; None if there is none."""
     try:
         look = view.stores.garage.objects.look(path)
     except (MissingError, BadInputError):  # a path that cannot be a key does not exist either
@@ -268,6 +273,7 @@ def below(folder: str, name: str) -> str:
 
 
 def refused() -> DerivedError:
+    """Return the error for a change in the garage view."""
     return DerivedError(
         "The garage is shown as it is kept; nothing in it can be changed. Change the documents instead."
     )

@@ -25,6 +25,7 @@ def job(doc_id: str) -> Key:
 
 
 def ontology(ontology_id: str) -> Key:
+    """Return the key of an ontology's folder."""
     return ("ontology", ontology_id)
 
 
@@ -46,6 +47,7 @@ def shortcut(concept_id: str) -> Key:
 
 
 def concept(concept_id: str) -> Key:
+    """Return the key of a concept's folder."""
     return ("concept", concept_id)
 
 
@@ -109,4 +111,5 @@ def history(name_id: int) -> Key:
 
 
 def version(name_id: int, n: int) -> Key:
+    """Return the key of ``versions/<path>@/<n>.<ext>``."""
     return ("version", name_id, n)

@@ -82,6 +82,7 @@ class Listing:
 
 
 def name_bytes(name: str) -> bytes:
+    """Return the bytes of an encoded name."""
     return decode_name(name) if "%" in name else name.encode()
 
 

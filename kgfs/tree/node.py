@@ -139,6 +139,7 @@ class Node:
 
 
 class Folder(Node):
+    """A folder of the tree."""
     __slots__ = ()
 
     def lookup(self, name: str) -> Node | None:
@@ -218,6 +219,7 @@ class Folder(Node):
 
 
 class File(Node):
+    """A file of the tree."""
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
@@ -226,6 +228,7 @@ class File(Node):
 
 
 class Link(Node):
+    """A symbolic link of the tree."""
     __slots__ = ()
 
     def target(self) -> bytes:

@@ -31,6 +31,7 @@ RESERVED = frozenset(("map.html", "map.svg", "claims", "insights", "sessions", "
 
 
 class OntologyFolder(Folder):
+    """Serve the folder of an ontology."""
     __slots__ = ("_context", "_ontology", "_united")
 
     def group(self) -> tuple[str, Hashable]:
@@ -184,11 +185,13 @@ class OntologyFolder(Folder):
 
 
 def made(fact: OntologyMade, stale: Invalidations) -> None:
+    """Invalidate the root's entry of a new ontology."""
     stale.appeared(ROOT_INODE, name_bytes(fact.name))
     stale.inode(ROOT_INODE)
 
 
 def renamed(fact: OntologyRenamed, stale: Invalidations) -> None:
+    """Invalidate the root's entries of a renamed ontology."""
     place = (ROOT_INODE, name_bytes(fact.name))
     stale.left(inode_of(keys.ontology(fact.ontology)), but=[place])
     stale.appeared(*place)
@@ -196,6 +199,7 @@ def renamed(fact: OntologyRenamed, stale: Invalidations) -> None:
 
 
 def removed(fact: OntologyRemoved, stale: Invalidations) -> None:
+    """Invalidate the root's entry of a removed ontology."""
     stale.key_left(keys.ontology(fact.ontology))
     stale.inode(ROOT_INODE)
 

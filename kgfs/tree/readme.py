@@ -20,15 +20,18 @@ mounts until the text is replaced.
 
 
 def readme_md(context: TreeContext, _: None) -> Page:
+    """Return README.md of the mount."""
     about = [line for row in context.views.rows for line in row.about]
     return _fixed(context, keys.fixed("README.md"), lambda: readme.readme(about), WRITTEN_AT)
 
 
 def agents_md(context: TreeContext, _: None) -> Page:
+    """Return AGENTS.md of the mount."""
     return _fixed(context, keys.fixed("AGENTS.md"), lambda: readme.AGENTS, WRITTEN_AT)
 
 
 def ignore(context: TreeContext, ontology: Ontology) -> Page:
+    """Return ``.ignore`` of an ontology, which lists the views that repeat the text of documents/."""
     names = [view.name for view in context.views.at(ONTOLOGY).values() if view.repeats]
     return _fixed(context, keys.part(ontology.id, ".ignore"), lambda: readme.ignore(names), ontology.made_at)
 

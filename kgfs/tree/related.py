@@ -124,12 +124,14 @@ class RelatedLink(_Relationship, DerivedLink[Related]):
 
 
 def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
+    """Invalidate the folders of types of a concept, if the kernel knows its ``related/``."""
     if change.concept_id and stale.knows(keys.related(change.concept_id)):
         for type_ in ("", *RELATIONSHIP_TYPES, *RELATIONSHIP_TYPES.values()):
             stale.key(keys.related(change.concept_id, type_))
 
 
 def relationship_changed(change: RelationshipChanged, stale: Invalidations) -> None:
+    """Invalidate an entry of a concept's ``related/`` and the folders above it."""
     concept_id, type_, name = change.concept_id, change.type, change.name
     for key in (
         keys.related(concept_id),

@@ -44,6 +44,7 @@ def is_question(name: str) -> bool:
 
 
 def words_in(name: str) -> str:
+    """Return the words of a search from its encoded name."""
     return decode_name(name).decode("utf-8", "replace")
 
 
@@ -192,6 +193,7 @@ class ResultFile(DerivedFile[Content]):
 
 
 def saved(fact: SearchSaved | SearchRemoved, stale: Invalidations) -> None:
+    """Invalidate ``search/`` after a search was saved or removed."""
     stale.key(keys.part(fact.ontology, NAME))
 
 

@@ -24,6 +24,7 @@ NAMED = 10
 
 
 class StatusFolder(DerivedFolder[None]):
+    """Serve ``.kgfs/``."""
     __slots__ = ()
 
     def __init__(self, context: TreeContext) -> None:
@@ -49,6 +50,7 @@ class StatusFolder(DerivedFolder[None]):
 
 
 def status_json(context: TreeContext) -> bytes:
+    """Return the contents of ``status.json``."""
     return json_page(status(context.config, context.stores, named=NAMED))
 
 

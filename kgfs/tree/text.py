@@ -49,6 +49,7 @@ class Shown:
 
 
 class TextFolder(MirrorFolder):
+    """Serve ``text/`` or the mirror of a folder of documents/ in it."""
     __slots__ = ("_ontology_id",)
 
     def __init__(self, context: TreeContext, ontology_id: str, name_id: int) -> None:
@@ -113,6 +114,7 @@ class TextFolder(MirrorFolder):
 
 
 class TextFile(DerivedFile[Shown]):
+    """Serve ``text/<path>.md``."""
     __slots__ = ("_name_id",)
 
     def __init__(self, context: TreeContext, name_id: int, shown: Shown | None) -> None:
@@ -171,10 +173,12 @@ MIRROR = Mirror(SUFFIX, keys.text_folder, keys.text_file, keys.text_file, _calle
 
 
 def name_changed(change: NameChanged | VersionMinted, stale: Invalidations) -> None:
+    """Invalidate the Text of a name."""
     stale.key(keys.text_file(change.id), data=True)
 
 
 def document_published(change: DocumentPublished, stale: Invalidations) -> None:
+    """Invalidate the Texts of all names of a document, and the entries that may be their names."""
     for name in stale.context.stores.journal.names.names_of(change.doc_id):
         MIRROR.shown(NameShown(name.parent, name.name, name.id), stale)
         stale.key_left(keys.text_file(name.id))

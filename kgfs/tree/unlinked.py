@@ -15,6 +15,7 @@ from kgfs.tree.node import Attr, AttrChange
 
 
 def unlinked(attr: Attr) -> Attr:
+    """Return the attributes after the removal of the last name at the present time."""
     return replace(attr, nlink=0, ctime=time.time_ns())
 
 
@@ -38,6 +39,7 @@ def resized(attr: Attr, size: int) -> Attr:
 
 
 def changed(attr: Attr, wanted: AttrChange) -> Attr:
+    """Return the attributes after a setattr."""
     if wanted.size is not None:
         attr = resized(attr, wanted.size)
     changes = {name: value for name in ("uid", "gid", "atime", "mtime") if (value := getattr(wanted, name)) is not None}

@@ -133,5 +133,6 @@ def history_changed(fact: ConflictKept | VersionMinted, stale: Invalidations) ->
 
 
 def name_left(change: NameLeft, stale: Invalidations) -> None:
+    """Invalidate all versions of a name that left its place."""
     for version in stale.context.stores.journal.names.versions(change.id):
         stale.key(keys.version(change.id, version.n), data=True)

@@ -24,6 +24,7 @@ invalidates.
 
 
 def on(kind: type[C], make_stale: Callable[[C, Invalidations], None]) -> Rule:
+    """Return the rule that calls ``make_stale`` for each change of this kind."""
     return kind, make_stale
 
 
@@ -40,6 +41,7 @@ class Place(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class View(Generic[S]):
+    """A row of the table: one virtual file or folder."""
     name: str
     place: Place[S]
     serve: Callable[[Any, S], Node | None]
