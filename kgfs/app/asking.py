@@ -21,6 +21,7 @@ SECONDS = 10.0
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The result of probing one server."""
+
     what: str
     where: str
     error: KgfsError | None

@@ -30,6 +30,7 @@ from kgfs.stores.worker_lock import worker_alive
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of the report."""
+
     what: str
     level: str
     """``ok``; ``note``: works with restrictions; ``missing``: does not work."""

@@ -30,6 +30,7 @@ DOTS = 2
 
 class Operations(Handling):
     """Handle the requests of the kernel by calling a Vfs. Used on the event loop only."""
+
     supports_dot_lookup = False
     enable_writeback_cache = False
     """Off: with changes from outside, the writeback cache lets an append land inside the file."""

@@ -26,6 +26,7 @@ CLOSING = (errno.ENODEV, errno.EBADF, errno.EPERM, errno.ENOTCONN)
 
 class Invalidator:
     """Queue invalidations, and send them from two threads, one for names and attributes and one for contents."""
+
     def __init__(self, requests: Requests) -> None:
         self._names = _Sender("names", requests)
         self._contents = _Sender("contents", requests)
@@ -60,6 +61,7 @@ class Invalidator:
 
 class _Sender(threading.Thread):
     """A thread that sends queued invalidations. Any thread may call ``put`` and ``stop``."""
+
     def __init__(self, name: str, requests: Requests) -> None:
         super().__init__(name=f"invalidate-{name}", daemon=True)
         self._requests = requests

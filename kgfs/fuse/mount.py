@@ -51,6 +51,7 @@ Task = Callable[[], Awaitable[None]]
 @dataclass(frozen=True, slots=True)
 class MountOptions:
     """Options of a mount."""
+
     allow_other: bool = False
     """Let other users access the mount; needs ``user_allow_other`` unless root mounts."""
     read_only: bool = False

@@ -23,6 +23,7 @@ DEADLINE = 2.0
 
 class Standing(StrEnum):
     """The state of a mount point."""
+
     ABSENT = "not mounted"
     ALIVE = "alive"
     DEAD = "dead"

@@ -80,6 +80,7 @@ class Archived(DerivedFolder[Document]):
 
 class _ArchivedFile(DerivedFile[None]):
     """The base of files in ``archive/<doc_id>/``."""
+
     __slots__ = ("_doc_id",)
     name = ""
 
@@ -180,6 +181,7 @@ def found_concepts(context: TreeContext, doc_id: str) -> Node | None:
 
 def metadata_json(context: TreeContext, doc_id: str) -> Node:
     """Return ``metadata.json``."""
+
     def page() -> tuple[bytes, int]:
         shown, changed = metadata(context.stores, doc_id)
         return render(shown), changed

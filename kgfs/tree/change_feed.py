@@ -39,8 +39,8 @@ STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChang
 
 
 class ChangeFeed:
-    """Poll the journal and the graph for changes, and translate them into invalidations. Used on the event loop only.
-    """
+    """Poll the journal and the graph for changes, and translate them into invalidations. Used on the event loop only."""
+
     def __init__(self, context: TreeContext, vfs: Vfs) -> None:
         self._context = context
         self._journal = context.stores.journal

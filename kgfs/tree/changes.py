@@ -102,6 +102,7 @@ class DocumentPublished:
 @dataclass(frozen=True, slots=True)
 class DocumentPurged:
     """A Document was purged."""
+
     doc_id: str
 
 

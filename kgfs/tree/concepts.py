@@ -163,8 +163,7 @@ def evidence(context: TreeContext, concept: Concept) -> EvidenceFolder:
 
 
 def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
-    """Invalidate a concept's folder and its shortcut and, if its name was added or removed, the entries of that name.
-    """
+    """Invalidate a concept's folder and its shortcut and, if its name was added or removed, the entries of that name."""
     if change.renamed:
         shown = name_bytes(f"{change.name}{SUFFIX}")
         stale.key_entry(keys.part(change.ontology, "concepts"), shown)

@@ -250,6 +250,7 @@ def beside(folder: DocumentsFolder) -> BesideFolder:
 
 class DocumentFile(_Entry, File):
     """Serve a file of documents/. Its extended attributes describe the stored bytes."""
+
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
@@ -300,6 +301,7 @@ class DocumentLink(_Entry, Link):
 
 class DocumentHandle(Handle):
     """A handle of an open file of documents/."""
+
     __slots__ = ("_file", "keep_cache")
 
     def __init__(self, file: OpenFile) -> None:

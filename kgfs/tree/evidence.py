@@ -136,12 +136,14 @@ class _Entry(_InEvidence[Evidence]):
 
 class _EntryFile(_Entry, StayingFile[Evidence]):
     """The base of the files in a folder ``evidence/<n>/``."""
+
     __slots__ = ()
     quick = True
 
 
 class SourceTxt(_EntryFile):
     """Serve ``source.txt``, the Source with the quote marked."""
+
     __slots__ = ()
     name = "source.txt"
 
@@ -169,6 +171,7 @@ class QuoteTxt(_EntryFile):
 
 class CitationJson(_EntryFile):
     """Serve ``citation.json``."""
+
     __slots__ = ()
     name = "citation.json"
 

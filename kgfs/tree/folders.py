@@ -26,6 +26,7 @@ PAGE = 24
 
 class OpenFolders:
     """Open folders and answer requests for their listings. Used on the event loop only."""
+
     def __init__(
         self, inodes: Inodes, handles: Handles, threads: Threads, outdated: Callable[[Invalidation], None]
     ) -> None:

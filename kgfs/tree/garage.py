@@ -31,6 +31,7 @@ SOURCES = "sources"
 @dataclass(frozen=True, slots=True)
 class GarageView:
     """Bundle what the garage view needs: the stores, the owner, the time and the table of views."""
+
     stores: Stores
     uid: int
     gid: int
@@ -57,6 +58,7 @@ class _Kept(Node):
 
 class _KeptFolder(_Kept, Folder):
     """The base of folders of the garage view."""
+
     __slots__ = ("path", "view")
 
     def __init__(self, view: GarageView, path: str) -> None:
@@ -87,6 +89,7 @@ class KeysFolder(_KeptFolder):
 
 class GarageRoot(KeysFolder):
     """Serve the root of the garage view."""
+
     __slots__ = ()
 
     def __init__(self, view: GarageView) -> None:
@@ -212,6 +215,7 @@ class LedgerFolder(_KeptFolder):
 
 class SegmentFile(_Kept, File):
     """Serve a segment of the ledger."""
+
     __slots__ = ("_first", "_name", "_view")
 
     def __init__(self, view: GarageView, name: str, first: Segment | None) -> None:

@@ -37,6 +37,7 @@ class _Due:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """The state that a poll has read."""
+
     segments: Sequence[Segment] | None
     """None if the segments were not read."""
     times: Sequence[tuple[int, Node, int | None]]

@@ -14,6 +14,7 @@ from kgfs.tree.node import Fixed, Handle
 
 class OpenFile:
     """An open file, with the locks that order its calls."""
+
     __slots__ = ("_locks", "handle", "inode", "writes")
 
     def __init__(self, handle: Handle, inode: int, writes: bool) -> None:
@@ -50,6 +51,7 @@ class OpenFile:
 @dataclass(slots=True)
 class OpenFolder:
     """An open folder with its listing."""
+
     inode: int
     listing: Listing
     kept: bool = False
@@ -57,8 +59,8 @@ class OpenFolder:
 
 
 class Handles:
-    """The table of open files and folders by handle number. A method that gets an unknown number raises MissingError.
-    """
+    """The table of open files and folders by handle number. A method that gets an unknown number raises MissingError."""
+
     def __init__(self) -> None:
         self._open: dict[int, OpenFile | OpenFolder] = {}
         self._last = 0

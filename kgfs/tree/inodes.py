@@ -92,6 +92,7 @@ class Known:
 
 class Inodes:
     """The table of inodes that the kernel knows, and of names that the kernel may have cached as absent."""
+
     def __init__(self, root: Folder, max_negative: int = MAX_NEGATIVE) -> None:
         self._table: dict[int, Known] = {ROOT_INODE: Known(root)}
         self._peak = _SMALL

@@ -140,6 +140,7 @@ class Node:
 
 class Folder(Node):
     """A folder of the tree."""
+
     __slots__ = ()
 
     def lookup(self, name: str) -> Node | None:
@@ -220,6 +221,7 @@ class Folder(Node):
 
 class File(Node):
     """A file of the tree."""
+
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
@@ -229,6 +231,7 @@ class File(Node):
 
 class Link(Node):
     """A symbolic link of the tree."""
+
     __slots__ = ()
 
     def target(self) -> bytes:

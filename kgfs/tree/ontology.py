@@ -32,6 +32,7 @@ RESERVED = frozenset(("map.html", "map.svg", "claims", "insights", "sessions", "
 
 class OntologyFolder(Folder):
     """Serve the folder of an ontology."""
+
     __slots__ = ("_context", "_ontology", "_united")
 
     def group(self) -> tuple[str, Hashable]:

@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 class OpenFiles:
     """Open, read, write and release files. Used on the event loop only."""
+
     def __init__(
         self,
         inodes: Inodes,

@@ -17,6 +17,7 @@ from kgfs.tree.node import Attr, Fixed, inode_of
 @dataclass(slots=True)
 class _Pinned:
     """The open content of an inode, with its size in bytes and the number of its handles."""
+
     content: Hashable
     size: int
     handles: int = 0

@@ -19,6 +19,7 @@ from kgfs.tree.tree_removal import is_being_removed
 
 class Root(Folder):
     """Serve the root of the mount."""
+
     __slots__ = ("_context",)
 
     def __init__(self, context: TreeContext) -> None:

@@ -25,6 +25,7 @@ NAMED = 10
 
 class StatusFolder(DerivedFolder[None]):
     """Serve ``.kgfs/``."""
+
     __slots__ = ()
 
     def __init__(self, context: TreeContext) -> None:

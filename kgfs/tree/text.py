@@ -50,6 +50,7 @@ class Shown:
 
 class TextFolder(MirrorFolder):
     """Serve ``text/`` or the mirror of a folder of documents/ in it."""
+
     __slots__ = ("_ontology_id",)
 
     def __init__(self, context: TreeContext, ontology_id: str, name_id: int) -> None:
@@ -115,6 +116,7 @@ class TextFolder(MirrorFolder):
 
 class TextFile(DerivedFile[Shown]):
     """Serve ``text/<path>.md``."""
+
     __slots__ = ("_name_id",)
 
     def __init__(self, context: TreeContext, name_id: int, shown: Shown | None) -> None:

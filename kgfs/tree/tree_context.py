@@ -16,6 +16,7 @@ from kgfs.tree.view_cache import ViewCache
 @dataclass(frozen=True, slots=True)
 class TreeContext:
     """The context of the views of one mount."""
+
     config: Config
     stores: Stores
     deposits: Deposits

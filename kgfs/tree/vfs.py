@@ -93,6 +93,7 @@ def _by_inode(
 
 class Vfs:
     """The filesystem below a root folder. Used on the event loop only."""
+
     def __init__(self, root: Folder, space: Callable[[], Space], threads: int = THREADS) -> None:
         self.inodes = Inodes(root)
         self.handles = Handles()

@@ -42,6 +42,7 @@ class Place(Generic[S]):
 @dataclass(frozen=True, slots=True)
 class View(Generic[S]):
     """A row of the table: one virtual file or folder."""
+
     name: str
     place: Place[S]
     serve: Callable[[Any, S], Node | None]
