@@ -1,7 +1,7 @@
 """Serve ``text/<path>.md``, each document that was read, as Markdown. The folders mirror those of documents/.
 
-A Markdown document keeps its name. Any other document has ``.md`` added, and its id if that name is taken in its
-folder or too long. While a new version is being read, the Text of the previous version is shown.
+A Markdown document keeps its name. Any other document has ``.md`` added, and its name id in hexadecimal if that name
+is taken in its folder or too long. While a new version is being read, the Text of the previous version is shown.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ raised.
 All methods run on one trio event loop. A question is asked inline and, if it would have to wait, again in one of a
 bounded number of threads; it is abandoned on cancellation. A change runs to its end.
 
-Names are passed as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
-``told`` count one each), and ``forget`` subtracts them.
+Names are passed as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create`` and ``symlink``
+count one each, and ``folders.told`` and ``folders.told_listed`` one for each entry), and ``forget`` subtracts them.
 """
 
 from __future__ import annotations
