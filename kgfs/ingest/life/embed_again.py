@@ -19,8 +19,8 @@ from kgfs.stores.stores import Stores
 
 
 def embed_again(stores: Stores, compute: Compute, look: Callable[[], None] = lambda: None) -> int:
-    """Store the vectors of ``compute``'s embedding model for all Readings that lack them, and return how many
-    Readings got some.
+    """Store vectors by ``compute``'s embedding model for all Readings that lack them; return the number of these
+    Readings.
 
     Takes long, and is idempotent: a later call finds what an interrupted call has stored. A Reading whose objects are
     missing or corrupt is skipped. ``look`` is called before each Reading, and an exception that it raises ends the
@@ -44,8 +44,7 @@ def embed_again(stores: Stores, compute: Compute, look: Callable[[], None] = lam
 
 
 def give(objects: Objects, compute: Compute, document: Document, reading: Reading, *, windows: bool) -> bool:
-    """Store vectors of the labels, and with ``windows`` of the Sources, where this model has made none for the
-    Reading.
+    """Store vectors by this model for a Reading that has none: of the labels and, with ``windows``, of the Sources.
 
     Return whether any were made. The vectors are in the garage when this returns.
     """

@@ -1,5 +1,4 @@
-"""Forget on purpose (GONE-3 to GONE-7 of docs/semantics.md): plan what would go, record the order, carry the order
-out.
+"""Forget on purpose (GONE-3 to GONE-7 of docs/semantics.md): plan, record the order, carry the order out.
 
 The order is recorded first. One fact removes the names, sets tombstones and suppressions, and enqueues the remaining
 work. Then the process that holds the worker lock carries the order out, in one commit to the graph, whatever the

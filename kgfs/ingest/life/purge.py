@@ -41,12 +41,11 @@ OWN = ("readings", "decisions", "records", "vectors", "texts")
 
 
 def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
-    """Erase the documents of an order; return the garage keys of the redaction and of the rewritten Decisions of
-    other documents.
+    """Erase the documents of an order; return the garage keys of the redaction and of new Decisions.
 
-    The documents have left the graph before. Where homes share the ledger they leave the graph with the fact that the
-    caller records afterwards. The caller keeps all processes from settling, and records in the journal that the purge
-    is done. Idempotent.
+    The new Decisions are those of other documents that mention renamed concepts. The documents have left the graph
+    before. Where homes share the ledger they leave the graph with the fact that the caller records afterwards. The
+    caller keeps all processes from settling, and records in the journal that the purge is done. Idempotent.
     """
     key = key_of_redaction(owed.order)
     with _without_them(stores, owed) as after:
@@ -162,8 +161,10 @@ def _leave_vectors(config: Config, stores: Stores, doc_ids: Sequence[str], conce
 
 
 def _founded(stores: Stores, owed: Forgetting) -> set[str]:
-    """Return the concepts, dead or alive, that a label of these documents founded. Their vector is the embedding of
-    that label."""
+    """Return the concepts, dead or alive, that a label of these documents founded.
+
+    The vector of such a concept is the embedding of that label.
+    """
     objects = stores.garage.objects
     kept = [(key, objects.get(key)) for doc_id in owed.doc_ids for key, _ in list(objects.keys(f"decisions/{doc_id}/"))]
     return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how in FOUNDING}
@@ -212,8 +213,10 @@ def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
 
 
 def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None:
-    """Copy Records of unchanged Sources that Readings of other documents took from this document's packs, and only
-    those."""
+    """Copy Records of unchanged Sources to other documents whose Readings took them from this document's packs.
+
+    No other Records are copied.
+    """
     objects = stores.garage.objects
     for other, packs in _borrowers(stores, doc_id).items():
         if other in leaving:

@@ -55,8 +55,10 @@ ROWS_AT_ONCE rows wait. The rows of one document are never divided."""
 
 
 class NeverDepositedError(StoreError):
-    """Raised when the ledger publishes a document that the journal does not know: damage, or a purge since the facts
-    were read."""
+    """Raised when the ledger publishes a document that the journal does not know.
+
+    The cause is damage, or a purge since the facts were read.
+    """
 
 
 def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
@@ -191,8 +193,10 @@ class ReplayedVectors:
     _heavy: int = 0
 
     def replay(self, fact: Fact) -> None:
-        """Replay the fact with :func:`replay_in_vectors`, or keep the error in ``lost``, so that later facts are
-        replayed too."""
+        """Replay the fact with :func:`replay_in_vectors`, or keep the error in ``lost``.
+
+        So later facts are replayed in any case.
+        """
         try:
             replay_in_vectors(fact, self)
         except (MissingError, RotError) as error:
@@ -274,11 +278,10 @@ def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
 
 
 def _facts(stores: Stores, ontology: str, upto: int = EVER) -> Iterator[Fact]:
-    """Yield the facts up to number ``upto`` that changed graph or vectors, in order; with ``ontology`` those that
-    concern it.
+    """Yield the facts up to number ``upto`` that changed graph or vectors, in order.
 
-    A fact that concerns several ontologies is yielded whole. Replay has no effect for documents that are unknown
-    there.
+    With ``ontology``, yield only those that concern it. A fact that concerns several ontologies is yielded whole.
+    Replay has no effect for documents that are unknown there.
     """
     for number, fact in told(stores):
         if number > upto:
@@ -308,8 +311,10 @@ def without_purged(facts: Iterable[tuple[int, Fact]], erased: Mapping[str, int])
 
 
 def purged(stores: Stores) -> dict[str, int]:
-    """Return ``doc_id`` → the number of the last fact that purged it. Nothing that was read of it before that fact is
-    left."""
+    """Return ``doc_id`` → the number of the last fact that purged it.
+
+    Nothing that was read of the document before that fact is left.
+    """
     numbered = enumerate(entries(stores.journal, stores.garage.ledger), 1)
     told = ((number, decode_if(entry, ForgettingDone)) for number, entry in numbered)
     return purges_among((number, fact) for number, fact in told if fact is not None)
@@ -336,17 +341,18 @@ def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:
 
 
 def _has_left(stores: Stores, doc_id: str) -> bool:
-    """Return whether the document has left the graph, by another machine perhaps, for a purge that this home does not
-    know yet."""
+    """Return whether the document has left the graph.
+
+    Another machine may have removed it, for example for a purge that this home does not know yet.
+    """
     return stores.graph.document(doc_id) is None
 
 
 def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:
-    """Return the Text, or as many spaces where the original is gone for good and a later publication is the one
-    shown.
+    """Return the Text, or as many spaces where the original is gone for good.
 
-    What is published with the spaces leaves the graph again. Raise MissingError where this publication is the one
-    shown.
+    Spaces are returned only for a publication that is not the one shown in the end; what is published with them
+    leaves the graph again. Raise MissingError where this publication is the one shown.
     """
     try:
         return text_of(stores.garage.objects, document, reading)

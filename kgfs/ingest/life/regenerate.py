@@ -1,5 +1,4 @@
-"""Enqueue readings again: of a whole ontology (``kgfs regenerate``), or of documents with another strategy or
-extractor.
+"""Enqueue readings again: of a whole ontology (``kgfs regenerate``), or of documents by other means.
 
 One request makes one run: a ReadingOwed for each document, all recorded together, in order of deposit. From then on
 the run is in the journal, so a kill loses nothing of it. The graph serves readers what it showed until each
@@ -53,11 +52,10 @@ class Order:
 
 
 def owe(journal: Journal, choose: Callable[[], Iterable[Document]], order: Order) -> list[Document]:
-    """Enqueue a reading of each document that ``choose`` returns, in one run, and return these documents in order of
-    deposit.
+    """Enqueue a reading of each document that ``choose`` returns, in one run; return them in order of deposit.
 
-    The run is durable, all or none, when this returns. ``choose`` is called again, ATTEMPTS times at most, when one
-    of the documents lost its last path meanwhile; then MissingError is raised.
+    The run is durable, all or none, when this returns. ``choose`` is called again when one of the documents lost its
+    last path meanwhile; after ATTEMPTS calls MissingError is raised.
     """
     for attempt in range(ATTEMPTS):
         documents = sorted(choose(), key=lambda document: document.deposit)
@@ -82,8 +80,7 @@ def owe(journal: Journal, choose: Callable[[], Iterable[Document]], order: Order
 
 
 def all_of(names: Names, ontology: Ontology) -> list[Document]:
-    """Return the documents that ``regenerate`` reads again: all that have a path, without those of unsupported
-    formats."""
+    """Return the documents that ``regenerate`` reads again: all that have a path and a supported format."""
     return [document for document in living(names, ontology) if document.state is not State.UNSUPPORTED]
 
 

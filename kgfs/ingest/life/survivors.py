@@ -96,8 +96,10 @@ def _is_begun(stores: Stores, order: str) -> bool:
 
 
 def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) -> None:
-    """Apply the renaming to the graph. Idempotent. ``at`` is the time of the commit by which the documents left, just
-    before."""
+    """Apply the renaming to the graph. Idempotent.
+
+    ``at`` is the time of the commit by which the documents left, just before.
+    """
     if renaming == NOTHING:
         return
     marks, unmarked = ([Mark(*fields) for fields in some] for some in (renaming.marks, renaming.unmarked))
@@ -148,8 +150,10 @@ def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Se
 
 
 def _says(stores: Stores, doc_id: str) -> str:
-    """Return the garage key of the Decisions that the graph shows of a document; '' where it is not shown, or not
-    known to be."""
+    """Return the garage key of the Decisions that the graph shows of a document.
+
+    Return '' where the document is not shown, or not known to be.
+    """
     document, shown = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
     if document is None or shown is None or not document.commit_id or document.reading != shown.reading:
         return ""
@@ -264,8 +268,10 @@ def _forms_of(stores: Stores, doc_ids: Sequence[str]) -> Iterator[str]:
 
 
 def _lost(concept: Concept, norms: set[str], stems: set[str], heard: Sequence[str]) -> bool:
-    """Return whether the concept has a name (``norms``, ``stems``) that purged documents gave it and no other
-    document uses."""
+    """Return whether the concept has a name that purged documents gave it and no other document uses.
+
+    ``norms`` and ``stems`` are the normalised labels and directory names from the purged documents.
+    """
     norm_lost = concept.norm in norms and concept.norm not in map(normalise_label, heard)
     stem = _stem_of(concept.name)
     return norm_lost or (stem in stems and stem not in map(safe_stem, heard))

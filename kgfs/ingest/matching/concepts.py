@@ -103,8 +103,7 @@ def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
 
 
 def _text(stores: Stores, document: Document, reading: Reading, key: str) -> str:
-    """Return the Text, or as many spaces where the original is gone for good and other Decisions are shown in the
-    end.
+    """Return the Text, or as many spaces where the original is gone for good and other Decisions are shown.
 
     A rebuild publishes the same spaces.
     """

@@ -104,8 +104,10 @@ class _Known:
     likeness: _Likeness
 
     def decide(self, index: int, found: FoundConcept) -> _Decided:
-        """Return the decision for one concept: by a person's mark, else by the same words, else by similarity, else
-        as new."""
+        """Return the decision for one concept.
+
+        A person's mark decides first, then the same words, then similarity; otherwise the concept is new.
+        """
         word, apart = self.words.joined(found.norm), self.words.apart(found.norm)
         if word is not None:
             said = self.living.get(word.concept_id)
@@ -203,11 +205,10 @@ def numbered(reading: Reading, joined: Sequence[Joined], numbers: Numbers) -> tu
 
 
 class Numbers:
-    """Assign numbers to evidence folders: a span that is evidence already keeps its number, a new one gets an unused
-    number.
+    """Assign numbers to evidence folders.
 
-    ``owners`` are all concepts and relationships that get numbers. ``following`` is shared by documents that are
-    decided together.
+    A span that is evidence already keeps its number, a new one gets an unused number. ``owners`` are all concepts and
+    relationships that get numbers. ``following`` is shared by documents that are decided together.
     """
 
     def __init__(

@@ -65,8 +65,7 @@ def carry_out(
 
 
 def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:
-    """Return what a document that the graph shows says by these decisions; ``at`` is the time of evidence that is
-    new."""
+    """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence."""
     build = _Build(graph, document, reading, decisions, text, at)
     return Said(document.doc_id, build.concepts(), build.relationships(), list(build.instances()))
 
@@ -187,8 +186,10 @@ class _Build:
         )
 
     def instances(self) -> Iterator[InstanceRow]:
-        """Yield the rows of evidence, no span twice for one owner: two labels of the document may be the same
-        concept."""
+        """Yield the rows of evidence, no span twice for one owner.
+
+        Two labels of the document may be the same concept.
+        """
         given: set[tuple[str, int]] = set()
 
         def fresh(owner: str, number: int) -> bool:

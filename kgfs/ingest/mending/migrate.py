@@ -204,8 +204,10 @@ class Migration:
         )
 
     def _waits_in_garage(self, name: Name) -> bool:
-        """Return whether the new garage, shared by homes, has the bytes that wait for settling; another home alone
-        may have them."""
+        """Return whether the new garage, shared by homes, has the bytes that wait for settling.
+
+        Another home alone may have these bytes.
+        """
         shared = self._goal.config.garage_store.shared
         return shared and self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
 

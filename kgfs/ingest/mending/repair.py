@@ -1,7 +1,6 @@
-"""Repair what ``kgfs check`` found: derive it again from stored data, or quarantine it. Nothing that is stored is
-lost.
+"""Repair what ``kgfs check`` found: derive it again from stored data, or quarantine it.
 
-The caller holds the worker lock. Each repair is idempotent.
+Nothing that is stored is lost. The caller holds the worker lock. Each repair is idempotent.
 """
 
 from __future__ import annotations

@@ -56,8 +56,10 @@ class Source:
         self._piece = text[start:end]
 
     def find(self, quote: RawQuote) -> Span | None:
-        """Return the span of the quote, without outer white space and never empty; None if the Source does not say
-        it."""
+        """Return the span of the quote, without outer white space and never empty.
+
+        Return None if the Source does not say it.
+        """
         words = quote.text.strip()
         if not words:
             return None
@@ -125,8 +127,10 @@ class Source:
 
 
 def fold(piece: str) -> tuple[str, list[int]]:
-    """Return the text folded (without differences that do not matter), and the position of origin of each folded
-    character."""
+    """Return the text folded, and for each of its characters the position it came from.
+
+    Folding removes differences that do not matter: white space, case, accents, typography.
+    """
     out: list[str] = []
     origins: list[int] = []
     for at, char in enumerate(piece):
@@ -149,10 +153,10 @@ def _plain(char: str) -> str:
 
 
 def _nearest(piece: str, words: str, claimed: int) -> int:
-    """Return the start of the occurrence of ``words`` nearest to ``claimed``, the first if that is negative; -1 for
-    none.
+    """Return the start of the occurrence of ``words`` nearest to ``claimed``; -1 for none.
 
-    Occurrences within longer words do not count: "art" is not quoted from "party".
+    If ``claimed`` is negative, return the first. Occurrences within longer words do not count: "art" is not quoted
+    from "party".
     """
     before = r"(?<![0-9A-Za-zÀ-ԯ])" if _SPACED_LETTER.match(words[0]) else ""
     behind = r"(?![0-9A-Za-zÀ-ԯ])" if _SPACED_LETTER.match(words[-1]) else ""

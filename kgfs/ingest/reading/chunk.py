@@ -97,8 +97,10 @@ def _counted(text: Text, tokens: Tokens, size: int) -> tuple[list[Unit], list[in
 
 
 def _weighed(content: str, units: list[Unit], end: int, tokens: Tokens, size: int) -> Iterator[tuple[Unit, int]]:
-    """Yield adjacent units, the last ending at ``end``, with their numbers of tokens. Units that are too heavy are
-    cut again."""
+    """Yield adjacent units, the last ending at ``end``, with their numbers of tokens.
+
+    Units that are too heavy are cut again.
+    """
     ends = [*(start for start, _ in units[1:]), end]
     pieces = [content[start:behind] for (start, _), behind in zip(units, ends, strict=True)]
     for unit, behind, piece, count in zip(units, ends, pieces, tokens.counts(pieces), strict=True):

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 
 
 class StageClock:
-    """Sums of wall seconds by stage name. Any thread may call it. Stages of parallel threads add up beyond the wall
-    time."""
+    """Sums of wall seconds by stage name. Any thread may call it.
+
+    Stages of parallel threads add up beyond the wall time.
+    """
 
     def __init__(self) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)

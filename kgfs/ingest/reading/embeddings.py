@@ -65,8 +65,10 @@ def key_of(doc_id: str, encoded: bytes) -> str:
 def compute_windows(
     compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict], known: ByText
 ) -> Windows:
-    """Return the windows of every Source that passed the gate. The model is asked only for texts that are not
-    ``known``."""
+    """Return the windows of every Source that passed the gate.
+
+    The model is asked only for texts that are not ``known``.
+    """
     passed = {
         chunk.index: text[chunk.start : chunk.end]
         for chunk, verdict in zip(chunks, verdicts, strict=True)
@@ -89,7 +91,8 @@ def windows_of(kept: Embeddings) -> Windows:
 def assemble(
     compute: Compute, windows: Windows, concepts: Sequence[FoundConcept], known: Labels | None = None
 ) -> Embeddings:
-    """``windows`` with the embeddings of the concepts' labels, of which those ``known`` are not computed again."""
+    """Return ``windows`` together with vectors of the concepts' labels. Vectors of ``known`` labels are not computed
+    again."""
     vectors = dict(known or {})
     missing = [concept.label for concept in concepts if concept.label not in vectors]
     if missing:
@@ -127,8 +130,8 @@ def _decoded(objects: Objects, key: str) -> Embeddings:
 
 
 def payloads(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, dict[str, Any]]:
-    """Return chunk index → extra row fields that ``vectors`` stores, for each Source of the document that the graph
-    shows."""
+    """Return chunk index → extra row fields that ``vectors`` stores, for each Source that the graph shows of a
+    document."""
     found: dict[int, dict[str, Any]] = {}
     document = graph.document(doc_id)
     if document is None or not vectors.keeps_payload:
@@ -154,7 +157,7 @@ def source_rows(
 
 
 def concept_rows(ontology: str, reading: Reading, decisions: Decisions, found: Embeddings) -> list[Row]:
-    """The label embedding of each concept that was founded, or named anew, by these decisions about the Reading."""
+    """Return a row with the label vector for each concept that these decisions about the Reading founded or renamed."""
     index = {concept.norm: at for at, concept in enumerate(reading.concepts)}
     return [
         Row("concept", matched.concept_id, 0, found.concepts[index[matched.norm]], ontology)

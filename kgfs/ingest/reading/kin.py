@@ -11,10 +11,10 @@ by these."""
 
 
 def kin_of(names: Names, document: Document) -> list[str]:
-    """Return the ``doc_id``s of the last contents of its paths, and of the same bytes in other ontologies, each once.
-    Quick.
+    """Return the ``doc_id``s of Documents with similar text, each once. Quick.
 
-    The document may have been moved or copied from another ontology.
+    They are the last contents of its paths, and the same bytes in other ontologies, from where the document may have
+    been moved or copied.
     """
     earlier = [
         version.doc_id

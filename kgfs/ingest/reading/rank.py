@@ -67,8 +67,7 @@ def rank(
 
 
 def _without_parts(ordered: Sequence[_Group]) -> list[_Group]:
-    """Move pieces of longer phrases that the document never says by themselves to the end, such as "time Pythoneer
-    Tim"."""
+    """Move pieces of longer phrases, such as "time Pythoneer Tim", to the end if they never stand alone."""
     within: Counter[str] = Counter()
     for group in ordered:
         words = group.key.split()
@@ -121,8 +120,10 @@ def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
 
 
 def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequence[Chunk]) -> None:
-    """Set the score of each group, 0 to 1. The weights add up to 1 and were chosen by hand on documents with known
-    titles."""
+    """Set the score of each group, 0 to 1.
+
+    The weights add up to 1 and were chosen by hand on documents with known titles.
+    """
     places = max(len(chunks), 1)
     beyond_one = 1 - 1 / places  # the relevance within a single Source is relevance to what its title says
     titled = _words(title)

@@ -33,10 +33,10 @@ class Record:
 
 
 def fingerprint(compute: Compute, passage: Passage) -> str:
-    """Return a hash of extractor, version, model, prompt, text of the Source and its context (title, sections,
-    overlap).
+    """Return a hash of everything that shapes a Record.
 
-    The list of known concepts is stored in the Record and is no part of the fingerprint.
+    The hash covers extractor, version, model, prompt, text of the Source and its context (title, sections, overlap).
+    The list of known concepts is stored in the Record and is no part of it.
     """
     return fingerprint_of(compute.extractor, compute.extractor_model, compute.prompt_hash, passage)
 

@@ -49,8 +49,10 @@ def gate(draft: Draft) -> None:
 
 
 def extract(draft: Draft) -> None:
-    """Ask the extractor about each Source that no Record answers. Every answer is stored as a Record before it is
-    parsed."""
+    """Ask the extractor about each Source that no Record answers.
+
+    Every answer is stored as a Record before it is parsed.
+    """
     text = draft.parsed
     passages = {
         chunk.index: Passage(

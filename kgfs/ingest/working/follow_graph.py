@@ -1,5 +1,4 @@
-"""Bring this home's graph up to the ledger: carry out the publications of all homes that share it, this home
-included.
+"""Bring this home's graph up to the ledger: carry out what homes that share it, this one included, published.
 
 The ledger has one order, and every home's graph is what a rebuild makes of it. The graph stores in its own file the
 number of the last fact that it has followed. Nothing else changes the graph of a home that shares its ledger: a
@@ -62,8 +61,7 @@ class GraphFollower:
 
 
 def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, passed: int = -1) -> int:
-    """Carry out every fact that the ledger is known to have and the graph has not followed; return the number of the
-    last.
+    """Carry out every fact that the ledger is known to have and the graph lacks; return the number of the last.
 
     Derive the graph anew where it does not know its position: its file was lost, or comes from a home that shared no
     ledger. One process of the home follows at a time; raise BusyError where another one does for longer than
@@ -114,10 +112,9 @@ def _facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, GraphFa
 
 
 def _position_of_former_version(config: Config, stores: Stores) -> int | None:
-    """Return the position that a former version stored in the run folder, if the graph holds exactly the facts up to
-    it.
+    """Return the position that a former version stored in the run folder, and remove that note.
 
-    Remove that note. None where there is no note or the graph has changed since.
+    Return None where there is no note, or where the graph has changed since.
     """
     note = graph_note(config)
     noted = read_note(note)

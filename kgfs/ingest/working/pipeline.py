@@ -158,8 +158,10 @@ class Pipeline:
         superseded: tuple[str, ...],
         job: Job | None,
     ) -> Decisions:
-        """Match the Reading, store the Decisions in the garage and return them. The graph shows nothing of them
-        before that."""
+        """Match the Reading, store the Decisions in the garage and return them.
+
+        The graph shows nothing of the Decisions before they are stored.
+        """
         names = self.stores.journal.names
         with self.clock.stage("match"):
             decisions = match(
@@ -278,11 +280,11 @@ class Pipeline:
             self.publish(document, reading, lambda: None)
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
-        """Return the Decisions about this Reading that the graph shows already, since a kill came before the end of
-        the job.
+        """Return the Decisions about this Reading that the graph shows already; None if it does not show this
+        Reading.
 
-        None where the graph does not show this Reading. A Document that left and came back has several Decisions; the
-        graph shows those that were published last. Raise MissingError where they are not in the garage.
+        The graph shows them if a kill came before the end of the job. A Document that left and came back has several
+        Decisions; those that were published last are shown. Raise MissingError where they are not in the garage.
         """
         shown = self.stores.graph.document(document.doc_id)
         if shown is None or shown.reading != reading.id:

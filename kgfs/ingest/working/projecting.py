@@ -97,8 +97,10 @@ def projecting(config: Config, stores: Stores) -> Iterator[Projecting | None]:
 
 
 class Projecting:
-    """The thread that keeps the projection up to the graph. Any thread may call :meth:`start` once and :meth:`stop`
-    once."""
+    """Keeps the projection up to the graph, in a thread.
+
+    Any thread may call :meth:`start` once and :meth:`stop` once.
+    """
 
     def __init__(self, config: Config, stores: Stores) -> None:
         assert isinstance(stores.graph, SqliteGraph)
@@ -123,8 +125,10 @@ class Projecting:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread; return within a few seconds, whatever the server does. The next worker continues an
-        interrupted pass."""
+        """Stop the thread; return within a few seconds, whatever the server does.
+
+        The next worker continues an interrupted pass.
+        """
         self._stopping.set()
         self._thread.join(3.0)
 

@@ -53,14 +53,16 @@ class Turns(Protocol):
     def prepare(self) -> bool:
         """Carry out recorded orders to forget, before anything is claimed.
 
-        Return False while another worker has the publishing turn: then call this again when there is nothing else to
-        do. Work that another worker does keeps nothing waiting here.
+        Return False, without waiting, while another worker has the publishing turn: then call this again when there is
+        nothing else to do.
         """
         ...
 
     def publisher(self) -> Pipeline | None:
-        """Return the pipeline to publish with; None while another machine publishes. The pipeline sees all earlier
-        publications."""
+        """Return the pipeline to publish with; None while another machine publishes.
+
+        The pipeline sees all earlier publications.
+        """
         ...
 
     def pass_on(self) -> None:

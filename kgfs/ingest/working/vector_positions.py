@@ -1,5 +1,7 @@
-"""Position of vectors in the ledger: the last fact that vectors in a file of this home, or on a shared server,
-contain."""
+"""Store up to which fact of the ledger vectors hold the publications.
+
+The vectors are in a file of this home, or on a server that homes share.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +67,10 @@ class NotedPosition:
 
 
 class SharedPosition:
-    """An object of the bucket, ``positions/vectors-<hash of server, prefix and model>/<fact>``, for vectors on a
-    server.
+    """An object of the bucket that names the position of vectors on a server.
 
-    The highest fact counts, since only the home that has the publishing turn writes there. Each write removes the
-    earlier objects.
+    Its key is ``positions/vectors-<hash of server, prefix and model>/<fact>``. The highest fact counts, since only
+    the home that has the publishing turn writes there. Each write removes the earlier objects.
     """
 
     def __init__(self, config: Config, objects: Objects, model: str) -> None:

@@ -180,13 +180,13 @@ class Worker:
     def _prepare(self, prepare: Callable[[], None]) -> bool:
         """Run the steps that come before all documents; return whether they are complete.
 
-        False means that a server is away or that the publishing turn was lost. Other errors do not stop the worker;
+        False means that a server is away, that the worker is to stop, or that a lease was lost. Other errors do not stop the worker;
         each is logged once, however often it occurs.
         """
         for step in (prepare, self._prepare_turns):
             try:
                 step()
-            except LostLeaseError:  # another machine wants the turn, or its lease expires
+            except LostLeaseError:  # another process wants the worker lock, or the worker stops
                 return False
             except AWAY as error:
                 self._waits_for(error)
@@ -211,8 +211,10 @@ class Worker:
         self._tried += 1
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
-        """Claim jobs while there is room, and finish the oldest claim if it is ready; return whether there are
-        claims."""
+        """Claim jobs while there is room, and finish the oldest claim if it is ready.
+
+        Return whether there are claims.
+        """
         for held in claims:  # first, since publishing may have taken longer than leases last
             with suppress(LostLeaseError):  # noticed when the claim is published
                 self._keep_lease(held)
@@ -321,7 +323,7 @@ class Worker:
         return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
     def _finish(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> bool:
-        """Wait IDLE seconds for the oldest claim and publish it when it is read; return whether the claim is finished."""
+        """Wait IDLE seconds for the oldest claim, publish it if it is read, and return whether it is finished."""
         claim = claims[0]
         try:
             if time.monotonic() < claim.resting_until:
@@ -384,8 +386,8 @@ class Worker:
     def _failed(self, claim: _Claim, error: Exception) -> bool:
         """Log the failure of a claim; return whether the document is given up, after ``max_attempts`` failures.
 
-        A full disk and a server that is away do not count, since they are not the document's fault: the claim is retried
-        until there is room, and until the server answers.
+        A full disk and a server that is away do not count, since they are not the document's fault: the claim is
+        retried until there is room, and until the server answers.
         """
         if isinstance(error, AWAY):
             self._waits_for(error, doc_id=claim.document.doc_id)

@@ -38,8 +38,10 @@ def _flag_letters_before(content: str, at: int) -> int:
 
 
 def cluster_border(content: str, at: int, start: int, end: int) -> int:
-    """Return a position near ``at``, after ``start`` and at most ``end``, that splits no cluster; ``at`` if none is
-    near."""
+    """Return a position near ``at`` that splits no cluster; ``at`` if none is near.
+
+    The position is after ``start`` and at most ``end``.
+    """
     for border in range(at, max(start, at - _REACH), -1):
         if not joined(content, border):
             return border

@@ -49,8 +49,10 @@ class _Places:
         self.offsets = offsets[self.units]
 
     def best(self, first: int, last: int) -> int | None:
-        """Return the unit with the greatest key whose offset is in ``first … last``; of equal keys, the nearest to
-        the middle."""
+        """Return the unit with the greatest key whose offset is in ``first … last``; None if there is no unit.
+
+        Of equal keys, the one nearest to the middle wins.
+        """
         low = int(np.searchsorted(self.offsets, first, "left"))
         high = int(np.searchsorted(self.offsets, last, "right"))
         if low >= high:

@@ -94,8 +94,10 @@ def _rank(content: str, block: Block, before: Block | None) -> Rank:
 
 
 def _cut(content: str, start: int, end: int, ways: tuple[tuple[Rank, Starts], ...], longest: int) -> Iterator[Unit]:
-    """Yield the units of ``start:end`` without the first, cut by the first of the ``ways``, too long ones by the
-    next."""
+    """Yield the units of ``start:end`` without the first, cut by the first of the ``ways``.
+
+    Units that are too long are cut by the next of the ``ways``.
+    """
     if not ways:
         yield from split(content, start, end, longest)
         return
