@@ -34,8 +34,7 @@ class Holding:
         self._left: dict[Lease, float] = {}
         """The leases that were given up here and whose release is not confirmed, each with the time when it runs out
         (monotonic clock). Until then no other process can have the lease, and the release is repeated. Afterwards
-        another process may have it and be writing under it, so the release is no longer repeated: it would wait for
-        that writer."""
+        another process may have it, and the release is no longer repeated."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="kgfs-leases", daemon=True)
@@ -131,7 +130,7 @@ class Holding:
             with self._lock:
                 if self._held.pop(lease, None) is not None:
                     log.info("%s", error)
-        except Exception as error:  # noqa: BLE001 - without this thread all would be lost, and none known to be
+        except Exception as error:  # noqa: BLE001 - if this thread ended, all leases would run out unnoticed
             # The renewal is repeated. The lease is lost only if the service says so.
             log.info("%s: not renewed: %s", lease.what, error)
         else:

@@ -186,7 +186,7 @@ class SqliteVectors:
         self._picture = None
         self._database.close()
 
-    # ---------------------------------------------------------------------------------------- the picture
+    # ----------------------------------------------------------------------------------------- snapshots
 
     def _newest(self) -> Picture | None:
         """Return a snapshot of the current rows, or None if the model has none."""

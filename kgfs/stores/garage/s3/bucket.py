@@ -299,7 +299,7 @@ class Bucket:
         if self._client.made is not None:
             self._client.made._http.clear()
 
-    # ------------------------------------------------------------------------------------------- the wire
+    # ------------------------------------------------------------------------------------------- requests
 
     def _load(self) -> Minio:
         from kgfs.stores.garage.s3.client import client_of

@@ -198,7 +198,7 @@ class S3Ledger:
     def _name(self, number: int) -> str:
         return f"{number * self._segment + 1:016d}.log"
 
-    # ------------------------------------------------------------------------------------------- mending
+    # -------------------------------------------------------------------------------------------- repair
 
     def faults(self) -> list[str]:
         return [f"{found.name}: entries {found.first} to {found.last}" for found in survey(self._bucket, self._segment)]
