@@ -65,6 +65,8 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """What an order to forget would do."""
+
     cascade: str
     purge: bool
     documents: tuple[Leaving, ...]
@@ -82,6 +84,7 @@ class Plan:
 
     @property
     def nothing(self) -> bool:
+        """Whether there is nothing to forget."""
         return not self.documents and not self.names and not self.ontologies
 
     def plain(self) -> dict[str, Any]:
@@ -161,6 +164,8 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
 
 @dataclass(frozen=True, slots=True)
 class Order:
+    """A recorded order to forget."""
+
     id: str
     after: int
     """The number of the last confirmed fact when the order was recorded. The ledger has the order only after this

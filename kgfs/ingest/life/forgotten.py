@@ -18,6 +18,8 @@ from kgfs.stores.stores import Stores
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """What an order to forget did, and what stayed."""
+
     forgotten: tuple[str, ...]
     """``doc_id`` of the Documents that are forgotten, by this order or by another one with the same effect."""
     standing: tuple[str, ...]

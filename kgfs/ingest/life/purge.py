@@ -100,10 +100,12 @@ def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, Rela
 
 
 def encode_redaction(redaction: Redaction) -> bytes:
+    """Return the redaction as JSON for the garage."""
     return json.dumps({"format": FORMAT, **asdict(redaction)}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_redaction(raw: bytes, key: str) -> Redaction:
+    """Return the redaction that is stored under ``key``; raise StoreError if it cannot be decoded."""
     try:
         body = json.loads(raw)
         if body.pop("format") != FORMAT:
@@ -171,6 +173,7 @@ def _founded(stores: Stores, owed: Forgetting) -> set[str]:
 
 
 def key_of_redaction(order: str) -> str:
+    """Return the garage key of an order's redaction."""
     return f"redactions/{order}.json"
 
 

@@ -178,6 +178,8 @@ def _(fact: Word, stores: Stores) -> None:
 
 @dataclass(slots=True)
 class ReplayedVectors:
+    """Collects the effects of facts on the vectors and writes them in batches."""
+
     stores: Stores
     """Stores whose graph is complete: it shows the state after the last fact."""
     vectors: Vectors

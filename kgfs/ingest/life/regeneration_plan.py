@@ -29,6 +29,8 @@ PAUSE = 60 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """An estimate of reading documents again."""
+
     ontology: str
     strategy: str
     extractor: str
@@ -50,6 +52,7 @@ class Plan:
     """Cost at the configured prices per million tokens; 0 for an extractor that is not billed."""
 
     def plain(self) -> dict[str, Any]:
+        """Return the estimate as plain data, seconds rounded to tenths."""
         return asdict(self) | {"seconds": None if self.seconds is None else round(self.seconds, 1)}
 
 

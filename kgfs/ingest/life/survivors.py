@@ -1,4 +1,4 @@
-"""Rename concepts that survive a purge although only purged documents had given them their names.
+"""Rename concepts that survive a purge after only purged documents had given them their names.
 
 The remaining mentions of such a concept move to another concept, whose id, founding label and directory come from the
 label that is left. The numbers of the evidence stay. The other concept is founded by the mention with this label in
@@ -170,6 +170,7 @@ def commit_of(owed: Forgetting) -> str:
 
 
 def key_of(order: str) -> str:
+    """Return the garage key of an order's renaming."""
     return f"redactions/{order}-names.json"
 
 

@@ -35,6 +35,7 @@ class Speaker:
     """The ``source_id`` under which marks on this document's mentions alone are stored."""
 
     def labels_of(self, concept_id: str) -> list[FoundConcept]:
+        """Return the document's concepts that are mentions of the concept with this id."""
         return [self.found[matched.norm] for matched in self.decisions.concepts if matched.concept_id == concept_id]
 
 
@@ -163,6 +164,7 @@ class _Rewriting:
         self._evidence = 0
 
     def rewrite(self, speaker: Speaker) -> Decisions:
+        """Return the new Decisions of one document."""
         goal, said = self._goal.concept_id, speaker.decisions.concepts
         chosen = {matched.norm for matched in said if self._chosen(speaker, matched)}
         ids = {matched.norm: goal if matched.norm in chosen else matched.concept_id for matched in said}
@@ -187,6 +189,7 @@ class _Rewriting:
         return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given)
 
     def plan(self, word: Word, decisions: tuple[Decisions, ...]) -> Plan:
+        """Return the plan of what was rewritten so far."""
         return Plan(word, decisions, self._goal.name, tuple(self._labels), len(decisions), self._evidence)
 
 

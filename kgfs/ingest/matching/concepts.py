@@ -31,6 +31,8 @@ LOOKED_BACK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """A merge or split that is worked out and not yet recorded."""
+
     word: Word
     decisions: tuple[Decisions, ...]
     name: str
@@ -77,7 +79,7 @@ def _index(stores: Stores, word: Word) -> None:
 def say_in_graph(stores: Stores, word: Word) -> int:
     """Carry out a merge or split in the graph, without documents that the graph does not show (any more).
 
-    Return what ``Graph.reassign`` returns.
+    Return the new epoch. Idempotent by the commit id.
     """
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     said_anew = spoken(stores, word.decisions, word.at)

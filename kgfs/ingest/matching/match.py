@@ -191,6 +191,7 @@ def joined_of(reading: Reading, ids: Mapping[str, str]) -> list[Joined]:
 
 
 def numbered(reading: Reading, joined: Sequence[Joined], numbers: Numbers) -> tuple[MatchedRelationship, ...]:
+    """Return the relationships with the numbers of their evidence."""
     quotes = [reading.relationships[one.index].quote for one in joined]
     return tuple(
         MatchedRelationship(
@@ -220,6 +221,7 @@ class Numbers:
         self._given = {(row.owner, row.char_start, row.char_end): row.n for row in graph.instances_of(doc_id)}
 
     def give(self, owner: str, start: int, end: int) -> int:
+        """Return the number of the span as evidence for ``owner``."""
         key = (owner, start, end)
         if key not in self._given:
             self._given[key] = self._next[owner]
@@ -295,6 +297,10 @@ class _Likeness:
             self._cosines = embeddings.concepts @ np.stack([row.vector for row in rows]).T
 
     def find(self, index: int, apart: frozenset[str]) -> tuple[Concept, str, float] | None:
+        """Return the most similar offered concept, how it was found and its cosine; None if none is similar enough.
+
+        Concepts in ``apart``, and labels with other digits, are left out.
+        """
         if not self._offered:
             return None
         label = self._reading.concepts[index].label

@@ -84,6 +84,7 @@ class _Build:
         self._found = {concept.norm: concept for concept in reading.concepts}
 
     def document_row(self, content_version: int) -> DocumentRow:
+        """Return the row of the document."""
         document, reading = self._document, self._reading
         first_path = document.source_id.partition("/")[2]
         filename = first_path.rpartition("/")[2]
@@ -113,6 +114,7 @@ class _Build:
         )
 
     def batches(self) -> Iterator[Batch]:
+        """Yield the rows of Sources and of evidence in batches of STAGED_AT_ONCE."""
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
         for some in portions(rows, STAGED_AT_ONCE):
             sources = [row for row in some if isinstance(row, SourceRow)]
@@ -134,6 +136,7 @@ class _Build:
         return list(rows.values())
 
     def relationships(self) -> list[RelationshipRow]:
+        """Return one row per relationship."""
         rows = {
             matched.relationship_id: RelationshipRow(
                 matched.relationship_id,

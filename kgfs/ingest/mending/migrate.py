@@ -49,6 +49,8 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """The size of a migration."""
+
     objects: int
     bytes: int
     facts: int
@@ -62,6 +64,7 @@ class Plan:
 
 
 def plan(stores: Stores) -> Plan:
+    """Return how much a migration of these stores has to copy and to derive."""
     sizes = [size for _, size in stores.garage.objects.keys("")]
     waiting = _unsettled(stores.journal)
     counts = stores.graph.counts()

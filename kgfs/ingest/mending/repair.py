@@ -1,6 +1,6 @@
 """Repair what ``kgfs check`` found: derive it again from stored data, or quarantine it.
 
-Nothing that is stored is lost. The caller holds the worker lock. Each repair is idempotent.
+Nothing that is kept is thrown away. The caller holds the worker lock. Each repair is idempotent.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class _Mending:
         """``doc_id`` of documents with a job to read them again, so that each is enqueued once."""
 
     def one(self, damage: Damage) -> str:
+        """Repair one damage; return what was done, '' if it could not be repaired."""
         done = self._mended(damage)
         border("mended")
         return done

@@ -23,6 +23,8 @@ ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1")
 
 @dataclass(frozen=True, slots=True)
 class Lost:
+    """An original that the garage has lost."""
+
     key: str
     sha256: str
     doc_ids: tuple[str, ...]

@@ -21,6 +21,7 @@ class StageClock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        """Add the wall seconds that the context takes to the stage ``name``."""
         started = time.perf_counter()
         try:
             yield
@@ -29,10 +30,12 @@ class StageClock:
                 self._seconds[name] += time.perf_counter() - started
 
     def add(self, seconds: Mapping[str, float]) -> None:
+        """Add seconds by stage that were measured elsewhere."""
         with self._lock:
             for name, value in seconds.items():
                 self._seconds[name] += value
 
     def seconds(self) -> dict[str, float]:
+        """Return the sums by stage, rounded to milliseconds."""
         with self._lock:
             return {name: round(value, 3) for name, value in self._seconds.items()}

@@ -41,12 +41,15 @@ BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
+    """The vectors of a Reading, one row per window and one per concept."""
+
     windows: npt.NDArray[np.float32]
     window_chunks: npt.NDArray[np.int32]
     window_numbers: npt.NDArray[np.int32]
     concepts: npt.NDArray[np.float32]
 
     def encode(self) -> bytes:
+        """Return the vectors as the bytes of an ``.npz`` file."""
         out = io.BytesIO()
         np.savez(
             out,
@@ -59,6 +62,7 @@ class Embeddings:
 
 
 def key_of(doc_id: str, encoded: bytes) -> str:
+    """Return the garage key of encoded vectors of a document."""
     return f"vectors/{doc_id}/{hashlib.sha256(encoded).hexdigest()[:32]}.npz"
 
 

@@ -18,6 +18,8 @@ from kgfs.stores.readings import load_reading, text_of
 
 @dataclass(slots=True)
 class Former:
+    """Vectors that are known, by text of a Source and by label."""
+
     windows: embeddings.ByText = field(default_factory=dict)
     labels: embeddings.Labels = field(default_factory=dict)
 

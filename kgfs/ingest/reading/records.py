@@ -26,6 +26,8 @@ PACK = 64
 
 @dataclass(frozen=True, slots=True)
 class Record:
+    """The exact output of an extractor for one Source."""
+
     fingerprint: str
     raw_output: str
     pack: str

@@ -19,6 +19,8 @@ from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationsh
 
 @dataclass(frozen=True, slots=True)
 class ValidConcept:
+    """A concept of one Source whose quotes stand in the Text."""
+
     label: str
     kind: str
     relevance: float
@@ -32,6 +34,8 @@ class ValidConcept:
 
 @dataclass(frozen=True, slots=True)
 class ValidRelationship:
+    """A relationship of one Source whose quote stands in the Text."""
+
     subject: str
     """``normalise_label`` of the label of a concept of the same extraction."""
     type: str
@@ -43,6 +47,8 @@ class ValidRelationship:
 
 @dataclass(frozen=True, slots=True)
 class ValidExtraction:
+    """What is valid of an extraction of one Source."""
+
     concepts: tuple[ValidConcept, ...]
     relationships: tuple[ValidRelationship, ...]
     dropped: Mapping[str, int]

@@ -54,6 +54,8 @@ from kgfs.stores.vectors.unindexing import unindex
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
+    """Carries out the jobs of a home: reads, publishes and forgets documents."""
+
     config: Config
     stores: Stores
     compute: Compute

@@ -122,6 +122,7 @@ class Projecting:
         self._moved_at = 0.0
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

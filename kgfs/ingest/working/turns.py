@@ -135,6 +135,8 @@ class Alone:
 
 
 class Together:
+    """Turns of a home that shares its ledger: leases in the bucket decide which worker reads and publishes."""
+
     def __init__(self, pipeline: Pipeline, holding: Holding, exchange: Exchange) -> None:
         self._pipeline = pipeline
         self._holding = holding

@@ -21,6 +21,8 @@ harmless."""
 
 
 class Position(Protocol):
+    """Where the number of the last fact that vectors contain is stored."""
+
     def read(self) -> int | None:
         """Return the number of the last fact that the vectors contain; None where that is not known."""
         ...

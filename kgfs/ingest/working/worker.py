@@ -180,8 +180,8 @@ class Worker:
     def _prepare(self, prepare: Callable[[], None]) -> bool:
         """Run the steps that come before all documents; return whether they are complete.
 
-        False means that a server is away, that the worker is to stop, or that a lease was lost. Other errors do not stop the worker;
-        each is logged once, however often it occurs.
+        False means that a server is away, that the worker is to stop, or that a lease was lost. Other errors do not
+        stop the worker; each is logged once, however often it occurs.
         """
         for step in (prepare, self._prepare_turns):
             try:
