@@ -40,8 +40,8 @@ def owe_again(stores: Stores, doc_ids: Iterable[str], strategy: str) -> list[Doc
 
     Documents of unsupported formats are left out. The documents of one ontology form one run. Where they are all the
     documents that the ontology has, the run reads them as ``kgfs regenerate`` does: as if for the first time. An
-    empty ``strategy`` means the configured one. The jobs of each ontology are durable, all or none, when it has been
-    recorded.
+    empty ``strategy`` means the configured one. The jobs of one ontology are recorded all or none, and
+    all jobs are durable when this returns.
     """
     names = stores.journal.names
     wanted = set(doc_ids)

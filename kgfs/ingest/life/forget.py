@@ -173,7 +173,7 @@ class Order:
 
 
 def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
-    """Return the names below these targets whose bytes wait to be settled.
+    """Return the names that these targets concern whose bytes wait to be settled.
 
     Settle them before planning: until then it is not known which Documents they are.
     """

@@ -50,8 +50,10 @@ Progress = Callable[[int, int], None]
 ROWS_AT_ONCE = 1000
 EVER = 2**63 - 1
 WEIGHT_AT_ONCE = 4_000_000
-"""Vector rows are written to the store once they and their texts have this many characters, even if fewer than
-ROWS_AT_ONCE rows wait. The rows of one document are never divided."""
+"""Characters in the texts of waiting rows from which on the rows are written, even if fewer than ROWS_AT_ONCE wait.
+
+The rows that one call of ``put`` adds are never divided.
+"""
 
 
 class NeverDepositedError(StoreError):

@@ -103,7 +103,7 @@ class Pipeline:
 
         ``still_ours`` raises LostLeaseError when this worker does not hold the job any more; it is called last before
         the graph changes. Without a job, only complete a publication that the graph shows already. When this returns,
-        the publication is durable in graph and journal, or, where homes share the ledger, in the ledger.
+        graph and journal have the publication; where homes share the ledger, the ledger has it first.
         """
         journal, graph = self.stores.journal, self.stores.graph
         vectors_of_reading = self._embedded(document, reading)

@@ -187,7 +187,7 @@ class Projecting:
         self._not_before = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, RETRY_AT_MOST)
 
-    # --------------------------------------------------------------------------------------- whose turn it is
+    # ---------------------------------------------------------------------------------------------- the lease
 
     def _may_write(self) -> bool:
         """Return whether no other home writes the projection. Asks the bucket where homes share it."""
