@@ -1,7 +1,8 @@
-"""Several homes on one ledger.
+"""Several homes that write to one ledger.
 
-The ledger's entries are the one order of all facts. A home's front is the fold of those it knows, its *confirmed* facts, and
-of its own that are not delivered yet, its *tail*. Where the ledger turns out to go on with facts of others, the tail is taken
-back (:mod:`.undo`), theirs are folded, and the tail is carried over (:mod:`.rebase`); all in one transaction (:mod:`.follow`).
-So every front that knows the whole ledger and has no tail has the same rows.
+The ledger's entries are the one order of all facts. A home's journal is the fold of two parts: the facts that it
+knows the ledger has (*confirmed*), and its own facts that are not published yet (its *tail*). If the ledger goes on
+with facts of other homes, the tail is undone (:mod:`.undo`), the other homes' facts are applied, and the tail is
+rebased onto them (:mod:`.rebase`), all in one transaction (:mod:`.follow`). So all journals that know the whole
+ledger and have no tail have the same rows.
 """

@@ -1,4 +1,4 @@
-"""Bringing a front in line with the ledger, in the transaction of its caller."""
+"""Bring a journal in line with the shared ledger, in a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kgfs.stores.journal.sharing import undo
 from kgfs.stores.journal.sharing.rebase import Rebase
 
 ELSEWHERE = "elsewhere"
-"""The session of what other homes do: they settle it."""
+"""The session of facts of other homes. Those homes settle the names concerned."""
 OVERDUE = b'"base":'
-"""In an own fact that others' had overtaken when it was recorded."""
+"""Occurs in the entry of an own fact whose content was outdated by other homes' facts when it was recorded."""
 RENUMBERINGS = 100
-"""So many are told from one another; of older ones only that they were."""
+"""How many renumbered ranges are kept apart. Older ones are merged into one range from 0."""
 
 Row = tuple[int, bytes, str]
 
@@ -31,13 +31,17 @@ def follow(
     kept: Container[str],
     gone: Container[str],
 ) -> list[str]:
-    """The ledger has these entries: (number, fact), in order. What it has of the tail is confirmed; where it goes on
-    otherwise, see ``Rebase``. What people should know of that, a line each. NotKeptError: see there."""
+    """Apply entries of the ledger: (number, encoded fact) in order. Facts of the tail that the entries contain are
+    confirmed; where the entries contain other facts, the tail is rebased (see ``Rebase``).
+
+    Returns one line per consequence that people should know of. Raises NotKeptError as ``Rebase`` does, and
+    StoreError if entries are missing before the first one or an entry does not follow from those before it. Entries
+    that are known already are skipped. ``kept`` and ``gone`` are as in ``Rebase``."""
     (upto,) = db.execute("SELECT upto FROM shipped").fetchone()
     entries = [(seq, body) for seq, body in entries if seq > upto]
     if entries and entries[0][0] != upto + 1:
         raise StoreError(f"The ledger goes on with entry {entries[0][0]} where {upto + 1} is known here.")
-    # Only the part of the tail that they face: who delivers a long one tells of portion after portion.
+    # Only as much of the tail as there are entries is read, since a long tail is confirmed batch by batch.
     facing = _tail(db, upto, len(entries))
     ours = _ours(db, facing, entries)
     behind, foreign = upto + len(ours), entries[len(ours) :]
@@ -49,14 +53,14 @@ def follow(
         tail = _tail(db, behind)
         if ours or foreign or any(OVERDUE in body for _, body, _ in tail):
             notes = _carried(db, number, tail, upto, ours, foreign, kept, gone).notes
-    # Where others' facts came first nothing of what was sent with other numbers can have been taken.
+    # Where other homes' facts came first, the ledger cannot have taken what was sent with those numbers.
     db.execute("DELETE FROM withdrawn WHERE ? OR seq <= (SELECT upto FROM shipped)", (bool(foreign),))
     return notes
 
 
 def _ours(db: sqlite3.Connection, tail: Sequence[Row], entries: Sequence[tuple[int, bytes]]) -> list[Row]:
-    """The first of these entries that are of the tail, or were, as one whose delivery was not acknowledged and that was
-    withdrawn. With the sessions that recorded them."""
+    """Return the first of these entries that are in the tail, or that were, as facts that were withdrawn after an
+    unacknowledged publication. Each comes with the session that recorded it."""
     withdrawn: dict[int, bytes] = dict(db.execute("SELECT seq, body FROM withdrawn"))
     found: list[Row] = []
     for (seq, body), (_, own, session) in zip(entries, tail, strict=False):
@@ -67,16 +71,19 @@ def _ours(db: sqlite3.Connection, tail: Sequence[Row], entries: Sequence[tuple[i
 
 
 def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> bool:
-    """Take one fact of the tail back, keeping those before and behind it. False where it is not in the tail (any more). It is
-    remembered until the ledger goes on: whoever could not wait for it may have delivered it all the same. What others' facts
-    had overtaken when it was recorded stays as it is: what becomes of it depends on what the garage has, so ``follow`` decides."""
+    """Take back one fact of the tail and keep the facts before and behind it. Return False if the fact is not in the
+    tail (any more).
+
+    The fact is remembered until the ledger goes on: it may have been published all the same, unacknowledged. Facts of
+    the tail whose content was outdated when they were recorded stay as they are: their fate depends on the contents
+    of the garage, so ``follow`` decides it."""
     (upto,) = db.execute("SELECT upto FROM shipped").fetchone()
     tail = _tail(db, upto)
     if all(row[1] != entry for row in tail):
         return False
     fact = decode(entry)
     gone = Overtaken(tag_of(fact), getattr(fact, "id", 0), "the ledger could not be reached", fact.at)
-    # Once more at the end: the newest number must move with every change.
+    # An Overtaken is appended as well, since the newest number must grow with every change.
     left = [row if row[1] != entry else (row[0], encode(gone), row[2]) for row in tail]
     (seq,) = (row[0] for row in tail if row[1] == entry)
     db.execute("INSERT OR REPLACE INTO withdrawn VALUES (?, ?)", (seq, entry))
@@ -85,12 +92,13 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
 
 
 def changed_elsewhere(db: sqlite3.Connection) -> int:
-    """The last fact of others that changed their graph, as ``Journal`` tells."""
+    """Return the number of the last fact by which another home changed its graph; see
+    ``Journal.changed_elsewhere``."""
     return int(db.execute("SELECT changed_elsewhere FROM shipped").fetchone()[0])
 
 
 def _tail(db: sqlite3.Connection, upto: int, limit: int = -1) -> list[Row]:
-    """All of it, or the first ``limit`` facts."""
+    """Return the tail, or its first ``limit`` facts."""
     sql = "SELECT seq, body, session FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
     return db.execute(sql, (upto, limit)).fetchall()
 
@@ -105,8 +113,10 @@ def _carried(
     kept: Container[str] | None,
     gone: Container[str],
 ) -> Rebase:
-    """The ledger goes on behind ``upto`` with ``ours``, which people here did before they did what is in the tail, and then
-    with ``foreign``. ``kept`` and ``gone`` as of ``Rebase``."""
+    """Undo the tail, apply the entries behind ``upto``, and record the tail behind them.
+
+    The entries are first ``ours``, which were recorded here before the facts in the tail, and then ``foreign`` ones
+    of other homes. ``kept`` and ``gone`` are as in ``Rebase``."""
     (newest,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
     undo.take_back(db, upto)
     for seq, body, session in ours:
@@ -142,7 +152,7 @@ def _fold(db: sqlite3.Connection, fact: Fact, seq: int, body: bytes, session: st
 
 
 class _Recorder:
-    """Records facts of the tail behind what is recorded."""
+    """Records facts of the tail behind the facts that are recorded already."""
 
     def __init__(self, db: sqlite3.Connection, number: undo.FactNumber, before: Before, seq: int) -> None:
         self._db, self._number, self._before = db, number, before
@@ -150,7 +160,7 @@ class _Recorder:
         self.session = ""
 
     def __call__(self, fact: Fact) -> None:
-        """Raises what ``Journal.record`` raises, with nothing done."""
+        """Record one fact. Raises what ``Journal.record`` raises, with nothing done."""
         check(fact, self._before)
         self.seq += 1
         with self._number.being(self.seq):

@@ -1,4 +1,6 @@
-"""Where names of own facts stand when others' facts came first: under other ids, beside others' names, or again."""
+"""Map the names of unpublished facts to the tree that other homes' facts have made: to other ids, to free names
+beside taken ones, or to names that are created again.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ from kgfs.stores.journal.facts import Fact, FileMade, FolderMade, LinkMade, Onto
 
 
 class Footing:
-    """``ids`` are the names that own facts are about; the tables are as they were before others' facts. ``record`` makes a
-    fact true or raises."""
+    """The names of the tail, as they were before other homes' facts and as they are now. Create it before those facts
+    are applied: the tables must be as they were without them.
+
+    ``ids`` are the names that own facts are about. ``record`` records a fact or raises."""
 
     def __init__(
         self, db: sqlite3.Connection, names: Names, ids: Iterable[int], record: Callable[[Fact], None]
@@ -25,14 +29,15 @@ class Footing:
         self._names = names
         self._record = record
         self.base: dict[int, tuple[Name, int]] = {}
-        """Those names and the folders above them, as they were before others' facts, with their lineages."""
+        """Name id to (name, lineage) before other homes' facts, for the names of the tail and the folders above
+        them."""
         self._ontologies = {ontology.id: ontology for ontology in names.ontologies()}
         for name_id in ids:
             self._remember(name_id)
         self.into: dict[int, int] = {}
-        """Own names that are others' names now."""
+        """Id of an own name to the id of another home's name that it was merged into."""
         self.ontology_into: dict[str, str] = {}
-        """Own ontologies that are others' now."""
+        """Id of an own ontology to the id of another home's ontology that it was merged into."""
 
     def _remember(self, name_id: int) -> None:
         while name_id and name_id not in self.base:
@@ -44,13 +49,14 @@ class Footing:
             name_id = name.parent
 
     def successor(self, base: Name, lineage: int) -> Name | None:
-        """Who stands for a file that another was renamed over."""
+        """Return the file that took the place of a file when another file was renamed over it: the holder of its
+        lineage, else the file at its old place. None if there is none."""
         held = self._db.execute("SELECT id FROM name WHERE lineage = ? AND lineage != 0", (lineage,)).fetchone()
         found = self._names.name(held[0]) if held else self._names.child(base.parent, base.name)
         return found if found is not None and found.kind is NameKind.FILE else None
 
     def mapped(self, fact: Any) -> Any:
-        """The fact about what its names have become."""
+        """Return the fact with the ids of merged names and ontologies replaced."""
         changed: dict[str, object] = {}
         for name in ("id", "parent", "replaces"):
             if getattr(fact, name, None) in self.into:
@@ -58,14 +64,16 @@ class Footing:
         for name in ("ids", "names"):
             if found := getattr(fact, name, ()):
                 changed[name] = tuple(self.into.get(one, one) for one in found)
-        # What is derived from an ontology's id would be wrong under another.
+        # A VersionMinted keeps its ontology: values in it derive from the ontology's id and would be wrong under another.
         if not isinstance(fact, VersionMinted) and getattr(fact, "ontology", None) in self.ontology_into:
             changed["ontology"] = self.ontology_into[fact.ontology]
         known = {one.name for one in fields(fact)}
         return replace(fact, **{name: value for name, value in changed.items() if name in known})
 
     def make(self, fact: FolderMade | FileMade | LinkMade) -> Name | None:
-        """The name that stands there now, which may be another host's; None where it cannot stand anywhere."""
+        """Create the entry and return its name, or return another home's name of the same kind at that place. An
+        entry whose place is taken by something else gets a free name beside it. Return None if its folder is not
+        there and cannot be created again."""
         folder = self.folder(fact.parent)
         if folder is None:
             return None
@@ -79,7 +87,8 @@ class Footing:
         return self._names.name(fact.id)
 
     def folder(self, folder_id: int) -> Name | None:
-        """A folder of ours; made again where others removed it."""
+        """Return an own folder, with merged ids replaced. A folder that other homes removed is created again, with
+        the folders and the ontology above it. Return None if it is not known."""
         folder_id = self.into.get(folder_id, folder_id)
         found = self._names.name(folder_id)
         if found is not None or folder_id not in self.base:
@@ -111,7 +120,8 @@ class Footing:
         return found
 
     def aside(self, folder: int, name: str, name_id: int) -> str:
-        """A free name beside one that is taken."""
+        """Return a free name in the folder, made from a taken name and the id of the entry. It is at most
+        ``MAX_NAME_BYTES`` long."""
         stem, dot, extension = name.rpartition(".") if "." in name[1:] else (name, "", "")
         end = f"{dot}{extension}"
         if len(decode_name(end)) > MAX_NAME_BYTES // 2:
@@ -126,7 +136,7 @@ class Footing:
 
 
 def _alike(standing: Name, fact: FolderMade | FileMade | LinkMade) -> bool:
-    """Whether two hosts made the same thing."""
+    """Return whether another home's entry is the same thing: a folder, a file, or a link with the same target."""
     if isinstance(fact, LinkMade):
         return standing.kind is NameKind.LINK and standing.target == fact.target
     return standing.kind is (NameKind.FOLDER if isinstance(fact, FolderMade) else NameKind.FILE)

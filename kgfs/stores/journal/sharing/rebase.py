@@ -1,9 +1,11 @@
-"""Own facts that were recorded on a state that others have changed meanwhile: what becomes of each.
+"""Rebase this home's unpublished facts onto facts that other homes published first.
 
-Most hold as they are. Where a name was taken, folders are merged and files become one path. What was written on a content
-that is not there any more becomes a version of the path marked as a conflict; what was delivered first stays current. What
-was changed elsewhere is not removed, moved over or forgotten unseen. No rule compares times, since those of two hosts may
-differ by any amount. Whatever is not carried out as it was leaves an ``Overtaken`` in its place, so numbers only grow.
+Most facts hold as they are. Where another home took a name first, folders are merged and files become one path. Bytes
+that were written on a content which the path no longer has become a version of the path marked as a conflict; the
+content that was published first stays current. An entry that another home changed is not removed, moved over or
+forgotten by a home that did not see the change. No rule compares times, since the clocks of two hosts may differ by
+any amount. A fact that is not carried out as it was leaves an ``Overtaken`` in its place, so that the numbers of
+facts only grow.
 """
 
 from __future__ import annotations
@@ -51,8 +53,8 @@ Record = Callable[[Fact], None]
 
 
 class NotKeptError(KgfsError):
-    """Bytes that must become a version are not in the garage yet. Put what waits there, then try again; where nobody has
-    them, say so."""
+    """Bytes that must become a version are not in the garage yet. The caller stores the pending content with this
+    ``key`` and tries again; if the bytes are found nowhere, the caller adds the key to ``gone``."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"{key} is not in the garage yet.")
@@ -60,15 +62,21 @@ class NotKeptError(KgfsError):
 
 
 class Rebase:
-    """``own`` are the facts of the tail, in order; the tables are as they are without them. ``record`` makes a fact true or
-    raises. ``kept`` holds the keys under which contents of the tail were put in the garage, ``gone`` those of contents that
-    were looked for before this began, and that nobody had: bytes are put before a fact speaks of them, and go after one does
-    that needs them no more; so what was not there then, and is still to be kept by what the tail says now, is lost. ``kept`` is
-    None where nobody asked: what was overtaken when it was recorded stays so then.
+    """Records the facts of the tail anew, each as it was or changed.
 
-    Call :meth:`comes` with each fact of others before it is folded, :meth:`look` behind the last of them, and then
-    :meth:`carry` with each own fact.
-    """
+    ``own`` are the facts of the tail, in order; the tables are as they are without them. ``record`` records a fact or
+    raises.
+
+    ``kept`` holds the keys under which contents of the tail were stored in the garage. ``kept`` is None where the
+    garage was not asked: contents that were outdated when they were recorded (``base``) then stay as they were
+    recorded.
+
+    ``gone`` holds keys of contents that the caller looked for before the rebase began, and found nowhere. Bytes are
+    stored before a fact names them, and are deleted only after a fact that needs them no more. So a content that was
+    not found, and that the tail still needs, is lost.
+
+    Call :meth:`comes` with each fact of other homes before it is applied, :meth:`look` after the last of them, and
+    then :meth:`carry` with each own fact in order."""
 
     def __init__(
         self,
@@ -87,23 +95,26 @@ class Rebase:
         self._tail = Tail(own)
         self._footing = Footing(db, names, self._tail.ids, record)
         self._outdated: set[int] = set()
-        """Files whose content is not the one that own facts were recorded on."""
+        """Ids of files whose content is not the one that own facts were recorded on."""
         self._ignored: set[int] = set()
-        """Names in passing that were never seen elsewhere."""
+        """Ids of names that the tail creates and removes again, and whose place another home's name has. No other
+        home ever sees them."""
         self._purged: set[str] = set()
         self._written: dict[tuple[int, str], int] = {}
-        """Own contents that were written on what are others' names now: under which ids of ours."""
+        """(name id, SHA-256) of own contents that were applied, with the name id under which the tail recorded them.
+        The two ids differ where the own name was merged into another home's name."""
         self._conflicts: dict[tuple[int, str], bool] = {}
-        """Names with contents that became conflicts, by others' facts and by ours: each is one, though several facts of ours
-        speak of it, and though others wrote the same and came too late with it as well. Whether people here are told of it."""
+        """(name id, SHA-256) of contents that became conflicts, by facts of other homes or of this one; the value
+        tells whether ``notes`` mention the conflict. Each is one conflict, though several own facts may speak of it,
+        and though another home may have written the same bytes and been too late with them as well."""
         self._others = False
-        """Whether facts of others came at all."""
+        """Whether there are facts of other homes at all."""
         self._ended: set[str] = set()
-        """Documents whose work others have ended."""
+        """Ids of documents whose job a fact of another home has ended."""
         self._original = 0
 
     def comes(self, fact: Fact) -> None:
-        """A fact of others is about to be folded."""
+        """Note a fact of another home that is about to be applied."""
         self._others = True
         if isinstance(fact, (DocumentRead, DocumentForgotten, DocumentFailed)):
             self._ended.add(fact.doc_id)
@@ -114,7 +125,8 @@ class Rebase:
             self._purged |= {document.sha256 for document in found if document is not None}
 
     def look(self) -> None:
-        """The facts of others are folded: what of ours did they overtake?"""
+        """Find the files whose content or id other homes' facts have changed. Call this when all those facts are
+        applied."""
         for name_id, (base, lineage) in self._footing.base.items():
             if base.kind is not NameKind.FILE:
                 continue
@@ -127,7 +139,8 @@ class Rebase:
                 self._outdated.add(now.id)
 
     def carry(self, fact: Fact) -> None:
-        """Make an own fact true, or what stands for it."""
+        """Record an own fact, or the fact that stands for it. Raises NotKeptError where a conflict needs bytes that
+        the garage does not have; any other refusal leaves an ``Overtaken``."""
         self._original = getattr(fact, "id", 0)
         mapped = self._footing.mapped(fact)
         try:
@@ -139,7 +152,7 @@ class Rebase:
         self._tail.passed()
 
     def united(self) -> list[tuple[int, int]]:
-        """Own folders, each with that of another host which it is now."""
+        """Return (own id, other id) of each own folder that was merged into another home's folder."""
         found = [(own, self._names.name(other)) for own, other in self._footing.into.items()]
         return [(own, name.id) for own, name in found if name is not None and name.kind is NameKind.FOLDER]
 
@@ -167,7 +180,7 @@ class Rebase:
             self._ignored.add(fact.id)
             self._not_done(fact, "it was removed again", quiet=True)
             return
-        again = self._names.name(fact.id)  # another host has made it stand again, too
+        again = self._names.name(fact.id)  # another home may have restored or recreated it, too
         made = again or self._footing.make(fact)
         if made is None:
             self._not_done(fact, "its folder was removed elsewhere")
@@ -190,7 +203,8 @@ class Rebase:
         fact = replace(fact, parent=folder.id, ontology=folder.ontology)
         standing = self._names.child(folder.id, fact.name)
         given_way = self._names.name(fact.replaces) if self._tail.made(fact.replaces) else None
-        if given_way is not None and standing != given_way:  # it was put aside, which nobody else knows
+        # The replaced name was put aside, which no other home knows.
+        if given_way is not None and standing != given_way:
             fact = replace(fact, parent=given_way.parent, ontology=given_way.ontology, name=given_way.name)
             standing = given_way
         if standing is None or standing.id == row.id:
@@ -198,7 +212,7 @@ class Rebase:
         elif standing.id == fact.replaces and standing.id not in self._outdated:
             self._try(fact)
         elif row.kind is standing.kind is NameKind.FILE and row.version == 0:
-            # A save by renaming, on a content that was overtaken.
+            # An editor saved by renaming a new file over a content that was outdated.
             if row.sha256 and row.sha256 != standing.sha256:
                 ours = self._written.get((row.id, row.sha256), row.id)
                 key = row.key if row.place is Place.GARAGE else self._tail.key(ours, row.sha256)
@@ -212,7 +226,7 @@ class Rebase:
     def _try(self, fact: Fact) -> None:
         try:
             self._record(fact)
-        except LostLeaseError as error:  # what a worker did is owed again; a person's word is lost
+        except LostLeaseError as error:  # a worker's job runs again; a person's request is lost
             self._not_done(fact, str(error), quiet=not isinstance(fact, (ConceptsMerged, ConceptSplit)))
         except KgfsError as error:
             self._not_done(fact, str(error))
@@ -228,8 +242,10 @@ class Rebase:
 
     @_carry.register
     def _(self, fact: ForgettingOwed) -> None:
-        """Where what was written elsewhere is of a Document that is to be forgotten, nothing is, as ``checks`` have it. What
-        others have removed, or purged, keeps nothing else: the Document of a name that is in the trash goes all the same."""
+        """Forget Documents as far as other homes' facts leave them and their names. If a file that another home has
+        written is of one of the Documents, ``checks`` refuse the fact and nothing is forgotten. A name that another
+        home has removed, or a Document that it has purged, holds nothing else up: the Document of a name that is in
+        the trash is forgotten all the same."""
         there = [name_id for name_id in fact.names if self._names.name(name_id) is not None]
         names = tuple(name_id for name_id in there if name_id not in self._outdated)
         doc_ids = tuple(doc_id for doc_id in fact.doc_ids if self._names.document(doc_id) is not None)
@@ -260,8 +276,9 @@ class Rebase:
         elif row is None and self._names.trashed(fact.id) is None:
             self._written_again(fact)
         elif row is not None and self._others and self._nobody_has(key):
-            # What it gave way to may not be carried out: then the file is what it was before, which can be read, be it
-            # empty. Without facts of others all stays as it is, since it may have been delivered, unheard.
+            # The fact that overwrote or removed this content may be refused. The file then keeps its earlier content,
+            # which can be read, even if it is empty. Without facts of other homes this fact stays as it is: it may have
+            # been published, unacknowledged.
             self._not_done(fact, "it was written over, or left", quiet=True)
         elif row is not None and self._kept is None:
             self._try(fact)
@@ -275,7 +292,9 @@ class Rebase:
         else:
             is_known = self._is_conflict(fact.id, fact.sha256)
             kept = self._conflict(fact, fact.id, fact.sha256, fact.size, key)
-            if is_known or not kept or fact.base is not None:  # numbers must grow, and no fact of others makes them
+            # The ConflictKept alone would take just this fact's number. With ``base`` there may be no fact of another home,
+            # and the newest number must grow all the same.
+            if is_known or not kept or fact.base is not None:
                 self._not_done(fact, "it is a conflict" if kept else "nobody has its bytes", quiet=True)
 
     @_carry.register
@@ -295,7 +314,8 @@ class Rebase:
         return fact.id in self._outdated or (fact.base is not None and fact.base != row.sha256)
 
     def _written_again(self, fact: ContentKept) -> None:
-        """What was removed elsewhere, without having a version, and written here stands again."""
+        """Create the file of a content again: another home removed the file, which had no version, while this home
+        wrote to it. Leaves an ``Overtaken`` if the file cannot be created."""
         known = self._footing.base.get(fact.id)
         made = None
         if known is not None:
@@ -312,15 +332,16 @@ class Rebase:
         self._carry(fact)
 
     def _nobody_has(self, key: str) -> bool:
-        """Whether that is a content which was given up here, and the garage has not got either."""
+        """Return whether the tail gave up this content and the garage does not have it either."""
         return self._is_missing(key) and self._tail.gave_up(key)
 
     def _is_missing(self, key: str) -> bool:
-        """Whether that is a content of ours which the garage has not got, as far as is known."""
+        """Return whether this is a content of the tail that the garage does not have, as far as is known."""
         return (self._kept is None or key not in self._kept) and self._tail.speaks_of(key)
 
     def _conflict(self, fact: Fact, name_id: int, sha256: str, size: int, key: str) -> bool:
-        """Whether it is kept as one; not where nobody has its bytes."""
+        """Keep a content as a conflict, once, and add a note for people. Return False if its bytes are found nowhere.
+        Raises NotKeptError if the garage does not have the bytes and they are not known to be lost."""
         if self._nobody_has(key):
             return False
         trashed = self._names.trashed(name_id)
@@ -349,7 +370,7 @@ class Rebase:
         return found.name if found else file.ontology if file else ""
 
     def _is_conflict(self, name_id: int, sha256: str) -> bool:
-        """Whether it became one, and stands in the history yet."""
+        """Return whether the content became a conflict and the path's history still has it."""
         if (name_id, sha256) not in self._conflicts:
             return False
         found = self._names.versions(name_id)
@@ -368,7 +389,7 @@ class Rebase:
                 self._record(fact)
                 return
         except KgfsError:
-            pass  # what was decided does not fit any more: it is decided again
+            pass  # the decision does not fit any more: the path is settled again
         if fact.key and (isinstance(fact, VersionMinted) or fact.place == Place.GARAGE):
             self._record(ContentKept(row.id, row.sha256, row.size, Place.GARAGE, fact.key, row.mtime, fact.at))
         else:
@@ -378,7 +399,9 @@ class Rebase:
     @_carry.register(DocumentForgotten)
     @_carry.register(DocumentFailed)
     def _(self, fact: DocumentRead | DocumentForgotten | DocumentFailed) -> None:
-        """Of what a host did to the shared graph and had no time to tell, another made up for: what it tells now is past."""
+        """Record the end of a document's job, unless a fact of another home has ended the job already. Another home
+        makes up for work on the shared graph that this home did and did not publish in time; this home's fact is then
+        outdated."""
         if fact.doc_id in self._ended:
             self._not_done(fact, "another host has ended it", quiet=True)
         else:
@@ -415,7 +438,8 @@ class Rebase:
 
 
 def _original_of(fact: Any) -> str | None:
-    """What was brought into the garage for a fact. Not what waits there: that goes with the name it is called by."""
+    """Return the key of the original that was stored in the garage for a fact, else None. A content below ``WAITING``
+    does not count: it is deleted with the name that its key contains."""
     in_garage = isinstance(fact, VersionMinted) or (
         isinstance(fact, (Settled, ContentKept)) and fact.place == Place.GARAGE
     )

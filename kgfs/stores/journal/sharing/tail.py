@@ -1,4 +1,5 @@
-"""Own facts that no other home knows yet: what each of them can be told by those around it."""
+"""Index a home's unpublished facts, to tell what the facts around each of them say about the same names and
+contents."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from kgfs.stores.waiting import waiting_key
 
 
 class Tail:
-    """Call :meth:`passed` behind each fact, in order: some answers are about the next one."""
+    """Answers questions about the tail. Some answers are about the fact that comes next: call :meth:`passed` behind
+    each fact, in order."""
 
     def __init__(self, own: Sequence[Fact]) -> None:
         self.ids: set[int] = set()
@@ -30,13 +32,14 @@ class Tail:
         self._moved: set[int] = set()
         self._removed: set[int] = set()
         self._last: set[int] = set()
-        """Where contents stand that were not written again before they were settled."""
+        """Positions of content facts whose content was not overwritten before it was settled, and of conflicts."""
         self._given_up: set[str] = set()
-        """Contents that were written over, or whose name left, before they were settled: nobody keeps them here."""
+        """Keys of contents that were overwritten, or whose name left, before they were settled. This home does not
+        keep their bytes."""
         self._minted: dict[tuple[int, str], str] = {}
         self._contents: set[str] = set()
         written: dict[int, tuple[int, str]] = {}
-        """By name: where the content stands that is not settled, and its key."""
+        """Name id to the position and the key of its unsettled content."""
         in_garage: set[str] = set()
         for at, fact in enumerate(own):
             named = (getattr(fact, field, 0) for field in ("id", "parent", "replaces"))
@@ -70,31 +73,31 @@ class Tail:
         self._at += 1
 
     def in_passing(self, name_id: int) -> bool:
-        """Whether it was made, and removed from where it was made."""
+        """Return whether the tail creates the name and removes it from the place where it was created."""
         return name_id in self._made and name_id in self._removed and name_id not in self._moved
 
     def made(self, name_id: int) -> bool:
-        """Whether no other home knows that name yet, if it is there under that id."""
+        """Return whether the tail creates the name, so that no other home knows this id yet."""
         return name_id in self._made
 
     def last_word(self) -> bool:
         return self._at in self._last
 
     def gave_up(self, key: str) -> bool:
-        """Whether nobody keeps that content here any more, as was meant."""
+        """Return whether the tail itself gave up this content, so that its bytes are not kept here any more."""
         return key in self._given_up
 
     def key(self, name_id: int, sha256: str) -> str:
-        """Where the garage has, or is to have, a content."""
+        """Return the garage key that a content of a name has, or is to get."""
         return self._minted.get((name_id, sha256)) or waiting_key(name_id, sha256)
 
     def speaks_of(self, key: str) -> bool:
-        """Whether that is a content that the garage may not have yet."""
+        """Return whether the key is that of a content in the tail that the garage may not have yet."""
         return key in self._contents
 
 
 def leaving(fact: Fact) -> Sequence[int]:
-    """The names that leave by it, with what they had that was not settled."""
+    """Return the names that a fact removes from the tree. Their unsettled contents leave with them."""
     if isinstance(fact, Removed):
         return (fact.id,)
     if isinstance(fact, Moved):

@@ -1,6 +1,7 @@
-"""Taking facts back: triggers write, beside every change that a fact makes to a row, the SQL that undoes it.
+"""Undo facts: triggers store, for every change that a fact makes to a row, the SQL that undoes the change.
 
-Only what facts do is noted, and only until it is confirmed: leases, the inbox and what was shipped are of the moment.
+Only changes by facts are stored, and only until the fact is confirmed. Leases, the inbox and the number of shipped
+facts are not a fold of facts and are never undone.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ FOLDED = (
 
 
 class FactNumber:
-    """The number of the fact that is being applied on one connection, for the triggers; 0 where none is."""
+    """The number of the fact that is being applied on one connection, for the triggers; 0 while no fact is."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.now = 0
         db.create_function("fact_number", 0, lambda: self.now)
-        db.execute("PRAGMA recursive_triggers=1")  # else rows that REPLACE removes are not told of
+        db.execute("PRAGMA recursive_triggers=1")  # else no trigger fires for rows that REPLACE deletes
 
     @contextmanager
     def being(self, seq: int) -> Iterator[None]:
@@ -34,7 +35,7 @@ class FactNumber:
 
 
 def install(db: sqlite3.Connection) -> None:
-    """From now on what facts do can be taken back. In a transaction."""
+    """Create the triggers, so that facts recorded from now on can be undone. Call this in a transaction."""
     for name, wanted in _lacking(db):
         db.execute(f"DROP TRIGGER IF EXISTS {name}")
         db.execute(wanted)
@@ -45,7 +46,7 @@ def installed(db: sqlite3.Connection) -> bool:
 
 
 def _lacking(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Triggers that are not there, or of a table that has got columns since."""
+    """Return name and SQL of each trigger that is missing, or whose table has got columns since it was made."""
     known = set(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
     return [trigger for trigger in _triggers(db) if trigger not in known]
 
@@ -76,7 +77,7 @@ def _trigger(table: str, event: str, inverse: str) -> tuple[str, str]:
 
 
 def take_back(db: sqlite3.Connection, after: int) -> None:
-    """All facts with numbers above ``after`` are as if they had never been recorded."""
+    """Undo all facts with numbers above ``after``: the rows are as if these facts had never been recorded."""
     for (sql,) in db.execute("SELECT sql FROM undo WHERE seq > ? ORDER BY n DESC", (after,)).fetchall():
         db.execute(sql)
     db.execute("DELETE FROM undo WHERE seq > ?", (after,))
@@ -84,6 +85,6 @@ def take_back(db: sqlite3.Connection, after: int) -> None:
 
 
 def confirm(db: sqlite3.Connection, upto: int) -> None:
-    """The ledger has the facts up to this number: they are never taken back."""
+    """Confirm the facts up to this number: the ledger has them, and they can no longer be undone."""
     db.execute("UPDATE shipped SET upto = max(upto, ?)", (upto,))
     db.execute("DELETE FROM undo WHERE seq <= ?", (upto,))
