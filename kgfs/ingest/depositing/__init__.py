@@ -1,1 +1,1 @@
-"""Depositing: the use cases by which ``documents/`` is changed, for the tree and the commands alike."""
+"""Depositing: the use cases that change ``documents/``, for the tree and the commands alike."""

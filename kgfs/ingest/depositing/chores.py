@@ -1,4 +1,5 @@
-"""What every long-running process does between other things: settle quiet paths, ship the ledger."""
+"""Periodic background work of every long-running process: settle quiet paths, ship facts, empty the trash, watch the
+disk."""
 
 from __future__ import annotations
 
@@ -14,20 +15,23 @@ from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.stores import Stores
 
 SHIP_EVERY = 0.5
-"""Seconds between looks at what the ledger does not have yet; the promise is one second."""
+"""Seconds between two attempts to ship what the ledger does not have yet. One second is promised."""
 TRASH_EVERY = 600.0
-"""Seconds between looks at what has been in the trash for long enough."""
+"""Seconds between two searches for files that have been in the trash for long enough."""
 ROOM_EVERY = 1.0
-"""Seconds between looks at whether the disk is nearly full."""
+"""Seconds between two checks whether the disk is nearly full."""
 FILL_EVERY = 10.0
-"""Seconds between looks at whether the disk reserve is whole."""
+"""Seconds between two checks whether the disk reserve is whole."""
 RETRY = 5.0
-"""Seconds before a store that failed is tried again."""
+"""Seconds until a store that failed is tried again."""
 
 
 class Chores:
-    """Call it often; quick when nothing is due. One thread. A store that fails is logged and tried again later: the
-    bytes are durable already, and a full disk must not end the process that people delete files through."""
+    """Run the background work that is due. Call the object often; a call with nothing due is quick. One thread.
+
+    An error of a store is logged, and the work is tried again later. It ends nothing: the bytes are durable already,
+    and a full disk must not end the process by which people delete files.
+    """
 
     def __init__(
         self,
@@ -41,9 +45,9 @@ class Chores:
         is_current: Callable[[], bool] = lambda: True,
         reserve: DiskReserve | None = None,
     ) -> None:
-        """``request`` is the file whose touching asks for settling at once; ``ship`` is how facts get to the ledger. Nothing
-        that is kept is removed before ``is_current`` says that no fact is missing here. ``reserve`` is filled where it lacks
-        something."""
+        """``request`` is a file: touching it requests settling at once. ``ship`` delivers facts to the ledger.
+        Nothing that is kept is removed before ``is_current`` returns True, which says that no fact is missing here.
+        ``reserve`` is filled where it lacks bytes. ``trash_days`` is in days."""
         self._stores = stores
         self._ship_now = ship
         self._is_current = is_current
@@ -53,9 +57,9 @@ class Chores:
         self._answered = 0
         self._next_ship = 0.0
         self._ship_failed = False
-        """Whether the last attempt did."""
+        """Whether the last attempt to ship failed."""
         self._settling_failed = False
-        """Whether it did while the trash was emptied, in this call."""
+        """Whether settling failed while the trash was emptied, in the present call."""
         self._trash_days = trash_days
         self._next_trash = 0.0
         self._next_room = 0.0
@@ -111,7 +115,8 @@ class Chores:
             trash.empty(self._stores, self._settler, removed_before, self._meanwhile)
 
     def _meanwhile(self) -> None:
-        """What is not to wait for thousands of originals that are given up."""
+        """Settle and ship between two batches of originals that are given up, so that neither waits for thousands of
+        them."""
         try:
             self._settle()
         except KgfsError as error:

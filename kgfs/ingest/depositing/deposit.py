@@ -1,8 +1,10 @@
-"""Deposits: the use cases by which documents/ is changed, for the tree and the commands alike.
+"""Deposits: the use cases that change documents/, for the tree and the commands alike.
 
-Every change survives the end of every process when the call returns, and a power failure within a second; contents,
-and whatever was changed before them, are durable when their flush returns, and everything when ``sync`` does. Names are
-encoded (``domain.names.encode_name``). All calls block for the disk, unless marked *quick*; any number of threads.
+When a call returns, its change survives the end of every process, and within a second a power failure. When a flush
+returns, its content is durable, and so is every change before it. When ``sync`` returns, everything is. Names are
+encoded (``domain.names.encode_name``). Calls block for the disk unless they are marked *quick*; any number of threads
+may call. A call marked *Blocks* raises WouldBlock, with nothing done, where the event loop calls it and it would have
+to wait.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ PERMISSIONS = 0o7777
 
 
 class Deposits:
-    """``session`` is the living session (``sessions.open_session``) that acts."""
+    """Changes ontologies, names and contents. ``session`` is the living session (``sessions.open_session``) that
+    makes the changes."""
 
     def __init__(self, config: Config, stores: Stores, session: str) -> None:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
@@ -72,10 +75,15 @@ class Deposits:
     # -------------------------------------------------------------------------------- ontologies
 
     def make_ontology(self, name: str, mode: int, uid: int, gid: int) -> Ontology:
-        """ExistsError if there is one of that name, RefusedError for a name of the tree's own or a dot-name."""
+        """Make an ontology.
+
+        Raise ExistsError if there is one of that name, RefusedError for a dot-name or a name that the mount's root
+        uses itself.
+        """
         check_ontology_name(name)
         ontology_id = new_ontology_id()
-        # What was removed has trash, and keys that were cited. All of it is known here: a garage may be silent.
+        # Removed ontologies count too: they have trash, and keys that were cited. All prefixes are known here, so the
+        # garage, which may be silent, is not asked.
         taken = {known.prefix for known in (*self._names.ontologies(), *self._names.removed_ontologies())}
         prefix = prefix_for(name, ontology_id, taken)
         fact = OntologyMade(ontology_id, name, prefix, new_id(), mode & PERMISSIONS, uid, gid, time.time_ns())
@@ -83,14 +91,14 @@ class Deposits:
         return self._ontology(ontology_id)
 
     def rename_ontology(self, ontology_id: str, name: str) -> Ontology:
-        """Its id, and the keys of its documents, stay."""
+        """Rename an ontology. Its id and the keys of its documents stay. Raise MissingError if it was removed."""
         check_ontology_name(name)
         if self._ontology(ontology_id).name != name:
             self.record(OntologyRenamed(ontology_id, name, time.time_ns()))
         return self._ontology(ontology_id)
 
     def remove_ontology(self, ontology_id: str) -> None:
-        """NotEmptyError while a name stands in it."""
+        """Remove an empty ontology. Raise NotEmptyError while a name is in it."""
         self.record(OntologyRemoved(ontology_id, time.time_ns()))
 
     def _ontology(self, ontology_id: str) -> Ontology:
@@ -102,14 +110,15 @@ class Deposits:
     # ------------------------------------------------------------------------------------- names
 
     def make_folder(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
-        """ExistsError if the name is taken; so for files and links."""
+        """Make a folder. Raise ExistsError if the name is taken; the same holds for files and links."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
         self.record_soon(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
         return self.name(made)
 
     def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
-        """An empty one, as the fact tells of it. *Blocks*, where somebody must be waited for."""
+        """Make an empty file, and return its row, as its fact describes it. *Blocks*, where another writer must be
+        waited for."""
         fact, made = self._file(parent, name, mode, uid, gid)
         if not is_inline():
             self.record_soon(fact)
@@ -124,15 +133,18 @@ class Deposits:
         return FileMade(made, ontology, parent, name, mode, uid, gid, now), row
 
     def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
-        """``target`` is encoded as names are, and never followed."""
+        """Make a symbolic link. ``target`` is encoded as names are, and never followed."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
         self.record_soon(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
         return self.name(made)
 
     def move(self, name_id: int, parent: int, name: str, *, replace: bool) -> None:
-        """Within or across folders and ontologies. What stands at the goal is replaced, or ExistsError; files open
-        there go on with their bytes. DuplicateError as for a flush."""
+        """Move a name within or across folders and ontologies.
+
+        A name at the goal is replaced if ``replace`` is set; files open there keep their bytes. Otherwise raise
+        ExistsError. Raise RefusedError for documents/ itself, and DuplicateError as a flush does.
+        """
         moved = self.name(name_id)
         folder = self._folder(parent, name)
         if moved.parent == 0:
@@ -149,7 +161,7 @@ class Deposits:
             self.copies.leave(standing)
 
     def _check_duplicate(self, moved: Name, folder: Name, name: str, replaced: int) -> None:
-        """A file that becomes a document by being moved is not to be the second of its bytes."""
+        """Raise DuplicateError if a file becomes a document by being moved and would be the second with its bytes."""
         if moved.kind is not NameKind.FILE:
             return
         path, above = self._names.path(moved.id), self._names.path(folder.id)
@@ -158,7 +170,8 @@ class Deposits:
             self.duplicates.check(replace(moved, ontology=folder.ontology), goal, replaced)
 
     def remove(self, name_id: int) -> None:
-        """A file, a link or an empty folder. Files that are open go on working until they are released."""
+        """Remove a file, a link or an empty folder. Open files go on working until they are released. Raise
+        RefusedError for documents/."""
         gone = self.name(name_id)
         if gone.parent == 0:
             raise RefusedError("documents/ belongs to its ontology and cannot be removed.")
@@ -175,7 +188,12 @@ class Deposits:
         atime: int | None = None,
         mtime: int | None = None,
     ) -> Name:
-        """Never touches content nor settling. As on other file systems only root gives files away: RefusedError."""
+        """Set attributes of a name; None leaves one as it is. Times are in nanoseconds. Return the row with the new
+        attributes.
+
+        Neither content nor settling is touched. As on other filesystems only root may give a file to another owner;
+        otherwise raise RefusedError. Raise MissingError if the name is gone and the file is not open.
+        """
         before = self.shown(name_id)
         if before is None:
             raise MissingError("The file was removed.")
@@ -198,15 +216,19 @@ class Deposits:
         return after
 
     def name(self, name_id: int) -> Name:
-        """As it is kept. MissingError once it is gone. *Quick*."""
+        """Return a name's row as it is kept. Raise MissingError if the name is gone. *Quick*."""
         found = self._names.name(name_id)
         if found is None:
             raise MissingError("It was removed.")
         return found
 
     def shown(self, name_id: int, *, lately: bool = False) -> Name | None:
-        """As it is now: with size and times of what an open file has not kept yet, and for as long as a file is open
-        also when its name is gone. With ``lately`` what other processes did may be as of the last news. *Quick*."""
+        """Return a name's row as it is to be shown now; None if there is none. *Quick*.
+
+        Size and times include what an open file has not kept yet. While a file is open its row is returned even if
+        its name is gone. With ``lately`` changes by other processes may be missing that are newer than the last
+        :meth:`RecentNames.heard`.
+        """
         names = self.recent if lately else self._names
         copy = self.copies.find(name_id)
         if copy is None:
@@ -219,6 +241,7 @@ class Deposits:
         return replace(row, size=size, mtime=mtime, ctime=max(row.ctime, mtime))
 
     def _folder(self, parent: int, name: str) -> Name:
+        """Return the row of the folder ``parent``, after checking that ``name`` is valid."""
         check_name(name)
         return self.name(parent)
 
@@ -233,9 +256,13 @@ class Deposits:
         append: bool = False,
         known: Name | None = None,
     ) -> OpenFile:
-        """The open file wants its ``release``. It can be read in any case, and reading finds the bytes wherever they
-        stand, verified. ``known`` is the row of a file that was made for this very call. *Blocks*, but for such a file, and for
-        reading one that nobody writes."""
+        """Open a file; the returned file must be released (``release``).
+
+        It can be read in any case. Reading finds the bytes wherever they are, verified. ``known`` is the row of a
+        file that was made for this very call. Raise IsAFolderError for a folder, BadInputError for a link,
+        MissingError if the name is gone. *Blocks*, except for a file in ``known``, and for reading a file that has no
+        writer.
+        """
         if is_inline() and known is None and not (write or truncate or append):
             read = self.copies.acquire_at_once(name_id, self.recent.name(name_id))
             if read is not None:
@@ -262,7 +289,7 @@ class Deposits:
         )
 
     def truncate(self, name_id: int, size: int) -> None:
-        """By path, durable when it returns."""
+        """Set the length of a file to ``size`` bytes, by its name id. Durable when this returns."""
         file = self.open(name_id, write=True)
         try:
             file.truncate(size)
@@ -271,7 +298,7 @@ class Deposits:
             file.release()
 
     def content(self, name_id: int) -> Content:
-        """The kept bytes of a live file, to be closed by the caller."""
+        """Return the kept bytes of a live file. The caller closes the content."""
         return open_content(self._stores, self.copies.spool, name_id)[1]
 
     def ingest_file(
@@ -283,8 +310,8 @@ class Deposits:
         *,
         force: bool = False,
     ) -> Ingested:
-        """Deposit a file without a mount, and settle it at once: see ``intake.take_in``. An ontology that there is not
-        is made."""
+        """Deposit a file without a mount, and settle it at once: see ``intake.take_in``. A missing ontology is
+        made."""
         found = self._ontology_called(ontology)
         return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
 
@@ -296,32 +323,36 @@ class Deposits:
         *,
         force: bool = False,
     ) -> Iterator[tuple[Path, Ingested | KgfsError]]:
-        """As ``ingest_file`` of each, at a fraction of the cost: see ``intake.take_in_many``."""
+        """Deposit several files as ``ingest_file`` does each, at a fraction of the cost: see
+        ``intake.take_in_many``."""
         return take_in_many(self, self._ontology_called(ontology), sources, progress, force=force)
 
     def _ontology_called(self, ontology: str) -> Ontology:
-        """Made if there is none."""
+        """Return the ontology of that name. Make it if there is none."""
         found = find_ontology(self._stores, ontology)
         if found is None:
             try:
                 found = self.make_ontology(encode_name(os.fsencode(ontology)), 0o755, os.getuid(), os.getgid())
-            except ExistsError:  # made by another process in this moment
+            except ExistsError:  # another process has just made it
                 found = find_ontology(self._stores, ontology)
                 if found is None:
                     raise
         return found
 
     def sync(self) -> None:
-        """Everything that was changed is durable when this returns."""
+        """Make every recorded change durable."""
         self._stores.journal.sync()
 
     def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None) -> None:
-        """As this session; durable when it returns."""
+        """Record facts for this session. They are durable when this returns."""
         self._stores.journal.record(*facts, inbox=inbox, session=self._session)
 
     def record_soon(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, leaving: Name | None = None) -> None:
-        """As this session; durable within a second, or when a later fact is. At once where a spool file of a name that
-        is ``leaving`` goes with it, which a name that came back after a power failure would miss."""
+        """Record facts for this session. They are durable within a second, or as soon as a later fact is.
+
+        They are durable when this returns if ``leaving`` is a name whose spool file is about to be deleted: if that
+        name came back after a power failure, it would miss its bytes.
+        """
         synced = leaving is not None and leaving.place is Place.SPOOL
         self._stores.journal.record(*facts, inbox=inbox, session=self._session, synced=synced)
 

@@ -1,10 +1,12 @@
 """``[tree] on_duplicate``: whether an ontology may have the same bytes under several paths.
 
-Where it may not, they are refused at the flush that would keep them, when the writer still listens (DUP-1 of docs/semantics.md), and
-in a rename that would make a document of a file in passing. Nothing is lost by it: these very bytes are a version of the
-path that holds them, in the garage. One that was not settled yet is settled for that, quiet or not, since it might be
-overwritten; where that cannot be, because a writer has it open still or it was written by another living process,
-nothing is refused, and the later one settles as another name. What was refused is written down with path, hash and time.
+Where it may not, a duplicate is refused at the flush that would keep it, while the writer still gets the error (DUP-1
+of docs/semantics.md). It is also refused in a rename that would turn a file into a document.
+
+No bytes are lost by that: these very bytes are a version of the path that holds them, in the garage. If that path is
+not settled yet, it is settled for this purpose, quiet or not, since it might be overwritten. If it cannot be settled,
+because a writer still has it open or another living process wrote it, nothing is refused, and the later path settles
+as another name. A refusal is logged with path, hash and time.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ EVER = 2**63 - 1
 
 
 class Duplicates:
-    """Any number of threads."""
+    """Refuses duplicates. Any number of threads may call."""
 
     def __init__(self, config: Config, stores: Stores, settle: Callable[[Name, bool], bool]) -> None:
-        """``settle(name, alone)`` settles a name if it can, and tells whether it is settled now; ``alone`` as below."""
+        """``settle(name, alone)`` settles a name if it can, and returns whether the name is settled now. ``alone`` is
+        as for :meth:`check`."""
         self._settle = settle
         self.refused = config.tree.on_duplicate == "refuse"
         self._names = stores.journal.names
@@ -35,14 +38,18 @@ class Duplicates:
         self._told: set[tuple[int, str]] = set()
 
     def check_flush(self, before: Name, sha256: str, size: int) -> None:
-        """As ``check``, for a live name that is about to get these bytes. What it has already it may keep."""
+        """Raise DuplicateError as :meth:`check` does, for a live name that is about to get these bytes. Bytes that it
+        has already are allowed."""
         if self.refused and sha256 != before.sha256 and (path := self._names.path(before.id)):
             self.check(replace(before, sha256=sha256, size=size), path)
 
     def check(self, name: Name, path: str, replaces: int = 0, *, alone: bool = False) -> None:
-        """DuplicateError if ``name``, with these bytes at ``path``, would be the second of its ontology to have them;
-        ``replaces`` is a name that makes way for it, ``alone`` tells that the caller is the one who settles now. Written
-        to the log once a content of a name."""
+        """Raise DuplicateError if ``name``, with its bytes at ``path``, would be the second of its ontology with
+        these bytes.
+
+        ``replaces`` is the id of a name that ``name`` replaces. ``alone`` says that the caller holds the settle lock.
+        A refusal is logged once per name and content.
+        """
         if not self.refused or not name.sha256:
             return
         holder = self._holder(name, replaces, alone=alone)
@@ -61,8 +68,8 @@ class Duplicates:
         raise error
 
     def _holder(self, name: Name, replaces: int, *, alone: bool) -> str:
-        """The path of another document of the ontology that has these bytes now, and had them for good; empty if there
-        is none."""
+        """Return the path of another document of the ontology that has these bytes now and whose bytes are settled;
+        '' if there is none."""
         document = self._names.document_with(name.ontology, name.sha256)
         holders = self._names.names_of(document.doc_id) if document else []
         if self._names.arriving(name.ontology, name.sha256):

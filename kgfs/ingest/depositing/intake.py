@@ -1,4 +1,4 @@
-"""Taking in files from outside, without a mount: read once, kept, and settled at once, alone or many together."""
+"""Ingest files from outside without a mount: read each once, keep it, and settle it at once, alone or in batches."""
 
 from __future__ import annotations
 
@@ -41,27 +41,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TOGETHER = 64
-"""Files that are decided about, and made durable, in one step."""
+"""Files that are decided about, and made durable, in one batch."""
 WAITING = 64 * 1024 * 1024
-"""Bytes that wait in the spool for that at most, but for those of the last file."""
+"""Bytes of a batch that are in the spool at most, not counting its last file."""
 ATTEMPTS = 5
-"""How often a change by somebody else in the middle of ours is met by beginning again."""
+"""How often a deposit is tried when another process changes the same names meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
+    """The result of one deposit."""
+
     path: str
-    """Below documents/, encoded."""
+    """The path below documents/, encoded."""
     doc_id: str
-    """Empty when it became no Document."""
+    """Empty when the file became no Document."""
     decision: str
-    """One of ``identify.Action``."""
+    """A value of ``identify.Action``."""
     reason: str
+    """One clause for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The bytes of the source, in memory or in the spool."""
+    """The bytes of a source, in memory or in the spool, with its mode and mtime (nanoseconds)."""
 
     content: Memory | SpoolFile
     sums: Sums
@@ -72,13 +75,17 @@ class _Taken:
 def take_in(
     deposits: Deposits, ontology: Ontology, source: Path, as_path: str, progress: Callable[[int], None], *, force: bool
 ) -> Ingested:
-    """Deposit ``source`` at ``as_path`` below the ontology's documents/, with its times and permissions; missing
-    folders are made. What stood at the path is replaced as by a rename, so that who has it open goes on with its bytes;
-    the history of the path goes on. ``progress`` is told the size of each piece that was read.
+    """Deposit ``source`` at ``as_path`` below the ontology's documents/, with its mtime and permissions.
 
-    BadInputError: the path leaves documents/, the source is no file or cannot be read. MissingError: the source is
-    not there (any more). FileTooLargeError: it is longer than ``tree.max_file``. FullError: the home is full, nothing was kept. DuplicateError: the ontology has these bytes
-    under another path and is to have each content once; nothing was changed.
+    Missing folders are made. A file at the path is replaced as by a rename: handles that have it open keep its bytes,
+    and the history of the path goes on. The result is durable when this returns. ``progress`` is called with the size
+    in bytes of each piece that was read. ``force`` reads known bytes again.
+
+    BadInputError: the path leaves documents/, or the source is no ordinary file or cannot be read. IsAFolderError,
+    NotAFolderError: a folder is in the way, or something else is where a folder is needed. MissingError: the source
+    is not there (any more). BusyError: the path is being written. FileTooLargeError: the source is longer than
+    ``tree.max_file``. FullError: the home is full, and nothing was kept. DuplicateError: the ontology has these bytes
+    under another path and allows each content once; nothing was changed.
     """
     names = check_path(as_path)
 
@@ -95,9 +102,13 @@ def take_in(
 def take_in_many(
     deposits: Deposits, ontology: Ontology, sources: Iterable[Path], progress: Callable[[int], None], *, force: bool
 ) -> Iterator[tuple[Path, Ingested | KgfsError]]:
-    """As :func:`take_in` of each in turn, under its own name, but :data:`TOGETHER` are decided about at a time: each is
-    durable, and known to be, when it is told of. Killed before that, what was kept is settled by whoever settles next.
-    A failure is told of in place of what became of that file."""
+    """Deposit each source under its own name as :func:`take_in` does, but decide about :data:`TOGETHER` files at a
+    time.
+
+    Yield (source, result). A file's deposit is durable when its result is yielded. An error is yielded as the result
+    of its file, and the others go on. After a kill the files that were kept are settled by the next process that
+    settles.
+    """
     kept: dict[str, tuple[Path, Name]] = {}
     for source in sources:
         waiting = sum(name.size for _, name in kept.values())
@@ -105,7 +116,7 @@ def take_in_many(
             yield from _decided(deposits, ontology, kept, progress, force=force)
             kept = {}
         try:
-            if deposits.duplicates.refused:  # whether it is one depends on what was decided about those before
+            if deposits.duplicates.refused:  # whether it is a duplicate depends on the decisions before
                 yield source, take_in(deposits, ontology, source, source.name, progress, force=force)
                 continue
             placed = partial(_placed, deposits, ontology, check_path(source.name))
@@ -128,7 +139,7 @@ def _decided(
     try:
         decisions = deposits.settler.settle([name for _, name in kept.values()], again=True, force=force)
     except KgfsError:
-        decisions = {}  # which of them is the trouble each shows alone
+        decisions = {}  # each file alone shows which of them causes the error
     for source, name in kept.values():
         try:
             if decision := decisions.get(name.id):
@@ -140,7 +151,10 @@ def _decided(
 
 
 def _with_bytes(deposits: Deposits, source: Path, progress: Callable[[int], None], do: Callable[[_Taken], T]) -> T:
-    """What ``do`` makes of the source, alone among those who settle; begun again where somebody else came between."""
+    """Return what ``do`` returns for the bytes of ``source``, called under the settle lock.
+
+    ``do`` is called up to :data:`ATTEMPTS` times if another process changes the same names in between.
+    """
     try:
         with _taken(deposits, source, progress) as taken:
             for attempt in range(ATTEMPTS):
@@ -158,7 +172,7 @@ def _with_bytes(deposits: Deposits, source: Path, progress: Callable[[int], None
 
 
 def _placed(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], taken: _Taken) -> Name:
-    """The name that has these bytes at this path from now on; it may have had them before."""
+    """Return the name that has these bytes at this path from now on. The name may have had them before."""
     journal = deposits.copies.stores.journal
     parent = _folder(deposits, ontology, names[:-1])
     standing = journal.names.child(parent, names[-1])
@@ -188,7 +202,7 @@ def _folder(deposits: Deposits, ontology: Ontology, names: tuple[str, ...]) -> i
 
 
 def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standing: Name | None, taken: _Taken) -> Name:
-    """A new name with the bytes, in place of the one that stands there: one step, all or nothing."""
+    """Record a new name with the bytes in place of the name that is there, in one transaction."""
     name = path.rpartition("/")[2]
     made, now, sums = new_id(), time.time_ns(), taken.sums
     owner = (os.getuid(), os.getgid())
@@ -211,9 +225,9 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standi
     if isinstance(taken.content, SpoolFile):
         taken.content.hold()
     try:
-        deposits.record_soon(*facts, inbox=inbox, leaving=standing)  # the decision that follows is waited for
+        deposits.record_soon(*facts, inbox=inbox, leaving=standing)  # the decision that follows makes them durable
     except KgfsError:
-        # Where a sync failed the facts may be true all the same, and the spool file is the name's.
+        # After a failed sync the facts may be recorded all the same. Then the spool file belongs to the name.
         if isinstance(taken.content, SpoolFile) and deposits.copies.stores.journal.names.name(made) is None:
             taken.content.fixed = 0
         raise
@@ -226,7 +240,7 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standi
 
 
 def _coming(ontology: Ontology, parent: int, made: int, path: str, taken: _Taken) -> Name:
-    """The name as it will be."""
+    """Return the row that the new name will have."""
     size, sha256, at = taken.sums.size, taken.sums.sha256, taken.mtime
     owned = (taken.mode, os.getuid(), os.getgid(), at, at, at)
     last = path.rpartition("/")[2]
@@ -235,7 +249,7 @@ def _coming(ontology: Ontology, parent: int, made: int, path: str, taken: _Taken
 
 @contextmanager
 def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) -> Iterator[_Taken]:
-    """The source's bytes, read once. A spool file that no fact speaks of in the end is removed."""
+    """Read the source once, and yield its bytes. A spool file that no fact refers to in the end is deleted."""
     descriptor = _open(source)
     content: Memory | SpoolFile = Memory()
     try:
@@ -262,13 +276,13 @@ def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) ->
 
 
 def check_source(source: Path) -> None:
-    """Raises what :func:`take_in` would of one that is not there, is no file or may not be read."""
+    """Raise what :func:`take_in` raises for a source that is absent, is no ordinary file or may not be read."""
     os.close(_open(source))
 
 
 def _open(source: Path) -> int:
     try:
-        # Without O_NONBLOCK the opening of a pipe would wait for its writer.
+        # Without O_NONBLOCK the opening of a pipe would wait for a writer.
         descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise _unreadable(source, error) from error

@@ -1,4 +1,4 @@
-"""One open file of documents/: what the tree's handles do."""
+"""One open file of documents/: the operations of the tree's file handles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kgfs.stores.journal.pending import Awaited
 
 
 class OpenFile:
-    """Calls may come from several threads in turn; several open files of one name share its working copy."""
+    """An open file. Several threads may call in turn. All open files of one name share its working copy."""
 
     def __init__(
         self, copies: WorkingCopies, copy: WorkingCopy, session: str, *, writing: bool, append: bool, keep_cache: bool
     ) -> None:
         self.keep_cache = keep_cache
-        """Whether what was read of this file before is what would be read now."""
+        """Whether the kernel's cached pages of the file are still what a read would return."""
         self._copies = copies
         self._copy = copy
         self._session = session
@@ -25,8 +25,11 @@ class OpenFile:
         self._released = False
 
     def read(self, offset: int, length: int) -> bytes:
-        """What is in memory, and nobody can change, at any time, also while others read; else *blocks*. RotError where the kept
-        bytes are damaged."""
+        """Return up to ``length`` bytes from ``offset`` on. Raise RotError where the kept bytes are damaged.
+
+        Bytes in memory that no writer can change are returned at any time, also while other threads read. *Blocks*
+        otherwise.
+        """
         found = self._copy.at_hand(offset, length)
         if found is None:
             blocks()
@@ -34,8 +37,10 @@ class OpenFile:
         return found
 
     def write(self, offset: int, data: bytes) -> int:
-        """How many bytes were written, at the end of the file if it was opened to append. *Blocks*, unless it touches memory only
-        and nobody must be waited for."""
+        """Write ``data`` at ``offset``, or at the end if the file was opened to append; return the number of bytes.
+
+        *Blocks*, unless the write touches memory only and no lock must be waited for.
+        """
         at = None if self._append else offset
         written = self._copy.write_at_once(at, data)
         if written is None:
@@ -44,12 +49,16 @@ class OpenFile:
         return written
 
     def truncate(self, size: int) -> None:
+        """Set the length to ``size`` bytes."""
         self._copy.truncate(size)
 
     def flush(self) -> Pending:
-        """What was written since the last flush, through whichever open file of the name, is durable, or is when what is
-        returned is, for which the event loop waits. FullError or StoreError if it is not; then the name has the bytes of its
-        last flush once the last writer is released. *Blocks*, where more is to be waited for."""
+        """Make everything durable that was written since the last flush, through any open file of the name.
+
+        It is durable when this returns, or, where the event loop calls, when the returned Pending is, for which the
+        event loop waits. Raise FullError or StoreError if it cannot be made durable; then the name has the bytes of
+        its last flush once the last writer is released. *Blocks*, where more than the Pending is to be waited for.
+        """
         if not self._writing:
             return NOTHING
         if not is_inline():
@@ -63,7 +72,7 @@ class OpenFile:
         return pending
 
     def sync(self) -> None:
-        """As ``flush``; name and attributes are durable, too."""
+        """Flush, and make name and attributes durable, too."""
         if not self._keep():
             self._copies.stores.journal.sync()
 
@@ -71,8 +80,11 @@ class OpenFile:
         return self._writing and keep(self._copies, self._copy, self._session)
 
     def release(self) -> None:
-        """Flushes again, since writes through a memory map come after the last close(). What a server refused, or was not
-        there to take, is not offered again: whoever closed was told. Idempotent. *Blocks*, where somebody must be waited for."""
+        """Release the handle. Flush first, since writes through a memory map come after the last close(). Idempotent.
+
+        Bytes that a server refused, or was not available to take, are not offered again: the flush at close() raised
+        the error. *Blocks*, where a lock or a flush must be waited for.
+        """
         if self._released:
             return
         self._released = self._copies.release_at_once(self._copy, writing=self._writing)

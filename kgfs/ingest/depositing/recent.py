@@ -1,4 +1,5 @@
-"""Rows of names that were read lately: whoever walks through files is asked for each several times within a moment."""
+"""A cache of rows of names that were read lately: a walk over files asks for each row several times within a
+moment."""
 
 from __future__ import annotations
 
@@ -8,14 +9,17 @@ from kgfs.domain.documents import Name
 from kgfs.stores.journal.contract import Journal
 
 MAX_REMEMBERED = 20_000
-"""Rows; then all are given up together."""
+"""Rows in the cache. When it is full all rows are dropped together."""
 
 
 class RecentNames:
-    """For answers that are taken back when news are heard; what is kept by ``Journal.seq`` must be read anew.
+    """A cache of rows for answers that are invalidated when changes are heard of. Answers that are cached by
+    ``Journal.seq`` must be read anew.
 
-    What this process commits counts at once, what others do from when it is :meth:`heard`, which who shows names to a
-    kernel calls ten times a second. Until it was called first nothing is remembered. Any thread may ask."""
+    A commit of this process counts at once. A commit of another process counts from the next call of :meth:`heard`,
+    which a process that shows names to a kernel makes ten times a second. Before the first such call nothing is
+    cached. Any thread may call.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -24,12 +28,14 @@ class RecentNames:
         self._rows: dict[int, Name] = {}
 
     def heard(self, position: Hashable) -> None:
-        """News of what other processes did were heard up to ``position``."""
+        """Note that changes by other processes are known up to ``position``. Rows read before another position are
+        dropped."""
         self._heard = position
 
     def name(self, name_id: int) -> Name | None:
-        """The row of a living name; None if there is none. Quick."""
-        # Before it is read: a row from before a change must not be taken for one from after it.
+        """Return the row of a living name; None if there is none. Quick."""
+        # The cache is chosen before the row is read: a row from before a change must not get into the cache for the
+        # time after it.
         rows = self._current()
         if rows is None:
             return self._journal.names.name(name_id)
@@ -41,7 +47,7 @@ class RecentNames:
         return row
 
     def children(self, parent: int, after: str, limit: int) -> list[Name]:
-        """As ``Names.children``; what it finds is remembered."""
+        """Return what ``Names.children`` returns, and cache the rows."""
         rows = self._current()
         found = self._journal.names.children(parent, after, limit)
         if rows is not None:

@@ -1,4 +1,4 @@
-"""What may be a name, and what an ontology's keys are called. Pure."""
+"""Which names are valid, and which prefix the garage keys of an ontology have. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import BadInputError, NameTooLongError, RefusedError
 
 ROOT_NAMES = frozenset({"README.md", "AGENTS.md", "search", "ask"})
-"""What stands at the mount's root beside the ontologies."""
+"""Entries of the mount's root beside the ontologies."""
 
 
 def check_name(name: str) -> None:
-    """``name`` (encoded) may stand in a folder."""
+    """Raise NameTooLongError or BadInputError unless ``name`` (encoded) may be the name of an entry in a folder."""
     raw = decode_name(name)
     if len(raw) > MAX_NAME_BYTES:
         raise NameTooLongError(f"{name[:40]}…: a name has at most {MAX_NAME_BYTES} bytes, this one {len(raw)}.")
@@ -23,6 +23,7 @@ def check_name(name: str) -> None:
 
 
 def check_ontology_name(name: str) -> None:
+    """Raise what :func:`check_name` raises, and RefusedError for a dot-name or a name in :data:`ROOT_NAMES`."""
     check_name(name)
     if name.startswith("."):
         raise RefusedError(f"'{name}': names starting with a dot make no ontology. Choose another name.")
@@ -31,8 +32,11 @@ def check_ontology_name(name: str) -> None:
 
 
 def prefix_for(name: str, ontology_id: str, taken: Container[str]) -> str:
-    """The part of garage keys that stands for the ontology: its name as ASCII letters, digits, dots and dashes; with
-    a piece of its id where nothing is left of the name or another ontology has (or had) that prefix."""
+    """Return the part of garage keys that stands for the ontology.
+
+    It is the ontology's name as ASCII letters, digits, dots, dashes and underscores. ``~`` and the ontology's id are
+    appended where nothing is left of the name, or another ontology has (or had) that prefix.
+    """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_.]+", "-", plain).strip("-.")[:100]
     if stem and stem not in taken:
@@ -41,8 +45,11 @@ def prefix_for(name: str, ontology_id: str, taken: Container[str]) -> str:
 
 
 def check_path(path: str) -> tuple[str, ...]:
-    """A path below documents/ as a person types it, as encoded names. BadInputError for one that would leave the
-    folder or that no folder could hold."""
+    """Split a path below documents/, as a person types it, into encoded names.
+
+    Raise BadInputError for a path that would leave the folder or that no folder could hold, NameTooLongError for a
+    name that is too long.
+    """
     encoded = encode_name(path.encode("utf-8", "surrogateescape"))
     if encoded.startswith("/"):
         raise BadInputError(f"'{encoded}': give a path below documents/, without a leading slash.")

@@ -1,8 +1,8 @@
-"""The trash: what was removed, put back or emptied.
+"""The trash: list, restore and empty what was removed.
 
-``versions/`` promises the earlier bytes of every path that stands, and the trash those of every path that was removed
-less than ``trash_days`` ago. When neither promises them any more, originals leave the garage; Readings stay, so that the
-same bytes, deposited again, need no model.
+``versions/`` promises the earlier bytes of every living path. The trash promises those of every path that was removed
+less than ``trash_days`` ago. When neither promises an original any more, it is deleted from the garage. Its Readings
+stay, so that the same bytes need no model when they are deposited again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 
 DAY = 86_400 * 10**9
+"""Nanoseconds."""
 AT_ONCE = 500
 """Files that leave the trash in one fact."""
 GIVEN_UP_AT_ONCE = 64
-"""Originals that leave while nobody settles: a second or two, mostly. Where homes share a garage they stand aside at once."""
+"""Originals that are given up under one hold of the settle lock, which mostly takes a second or two. Where homes
+share a garage, this is also the size of a batch of backup copies."""
 
 
 def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]:
-    """All that the trash holds, by id."""
+    """Yield everything in the trash that was removed before that time (nanoseconds), in order of id."""
     after = 0
     while page := stores.journal.names.trash(after, removed_before=removed_before):
         yield from page
@@ -45,13 +47,15 @@ def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]
 
 
 def ontology_shown(stores: Stores, gone: Trashed) -> str:
-    """The name of the ontology it was in, also of one that was removed."""
+    """Return the name of the ontology that a removed file was in, even if the ontology was removed too."""
     return ontology_of(stores.journal.names, gone.ontology, gone.key).name
 
 
 def find(stores: Stores, run: Path, words: str) -> Trashed:
-    """Return the file of that id, or that was removed last from that path: one in a mount, or ``Ontology/path``
-    (``Ontology/documents/path``). MissingError if there is none."""
+    """Return the removed file with that id, or else the one that was removed last from that path.
+
+    A path is one in a mount, ``Ontology/path`` or ``Ontology/documents/path``. Raise MissingError if there is none.
+    """
     if re.fullmatch(r"[0-9]{1,19}", words) and (found := stores.journal.names.trashed(int(words))):
         return found
     removed = find_removed(stores, run, words)
@@ -61,8 +65,11 @@ def find(stores: Stores, run: Path, words: str) -> Trashed:
 
 
 def find_all(stores: Stores, run: Path, words: str) -> list[Trashed]:
-    """Return the file that :func:`find` finds, or else all that were removed below the folder or the ontology of that path:
-    of each path the last. MissingError if there are none."""
+    """Return the file that :func:`find` returns, or else every file removed below the folder or the ontology of that
+    path.
+
+    Of each path the file removed last is returned. Raise MissingError if there are none.
+    """
     try:
         return [find(stores, run, words)]
     except MissingError:
@@ -72,9 +79,13 @@ def find_all(stores: Stores, run: Path, words: str) -> list[Trashed]:
 
 
 def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = "") -> str:
-    """Put it back where it was, or at ``Ontology/path``; that path. Folders that are missing are made, so is the
-    ontology it was in; MissingError if another one does not exist. ExistsError if something stands there. Its knowledge
-    comes back from its Reading, without a model."""
+    """Restore a removed file to its former path, or to ``as_path`` (``Ontology/path``); return that path.
+
+    Missing folders are made, and so is the ontology that the file was in. Raise MissingError if ``as_path`` names
+    another ontology that does not exist, BadInputError if it names no file, ExistsError if the path is taken,
+    NotAFolderError if something on it is no folder. The file's knowledge is restored from its Reading, without a
+    model.
+    """
     ontology_name, parts = ontology_shown(stores, gone), tuple(gone.path.split("/"))
     if as_path:
         ontology_name, _, path = encode_name(os.fsencode(as_path)).partition("/")
@@ -112,8 +123,12 @@ def _folder(deposits: Deposits, stores: Stores, ontology: Ontology, parts: Seque
 def empty(
     stores: Stores, settler: Settler, removed_before: int = 2**63 - 1, between: Callable[[], None] = lambda: None
 ) -> int:
-    """Give up what was removed before that time (nanoseconds), and what nothing promises any more; how many files.
-    Killed in the middle, the next call goes on. ``between`` is called now and then, since many originals take minutes."""
+    """Empty the trash of files removed before that time (nanoseconds), and give up originals that nothing promises
+    any more.
+
+    Return the number of files found in the trash. After a kill the next call goes on. ``between`` is called between
+    batches, since many originals take minutes.
+    """
     ids = [gone.id for gone in listed(stores, removed_before)]
     for some in portions(ids, AT_ONCE):
         with settler.alone():
@@ -125,8 +140,12 @@ def empty(
 
 
 def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = lambda: None) -> None:
-    """Originals that were promised and are no more leave the garage. Where homes share it, not before what this one did is
-    delivered. Whoever wants to settle waits for one portion of them at most."""
+    """Delete the originals that nothing promises any more from the garage.
+
+    Where homes share the garage, nothing is given up while facts of this home are undelivered. The settle lock is
+    taken per batch, so another process that wants to settle waits for one batch at most. ``between`` is called before
+    each batch.
+    """
     journal, objects = stores.journal, stores.garage.objects
     giving = GivingUp(stores, settler.config) if journal.sharing else None
     if giving is not None:
@@ -136,7 +155,7 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
         with settler.alone():
             keys = journal.unheld(some)
             if giving is None:
-                # Where homes share the garage such bytes wait in it, too.
+                # Not needed where homes share the garage: there such bytes are in it as a pending upload, too.
                 coming = {sha256[:32] for sha256 in only_in_garage(stores, settler.config.spool)}
                 keys = [key for key in keys if key.rpartition("/")[2].partition(".")[0] not in coming]
                 for key in keys:
@@ -144,5 +163,5 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
                 journal.drop_unheld(keys)
                 continue
             known = journal.confirmed()
-            if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
+            if not journal.unshipped(1)[1]:  # else an undelivered fact that may be withdrawn may have unheld them
                 giving.give_up(keys, known)

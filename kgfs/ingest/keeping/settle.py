@@ -93,8 +93,11 @@ class Settler:
         self._lull = Lull(lambda: self._copies.times_kept)
 
     def due(self, now: int) -> list[Name]:
-        """Return the names to be settled at ``now`` (nanoseconds): those written here, oldest first, then those that
-        absent homes left."""
+        """Return the names to be settled at ``now`` (nanoseconds): of dead sessions, of this session, and of absent
+        homes.
+
+        Within each of the first two groups the oldest names come first.
+        """
         return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere()
 
     def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
