@@ -282,8 +282,7 @@ class Pipeline:
             self.publish(document, reading, lambda: None)
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
-        """Return the Decisions about this Reading that the graph shows already; None if it does not show this
-        Reading.
+        """Return the Decisions about this Reading that the graph shows; None if it does not show this Reading.
 
         The graph shows them if a kill came before the end of the job. A Document that left and came back has several
         Decisions; those that were published last are shown. Raise MissingError where they are not in the garage.
