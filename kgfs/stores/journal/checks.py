@@ -123,6 +123,8 @@ def check(fact: Fact, before: Before) -> None:
 
 
 def check_name(name: str) -> None:
+    """Raise BadInputError if the name is impossible in a folder, NameTooLongError if it is longer than a name may
+    be."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise BadInputError(f"{name!r} is not a name.")
     if len(name) * 4 > MAX_NAME_BYTES and len(decode_name(name)) > MAX_NAME_BYTES:

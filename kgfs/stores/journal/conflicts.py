@@ -16,6 +16,7 @@ DECISION = "conflict"
 
 
 def keep(db: sqlite3.Connection, fact: ConflictKept, seq: int) -> None:
+    """Append a conflict to the history of the path as its next version."""
     lineage, fresh = _history(db, fact.id)
     (newest,) = db.execute("SELECT coalesce(max(n), 0) FROM version WHERE lineage = ?", (lineage,)).fetchone()
     row = (lineage, newest + 1, fact.sha256, fact.size, fact.key, fact.path, fact.at, seq, DECISION, fact.reason)

@@ -40,10 +40,14 @@ class Journal(Protocol):
     processes may use one journal at the same time."""
 
     @property
-    def names(self) -> Names: ...
+    def names(self) -> Names:
+        """Return the queries about names, versions and documents."""
+        ...
 
     @property
-    def jobs(self) -> Jobs: ...
+    def jobs(self) -> Jobs:
+        """Return the job queue."""
+        ...
 
     def record(
         self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
@@ -72,9 +76,9 @@ class Journal(Protocol):
           sets the document's state to queued. A ReadingOwed does the same, for a Document that a live name has (else
           MissingError).
         - A fact that ends a job removes the job and sets the document's state.
-        - A document that loses its last live name loses its ``read`` job. If the graph shows the document, it also gets a
-          ``forget`` job, with ``not_before`` two seconds later, so that an editor's temporary removal during a save
-          forgets nothing. A document that gains a name again loses its ``forget`` job.
+        - A document that loses its last live name loses its ``read`` job. If the graph shows the document, it also
+          gets a ``forget`` job, with ``not_before`` two seconds later, so that an editor's temporary removal during a
+          save forgets nothing. A document that gains a name again loses its ``forget`` job.
         - A predecessor that is no path's newest version any more is ``stale`` until it leaves the graph, while its
           successor has a ``read`` job or has failed to be read. Where the successor needs no reading (alias), the
           predecessor gets a ``forget`` job."""
@@ -159,7 +163,10 @@ class Journal(Protocol):
         entries are durable in this journal when the call returns. Blocks for a sync if there are any."""
         ...
 
-    def shipped(self, upto: int) -> None: ...
+    def shipped(self, upto: int) -> None:
+        """Note that the ledger has the facts up to this number for certain. Only the newest of them stay for the
+        change feed."""
+        ...
 
     def confirmed(self) -> int:
         """Return the number of the ledger's newest fact that is known here. Facts with higher numbers may still get
@@ -215,4 +222,7 @@ class Journal(Protocol):
         asked. Quick; meant for polling."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Make everything durable and close the connections. No thread may use the journal meanwhile or
+        afterwards."""
+        ...

@@ -63,9 +63,13 @@ class Names(Protocol):
         """Return the live ontologies in order of name."""
         ...
 
-    def ontology(self, ontology_id: str) -> Ontology | None: ...
+    def ontology(self, ontology_id: str) -> Ontology | None:
+        """Return a live ontology by its id."""
+        ...
 
-    def ontology_named(self, name: str) -> Ontology | None: ...
+    def ontology_named(self, name: str) -> Ontology | None:
+        """Return a live ontology by its name."""
+        ...
 
     def removed_ontologies(self) -> list[Ontology]:
         """Return the removed ontologies as they were when they were removed, by id. Their trash and their Documents
@@ -81,7 +85,9 @@ class Names(Protocol):
         the same name; else None."""
         ...
 
-    def child(self, parent: int, name: str) -> Name | None: ...
+    def child(self, parent: int, name: str) -> Name | None:
+        """Return the live entry of a folder by its name."""
+        ...
 
     def children(self, parent: int, after: str = "", limit: int = 1000) -> list[Name]:
         """Return live entries of a folder whose name is greater than ``after``, in order of name (by code point)."""
@@ -137,7 +143,9 @@ class Names(Protocol):
         empty while the graph does not show it; ``reading`` and ``decisions`` are kept then, for a revival."""
         ...
 
-    def document_with(self, ontology_id: str, sha256: str) -> Document | None: ...
+    def document_with(self, ontology_id: str, sha256: str) -> Document | None:
+        """Return the Document of an ontology that has these bytes, the last deposited one if there are several."""
+        ...
 
     def documents(self, ontology_id: str, after: str = "", limit: int = 1000) -> list[Document]:
         """Return Documents with an id above ``after``, in order of doc_id."""
@@ -184,7 +192,9 @@ class Names(Protocol):
         """Return the number of unsettled names, except those that the session ``besides`` touched last."""
         ...
 
-    def settings(self, ontology_id: str = "") -> Mapping[str, str]: ...
+    def settings(self, ontology_id: str = "") -> Mapping[str, str]:
+        """Return the settings of an ontology or, without one, of the store."""
+        ...
 
     # ---------------------------------------------------------------------------------- trash, forgetting
 
@@ -193,7 +203,9 @@ class Names(Protocol):
         ``removed_before``, in order of id."""
         ...
 
-    def trashed(self, name_id: int) -> Trashed | None: ...
+    def trashed(self, name_id: int) -> Trashed | None:
+        """Return a removed file by the name id that it had."""
+        ...
 
     def names_at(self, key: str) -> list[Name]:
         """Return the live files whose bytes are the garage's object ``key``, settled or not and whatever was decided

@@ -12,6 +12,7 @@ from kgfs.stores.journal.schema import typed
 
 
 def newest_fact(path: Path) -> int:
+    """Return the number of the newest fact that the file knows of: recorded in it, or in the ledger for certain."""
     newest: int = _rows(path, "SELECT max(coalesce((SELECT max(seq) FROM entry), 0), (SELECT upto FROM shipped))")[0][0]
     return newest
 

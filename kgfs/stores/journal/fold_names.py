@@ -107,6 +107,7 @@ def _insert_name(fact: FolderMade | FileMade | LinkMade, kind: NameKind, target:
 
 
 def touch_folder(folder: int, at: int, target: Target) -> None:
+    """Set mtime and ctime of a folder."""
     target.db.execute("UPDATE name SET mtime = ?1, ctime = ?1 WHERE id = ?2", (at, folder))
 
 
@@ -167,6 +168,7 @@ class Placed:
 
 
 def placed(name_id: int, target: Target) -> Placed:
+    """Return a live name as it is now. Raises LookupError if there is none with this id."""
     sql = "SELECT id, ontology, parent, name, kind, version, doc_id, lineage FROM name WHERE id = ?"
     row = target.db.execute(sql, (name_id,)).fetchone()
     if row is None:

@@ -171,6 +171,7 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
 
 
 def owed(db: sqlite3.Connection) -> list[Forgetting]:
+    """Return the pending forgettings, oldest first."""
     rows = db.execute("SELECT id, cascade, purge, concepts, at FROM forgetting ORDER BY at, id").fetchall()
     found = []
     for order, cascade, purge, concepts, at in rows:
@@ -181,6 +182,7 @@ def owed(db: sqlite3.Connection) -> list[Forgetting]:
 
 
 def suppressed(db: sqlite3.Connection, concept_ids: Sequence[str], doc_id: str) -> frozenset[str]:
+    """Return which of the concepts were suppressed since the document was last deposited."""
     sql = (
         "SELECT concept FROM suppression WHERE concept IN (SELECT value FROM json_each(?1))"
         " AND seq > coalesce((SELECT max(deposit) FROM version WHERE doc_id = ?2), 0)"

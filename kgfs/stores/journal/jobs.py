@@ -17,6 +17,8 @@ _HELD = "kind = ? AND doc_id = ? AND worker = ? AND attempts = ?"
 
 
 class SqliteJobs:
+    """The contract's ``Jobs``: ``writer`` makes changes, ``connect`` gives a thread's reading connection."""
+
     def __init__(self, writer: Writer, connect: Connect) -> None:
         self._writer = writer
         self._connect = connect

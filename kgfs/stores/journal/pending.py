@@ -78,6 +78,7 @@ class Telling:
         self._thread: threading.Thread | None = None
 
     def tell(self, commit: int, done: Done) -> None:
+        """Call ``done`` from the background thread once the commit is durable or the sync has failed."""
         if self._thread is None:
             self._start()
         self._asked.put((commit, done))

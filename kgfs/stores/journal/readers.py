@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 
 class Readers:
+    """Opens a reading connection for each thread that asks for one, and closes it after the thread has ended."""
+
     def __init__(self, open_one: Callable[[], sqlite3.Connection]) -> None:
         self._open_one = open_one
         self._local = threading.local()

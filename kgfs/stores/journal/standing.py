@@ -75,6 +75,7 @@ def owe_reading(db: sqlite3.Connection, doc_id: str, seq: int) -> None:
 
 
 def enter_graph(db: sqlite3.Connection, doc_id: str) -> None:
+    """Note that the graph shows the document."""
     db.execute("UPDATE document SET shown = 1 WHERE doc_id = ?", (doc_id,))
     db.execute("INSERT OR IGNORE INTO shown SELECT lineage, doc_id FROM version WHERE doc_id = ?", (doc_id,))
 
@@ -165,6 +166,7 @@ def set_state(db: sqlite3.Connection, doc_id: str) -> None:
 
 
 def count(db: sqlite3.Connection, ontology: str, state: str, change: int) -> None:
+    """Add ``change`` to the number of documents of an ontology in a state."""
     db.execute(
         "INSERT INTO tally VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET documents = documents + ?3",
         (ontology, state, change),

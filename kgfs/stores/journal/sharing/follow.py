@@ -169,6 +169,8 @@ class _Recorder:
 
 
 def _renumbered(db: sqlite3.Connection, after: int, upto: int) -> None:
+    """Note that facts with numbers in (after, upto] got other numbers, so that cursors in this range become
+    invalid."""
     db.execute("INSERT INTO renumbered VALUES (?1, ?2) ON CONFLICT DO UPDATE SET after = min(after, ?2)", (upto, after))
     rows = db.execute("SELECT upto, after FROM renumbered ORDER BY upto").fetchall()
     if len(rows) > RENUMBERINGS:

@@ -70,6 +70,7 @@ class Tail:
         self._contents -= in_garage
 
     def passed(self) -> None:
+        """Move on to the next fact of the tail."""
         self._at += 1
 
     def in_passing(self, name_id: int) -> bool:
@@ -81,6 +82,7 @@ class Tail:
         return name_id in self._made
 
     def last_word(self) -> bool:
+        """Return whether the present fact is a conflict, or a content that the tail does not overwrite unsettled."""
         return self._at in self._last
 
     def gave_up(self, key: str) -> bool:

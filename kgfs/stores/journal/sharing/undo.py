@@ -42,6 +42,7 @@ def install(db: sqlite3.Connection) -> None:
 
 
 def installed(db: sqlite3.Connection) -> bool:
+    """Return whether every trigger is there and fits its table."""
     return not _lacking(db)
 
 
