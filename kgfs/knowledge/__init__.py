@@ -1,4 +1,6 @@
-"""Knowledge asks: what a concept, a document, a piece of evidence or the whole store says. It never writes.
+"""Queries: what the stores know about a concept, a document, a piece of evidence or the whole home. Nothing is
+written.
 
-Called by ``tree`` and ``cli``. Answers come from the stores alone, quickly: no model, no network.
+Called by ``tree`` and ``cli``. Answers come from the stores alone and are quick: no model and no network is used,
+except where a function says otherwise.
 """

@@ -1,4 +1,4 @@
-"""What ``about.md`` says of an ontology."""
+"""The content of an ontology's ``about.md``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEWEST = 10
 
 
 def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
-    """The page, and when it last changed (nanoseconds). Quick."""
+    """Return the page and the time when it last changed (nanoseconds). Quick."""
     counts = stores.graph.counts(ontology.id)
     changed = max(ontology.made_at, stores.graph.changed_at(ontology.id))
     newest: list[NewDocument] = []

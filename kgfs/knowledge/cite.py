@@ -1,4 +1,4 @@
-"""Resolve a ``chunk_id``: where a citation once pointed, and what stands there."""
+"""Resolve a ``chunk_id``: the Source that it was issued for, and what is there now."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REMOVED = "the original was emptied from the trash"
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A Source that a ``chunk_id`` was issued for. Positions are those of the Text of ``reading``."""
+    """A Source that a ``chunk_id`` was issued for. Positions are in the Text of ``reading``."""
 
     chunk_id: str
     ontology: str
-    """Its name, also of one that was removed since."""
+    """The ontology's name, even if the ontology was removed."""
     doc_id: str
     document: str
-    """Where its bytes stand now, below the ontology's folder: in ``documents/``, ``versions/`` or ``archive/``."""
+    """The present path of its bytes, below the ontology's folder: in ``documents/``, ``versions/`` or ``archive/``."""
     paths: tuple[str, ...]
     """All files in ``documents/`` that have these bytes."""
     content_hash: str
@@ -42,13 +42,16 @@ class Cited:
     shown: bool
     """Whether the graph has this Source now."""
     text: str | None
-    """None where it is gone; ``reason`` says why."""
+    """The text of the Source. None where it is gone; ``reason`` says why."""
     reason: str = ""
 
 
 def cited(stores: Stores, index: ChunkIndex, chunk_id: str) -> Cited:
-    """Return what the id was issued for; of several Readings the one that the graph shows, else the last. MissingError where it never was
-    issued, or where its document was purged. Blocks: reads the garage."""
+    """Return the Source that the id was issued for.
+
+    If several Readings have it, the one that the graph shows wins, else the last. Raises MissingError where the id
+    was never issued, or where its document was purged. Blocks, because it reads the garage.
+    """
     held = stores.graph.chunk_ids_held([chunk_id]).get(chunk_id)
     if held:
         row = stores.graph.document(held[0])
@@ -97,7 +100,7 @@ def _text(stores: Stores, document: Document, reading: Reading, chunk: Chunk) ->
         return text_of(stores.garage.objects, document, reading)[chunk.start : chunk.end]
     except MissingError:
         if stores.journal.promises(document.key):
-            raise  # lost, which is another thing
+            raise  # the original is promised and was lost, which is not the same as removed
         return None
 
 

@@ -1,7 +1,8 @@
-"""What the newest Reading of each document gained, lost and renamed against the one published before it.
+"""The comparison of each document's newest Reading with the Reading that was published before it.
 
-Read from what the garage keeps of both: the Reading and the match decisions of its publication. Concepts are compared by
-id, relationships by their ends and type, evidence by what it is evidence for and its span.
+It says which concepts, relationships and evidence were gained, lost and renamed. Both sides are read from the garage:
+the Reading and the match decisions of its publication. Concepts are compared by id, relationships by their ends and
+type, evidence by its owner and span.
 """
 
 from __future__ import annotations
@@ -20,38 +21,38 @@ PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A concept in the words of one document."""
+    """A concept as one document names it."""
 
     concept_id: str
     name: str
-    """Of its directory."""
+    """The name of its directory."""
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rejoined:
-    """A label of the document that is another concept now."""
+    """A label of the document that belongs to another concept now."""
 
     label: str
     before: str
-    """Directory names."""
+    """The directory name of the concept before, and below that of the concept now."""
     now: str
     how: str
-    """``joined`` where it joined a concept with another label (by alias, likeness or a person's word), ``split`` where it
-    left one."""
+    """``joined`` where the label joined a concept with another label (by alias, similarity or a person's decision),
+    ``split`` where it left one."""
 
 
 @dataclass(slots=True)
 class Difference:
-    """Of one document, or of all of an ontology together."""
+    """The difference of one document, or of all documents of an ontology together."""
 
     gained: list[Named] = field(default_factory=list)
     lost: list[Named] = field(default_factory=list)
     renamed: list[tuple[Named, Named]] = field(default_factory=list)
-    """The same concept, (as it was called, as it is called)."""
+    """The same concept as (former label, present label)."""
     rejoined: list[Rejoined] = field(default_factory=list)
     concepts: tuple[int, int] = (0, 0)
-    """How many (before, now)."""
+    """The number of concepts (before, now)."""
     relationships: tuple[int, int] = (0, 0)
     relationships_gained: int = 0
     relationships_lost: int = 0
@@ -67,11 +68,11 @@ class Comparison:
     """Documents that were read more than once."""
     uncompared: int
     before: list[str]
-    """What read them before: extractor and strategy, each combination once."""
+    """What made the former Readings: extractor and strategy, each combination once."""
     now: list[str]
     whole: Difference
     documents: dict[str, Difference]
-    """By path at first deposit; only those where something differs."""
+    """By path at first deposit; only documents with a difference."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,7 +80,7 @@ class Comparison:
 
 @dataclass(slots=True)
 class _Side:
-    """What one or several publications say."""
+    """What one or several publications contain."""
 
     concepts: dict[str, Named] = field(default_factory=dict)
     by_norm: dict[str, tuple[Named, str]] = field(default_factory=dict)
@@ -94,8 +95,10 @@ class _Side:
 
 
 def compare(stores: Stores, ontology: Ontology) -> Comparison:
-    """Reads two Readings a document. Documents that were read once, or whose former Reading is kept no more, are counted
-    and left out."""
+    """Compare the Readings of all documents of an ontology. Reads two Readings a document from the garage.
+
+    Documents that were read once, or whose former Reading is no longer kept, are counted and left out.
+    """
     whole = (_Side(), _Side())
     documents: dict[str, Difference] = {}
     rejoined: dict[tuple[str, str, str], Rejoined] = {}
@@ -120,7 +123,7 @@ def compare(stores: Stores, ontology: Ontology) -> Comparison:
 
 
 def _documents(stores: Stores, ontology: Ontology) -> Iterator[Document]:
-    """Those that the graph shows."""
+    """Yield the documents that the graph shows."""
     after = ""
     while page := stores.journal.names.documents(ontology.id, after, PAGE):
         yield from (document for document in page if document.commit_id)

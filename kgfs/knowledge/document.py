@@ -1,4 +1,4 @@
-"""What is known about one document: ``kgfs status FILE``."""
+"""What is known about one document, for ``kgfs status FILE``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from kgfs.stores.stores import Stores
 
 
 def document_page(stores: Stores, found: Found) -> dict[str, Any]:
-    """Plain data about a file, its bytes and their Document; what is not known (yet) is None. BadInputError for a folder
-    or an ontology. Reads its Reading and Records."""
+    """Return plain data about a file, its bytes and their Document. What is not known (yet) is None.
+
+    Raises BadInputError for a folder or an ontology. Reads the document's Reading and Records from the garage.
+    """
     if found.kind is not FoundKind.DOCUMENT:
         raise BadInputError(
             f"{found} is {'an' if found.kind is FoundKind.ONTOLOGY else 'a'} {found.kind}; name one file."
@@ -26,7 +28,7 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
     n = found.version or (name.version if name else 0)
     version = next((one for one in versions if one.n == n), None)
     if document is not None and name is not None and not found.version and document.sha256 != name.sha256:
-        document = None  # newer bytes, not settled yet, or of a kind that makes no Document
+        document = None  # the path has newer bytes, which are not settled yet or are of a kind that makes no Document
     decided = name if name is not None and not found.version else version
     sha256 = document.sha256 if document else name.sha256 if name else ""
     return {
@@ -60,7 +62,7 @@ def _state(name: Name | None, document: Document | None) -> str:
 
 
 def _paths(stores: Stores, sha256: str) -> list[str]:
-    """Every live path that has these bytes, in all ontologies, in order of deposit in each."""
+    """Return every live path that has these bytes, in all ontologies, in the order of deposit in each."""
     names = stores.journal.names
     found = []
     for ontology in names.ontologies() if sha256 else ():
@@ -71,8 +73,11 @@ def _paths(stores: Stores, sha256: str) -> list[str]:
 
 
 def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
-    """The Reading that the graph shows, or would show again. ``records``: how many of its Sources were answered by a
-    Record that was made for this document, and how many by one that was there."""
+    """Return the Reading that the graph shows, or would show again; None where there is none.
+
+    ``records`` counts the Sources that a Record made for this document answered, and those that an existing Record
+    answered.
+    """
     if not document.reading:
         return None
     objects = stores.garage.objects

@@ -1,4 +1,4 @@
-"""What an evidence folder says: a quote in its Source, and where its document stands."""
+"""The content of an evidence folder: a quote in its Source, and the present path of its document."""
 
 from __future__ import annotations
 
@@ -27,28 +27,30 @@ class Evidence:
 
     @property
     def changed_at(self) -> int:
-        """When what is shown with the path last changed."""
+        """The time when the folder's content, paths included, last changed (nanoseconds)."""
         return max(self.instance.mtime, self.standing.changed_at)
 
     def source_size(self, marks: Marks) -> int:
-        """Bytes of ``source.txt``, without reading its Source."""
+        """Return the size of ``source.txt`` in bytes, without reading its Source."""
         return source.size(self.instance.source_size, self.instance.quote, self.standing.origin, marks)
 
 
 class Recall(Protocol):
-    """Answers ``ask``, which ``key`` stands for, perhaps with what it answered before."""
+    """Returns the answer of ``ask``, perhaps from a cache under ``key``."""
 
     def __call__(self, key: Hashable, ask: Callable[[], T]) -> T: ...
 
 
 def key_of(owner: str, n: int) -> Hashable:
-    """What a piece's Instance is recalled by."""
+    """Return the key under which the Instance of a piece of evidence is cached."""
     return "instance", owner, n
 
 
 def evidence(stores: Stores, owner: str, n: int, recall: Recall, instance: InstanceRow | None = None) -> Evidence:
-    """Evidence number ``n`` of a concept or relationship; MissingError once it is gone. ``instance`` where the caller
-    has it already. Quick."""
+    """Return evidence number ``n`` of a concept or relationship. Quick.
+
+    ``instance`` is the Instance where the caller has it already. Raises MissingError once the evidence is gone.
+    """
     found = instance or recall(key_of(owner, n), lambda: stores.graph.instance(owner, n))
     if found is None:
         raise MissingError(f"Evidence {n} is gone.")
@@ -61,7 +63,10 @@ def source_txt(stores: Stores, shown: Evidence, marks: Marks, recall: Recall) ->
 
 
 def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, recall: Recall) -> bytes:
-    """``concept`` is the directory name of the concept whose folder is looked at, without ``.concept``."""
+    """Return the bytes of ``citation.json``.
+
+    ``concept`` is the directory name of the concept whose folder is read, without ``.concept``.
+    """
     instance, standing = shown.instance, shown.standing
     document = recall(("document", instance.doc_id), lambda: _document(stores.graph, instance))
     ontology = recall(("ontology", document.ontology), lambda: stores.journal.names.ontology(document.ontology))
@@ -93,7 +98,10 @@ def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, r
 
 
 def excerpt_of(graph: Graph, instance: InstanceRow, recall: Recall) -> Excerpt:
-    """The Source that holds the quote, with those after it that the quote reaches into."""
+    """Return the Source that contains the start of the quote, with the Sources after it that the quote extends into.
+
+    Raises MissingError where the document left the graph, and StoreError where the quote is not at its span.
+    """
     at = (instance.doc_id, instance.chunk_index)
     first = recall(("source", *at), lambda: graph.source(*at))
     if first is None:

@@ -1,4 +1,4 @@
-"""The versions of a path, and what changed from one to another: in words and in concepts."""
+"""The versions of a path, and the difference of two versions in text and in concepts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def history(stores: Stores, found: Found) -> list[dict[str, Any]]:
-    """Plain data about each version of a file, oldest first; of a removed one too. BadInputError for what is no file."""
+    """Return plain data about each version of a file, oldest first, including removed files.
+
+    Raises BadInputError for anything but a file.
+    """
     versions = _versions(stores, found)
     live = found.name
     return [
@@ -42,23 +45,26 @@ def history(stores: Stores, found: Found) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of two versions of a path."""
+    """The difference of two versions of a path."""
 
     text: str | None
-    """A unified diff of the Texts, empty where they are equal; None where one has no Text."""
+    """A unified diff of the Texts, empty where they are equal; None where a version has no Text."""
     why_no_text: str
     gained: tuple[str, ...]
     lost: tuple[str, ...]
     kept: tuple[str, ...]
-    """Names of concepts, in order: of their directories, or labels where neither version's were ever published. None of
-    the three has any where one version is ``unread``."""
+    """Names of concepts, sorted: names of their directories, or labels where a version was never published.
+    ``gained``, ``lost`` and ``kept`` are all empty where a version is ``unread``."""
     unread: tuple[int, ...]
     """Versions that were never read, so that their concepts are unknown."""
 
 
 def difference(stores: Stores, found: Found, old: int, new: int) -> Difference:
-    """From version ``old`` to ``new``, from the garage alone: it does not matter whether the graph still shows them.
-    MissingError for a version that there is not."""
+    """Return the difference from version ``old`` to ``new``.
+
+    It is read from the garage, so it does not depend on what the graph shows. Raises MissingError for a version that
+    does not exist.
+    """
     versions = {version.n: version for version in _versions(stores, found)}
     for n in (old, new):
         if n not in versions:
@@ -107,8 +113,11 @@ class _Side:
         return self.document is not None and bool(self.document.decisions)
 
     def concepts(self, *, named: bool) -> dict[str, str]:
-        """What tells a concept from others → what it is called. ``named``: by the decisions that joined it to concepts
-        of the graph; else by its normalised label."""
+        """Return concept key → name.
+
+        With ``named`` the key is the id of the graph's concept, from the match decisions; else it is the normalised
+        label.
+        """
         if self.document is None or self.reading is None:
             return {}
         if not named:
@@ -117,7 +126,7 @@ class _Side:
         return {concept.concept_id: concept.name for concept in decisions.concepts}
 
     def text(self) -> str:
-        """MissingError where it has none."""
+        """Return the version's Text. Raise MissingError where it has none."""
         if self.document is None and self.version.doc_id:
             raise MissingError(f"version {self.version.n} was purged")
         if self.document is not None and self.reading is not None:
@@ -141,7 +150,7 @@ def _text_difference(path: str, old: _Side, new: _Side) -> tuple[str | None, str
 
 
 def _lines(text: str) -> Iterator[str]:
-    """A line ends at LF only."""
+    """Yield the lines of a text with their ends. A line ends at LF only."""
     pieces = text.split("\n")
     yield from (f"{piece}\n" for piece in pieces[:-1])
     if pieces[-1]:

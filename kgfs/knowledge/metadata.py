@@ -1,4 +1,4 @@
-"""What ``metadata.json`` says of a document."""
+"""The content of a document's ``metadata.json``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from kgfs.stores.stores import Stores
 
 
 def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
-    """The page, and when it last changed (nanoseconds). MissingError for an unknown document. Quick.
+    """Return the page and the time when it last changed (nanoseconds). Quick.
 
-    Whether a worker has the document in hand at this moment is left to ``.kgfs/jobs/``.
+    Raises MissingError for an unknown document. A document that a worker is reading now is shown as queued;
+    ``.kgfs/jobs/`` shows the worker.
     """
     names = stores.journal.names
     document = names.document(doc_id)

@@ -1,4 +1,4 @@
-"""What is still owed before everything that was written is knowledge."""
+"""The backlog: the work that remains until everything written is knowledge."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Owed:
     """Paths that wait until they are quiet."""
     jobs: int
     working: tuple[Job, ...]
-    """Those of the jobs that a worker has."""
+    """The jobs that a worker holds."""
     failed: int
-    """Documents that could not be read; nothing is owed for them, but somebody should look."""
+    """Documents that could not be read. No work is pending for them, but a person should look at them."""
     unsupported: int
     done: int
     forgettings: int = 0
-    """That were ordered and are not carried out."""
+    """Forgettings that were ordered and are not carried out."""
     unsettled_here: int = 0
-    """Those of the unsettled paths that no other home wrote last, which settles them."""
+    """The unsettled paths that this home settles. The others were last written by another home, which settles them."""
 
     @property
     def total(self) -> int:
@@ -36,12 +36,14 @@ class Owed:
 
     @property
     def nothing_to_read(self) -> bool:
-        """By what was written here, and by what others wrote and settled: what a verb waits for that reads."""
+        """Whether all that was written here, or written and settled by other homes, is read. Commands that read wait
+        for it."""
         return not self.unsettled_here and not self.jobs
 
 
 def owed(journal: Journal) -> Owed:
-    """One look at the journal, quick enough to be repeated however much is owed."""
+    """Return the backlog. It reads the journal once, and is quick enough to be polled whatever the size of the
+    backlog."""
     counts = journal.names.counts()
     return Owed(
         unsettled=journal.names.unsettled_count(),

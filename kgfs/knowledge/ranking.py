@@ -1,8 +1,9 @@
-"""In which order Sources answer a question: full text and meaning together. Pure.
+"""The ranking of Sources for a question, by full text and meaning together. Pure functions.
 
-What a Source scores is the sum of its z-scores by BM25 and by cosine among the candidates (the distance from their mean
-in standard deviations, so that neither scale counts more), and half of the mean of the two best such sums of its document: a
-document that speaks of the matter in several places comes before one that mentions it once.
+The score of a Source is its own score plus PRIOR times the score of its document. Its own score is the sum of its z-scores
+by BM25 and by cosine among the candidates (the distance from their mean in standard deviations, so that neither scale
+counts more). The score of a document is the mean of its BEST best own scores: a document that covers the question in
+several places ranks before one that mentions it once.
 """
 
 from __future__ import annotations
@@ -13,27 +14,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 PRIOR = 0.5
-"""Share of the document's own score."""
+"""The weight of the document's score."""
 BEST = 2
-"""How many Sources make the document's score."""
+"""The number of Sources that make the document's score."""
 
 Place = tuple[str, int]
-"""doc_id and chunk index of a Source."""
+"""The doc_id and chunk index of a Source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How well a Source matches."""
+    """How well a Source matches the question."""
 
     text: float
-    """BM25; 0 where it has none of the words."""
+    """BM25; 0 where the Source has none of the words."""
     cosine: float | None
-    """Of its best window; None where it is not known."""
+    """The cosine of its best window; None where it is unknown."""
 
 
 def ranked(matches: Mapping[Place, Match]) -> list[tuple[Place, float]]:
-    """Best first, ties in order of document and place. Scores are rounded, so that they do not depend on the order of
-    additions."""
+    """Return the Sources with their scores, best first; ties are in order of document and chunk.
+
+    Scores are rounded, so that they do not depend on the order of additions.
+    """
     places = sorted(matches)
     texts = _standard([matches[place].text for place in places])
     known = [cosine for place in places if (cosine := matches[place].cosine) is not None]
@@ -49,7 +52,7 @@ def ranked(matches: Mapping[Place, Match]) -> list[tuple[Place, float]]:
 
 
 def _standard(values: Sequence[float]) -> list[float]:
-    """z-scores; zeros where all are the same."""
+    """Return the z-scores; zeros where all values are equal."""
     mean = _mean(values)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if values else 0.0
     return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]

@@ -1,4 +1,4 @@
-"""Which Sources answer a question: by their words, and by meaning where a worker with a model is at hand."""
+"""The search for Sources that answer a question: by words, and by meaning where a worker with a model is available."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
 
 LIMIT = 20
-"""Sources shown."""
+"""The number of Sources shown."""
 CANDIDATES = 200
-"""Sources that are looked at by each of the two ways."""
+"""The number of candidates from the full text, and from the vectors."""
 CLOSE = 0.3
-"""Cosine from which a Source is found that has none of the words. Unrelated English texts have about 0 to 0.15 with the
-offline model."""
+"""The cosine from which a Source is found that has none of the words. Unrelated English texts have about 0 to 0.15
+with the offline model."""
 MODEL_SECONDS = 2.0
-"""How long the worker's model is waited for; then the full text alone has to do."""
+"""Seconds to wait for the worker's model. After that the full text alone is used."""
 CONCEPTS = 8
-"""Concepts named of one Source."""
+"""The number of concepts named for one Source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,22 @@ class Hit:
 class Found:
     words: str
     ontology: str
-    """The id of the one that was searched; '' for all."""
+    """The id of the searched ontology; '' for all."""
     hits: tuple[Hit, ...]
-    """Best first."""
+    """The hits, best first."""
     epoch: int
-    """Of the graph, when it was asked."""
+    """The epoch of the graph when the search began."""
     only_text: str
-    """Why meaning was not looked at; '' where it was."""
+    """Why meaning was not used; '' where it was."""
 
 
 def search(stores: Stores, run: Path, words: str, ontology: str, patience: Patience, limit: int = LIMIT) -> Found:
-    """The words are taken literally; function words are left out of the full text where there are others. What is gated is
-    not found. Blocks, no longer than ``patience`` lasts."""
+    """Return the Sources that answer the words, best first. Blocks, at most until the deadline ``patience`` passes.
+
+    The words are taken literally. Function words are left out of the full text query unless there are no others.
+    Gated Sources are not found. Raises BadInputError for more than LONGEST_WORDS characters, and the errors of
+    ``patience``.
+    """
     if len(words) > LONGEST_WORDS:
         raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
     slowly("searching", patience.wait)
@@ -84,7 +88,7 @@ def _cosines(
         return nearest(run, words, ontology, CANDIDATES, also, patience.within(MODEL_SECONDS)), ""
     except GivenUpError:
         raise
-    except KgfsError as error:  # the full text is there without it, and whoever reads the results is told
+    except KgfsError as error:  # the full text works without it, and the results tell the reader why
         patience.check()
         return {}, str(error)
 
@@ -108,14 +112,14 @@ def _hits(
             concepts[doc_id] = _evidence_in(graph, doc_id)
         document, source = documents[doc_id], sources.get(place) or graph.source(*place)
         if document is None or source is None or source.gated:
-            continue  # it left, or was read anew, between the two questions
+            continue  # the document left the graph, or was read again, between the two queries
         named = concepts[doc_id].get(chunk, [])[:CONCEPTS]
         hits.append(Hit(source, document, score, matches[place], tuple(named)))
     return hits
 
 
 def _evidence_in(graph: Graph, doc_id: str) -> dict[int, list[str]]:
-    """Chunk index → the ids of the concepts it is evidence for, in order of the text; then their names."""
+    """Return chunk index → names of the concepts that the chunk is evidence for, in order of the text."""
     owners: dict[int, dict[str, None]] = {}
     for row in graph.instances_of(doc_id):
         if row.owner_kind == "concept":
@@ -125,7 +129,10 @@ def _evidence_in(graph: Graph, doc_id: str) -> dict[int, list[str]]:
 
 
 def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
-    """What the files of a search show, and when that last changed (nanoseconds): paths are those of now. Quick."""
+    """Return the content of a search's files, and the time when it last changed (nanoseconds). Quick.
+
+    Paths are the present ones.
+    """
     names = stores.journal.names
     one = names.ontology(found.ontology) if found.ontology else None
     searched = [one] if one else names.ontologies()
@@ -146,7 +153,7 @@ def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
                 note=standing.origin.note,
                 title=hit.document.source_title,
                 score=hit.score,
-                text_score=float(f"{hit.match.text:.6g}"),  # of a word in most Sources it is nearly nothing, but not 0
+                text_score=float(f"{hit.match.text:.6g}"),  # fixed decimals would round scores near 0 to 0
                 cosine=hit.match.cosine,
                 doc_id=hit.document.doc_id,
                 content_hash=hit.document.content_hash,
@@ -166,7 +173,7 @@ def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
 
 
 def file_name(rank: int, path: str) -> str:
-    """``01~zen.txt``: in a listing the best comes first."""
+    """Return ``01~zen.txt``: a listing shows the best first."""
     last = path.rpartition("/")[2] if not path.startswith("archive/") else path.split("/")[1]
     stem = decode_name(last.rpartition(".")[0] or last).decode("utf-8", "replace")
     return f"{rank:02d}~{safe_stem(stem, MAX_NAME_BYTES - 20)}.txt"

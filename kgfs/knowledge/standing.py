@@ -1,4 +1,4 @@
-"""Where a document stands now: the path that evidence and citations show."""
+"""The present location of a document: the path that evidence and citations show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgfs.stores.journal.contract_names import Names
 class Standing:
     origin: Origin
     changed_at: int
-    """When the document came to stand there (nanoseconds)."""
+    """When the document got this location (nanoseconds)."""
 
     @property
     def stale(self) -> bool:
@@ -27,14 +27,17 @@ class Standing:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All files of ``documents/`` that have it, the one that is shown first."""
+        """All files of ``documents/`` that have the document, the shown one first."""
         return () if self.origin.note else (self.origin.path, *self.origin.others)
 
 
 def standing_of(names: Names, doc_id: str) -> Standing:
-    """The files in ``documents/`` that have it, the first of its names before the others; else the version it was of a
-    file that has other content now; else its folder in ``archive/``, which stays: of a tombstone the Text, which is there
-    for as long as its knowledge. Quick, in proportion to its names."""
+    """Return the present location of a document. Quick, in proportion to the number of its names.
+
+    The location is its files in ``documents/``, that of its first name before the others. If it has none, it is the
+    document's version of a file that has other content now; else the document's folder in ``archive/``, which
+    remains. For a tombstone it is the Text there, which exists for as long as the document's knowledge.
+    """
     document = names.document(doc_id)
     changed = document.named_at if document else 0
     paths = []
@@ -60,8 +63,10 @@ def standing_of(names: Names, doc_id: str) -> Standing:
 
 
 def place_of(names: Names, name: Name) -> tuple[str, int] | None:
-    """The path of a live name below documents/ and since when it has been this one (``""`` and 0 for documents/ itself);
-    None if it, or a folder above it, is gone meanwhile. Quick."""
+    """Return the path of a live name below documents/, and since when it has been that path (nanoseconds). Quick.
+
+    The result is ``""`` and 0 for documents/ itself, and None if the name, or a folder above it, is gone.
+    """
     parts: list[str] = []
     since = 0
     step: Name | None = name
@@ -73,13 +78,13 @@ def place_of(names: Names, name: Name) -> tuple[str, int] | None:
 
 
 def version_path(path: str, name_id: int, version: Version) -> str:
-    """Where ``versions/`` shows a version of the file at ``path``."""
+    """Return the path below ``versions/`` of a version of the file at ``path``."""
     folder, _, name = path.rpartition("/")
     return f"{folder}{'/' if folder else ''}{history_folder(name, name_id)}/{version_file(version)}"
 
 
 def version_file(version: Version) -> str:
-    """``<n>.<ext>``, the extension being that of the path it was minted under."""
+    """Return ``<n>.<ext>``, with the extension of the path under which the version was minted."""
     return f"{version.n}.{extension_of(version.path.rpartition('/')[2])}"
 
 

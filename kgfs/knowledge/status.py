@@ -1,4 +1,4 @@
-"""How things stand in a home: what ``.kgfs/status.json`` and ``kgfs status`` say."""
+"""The state of a home, as ``.kgfs/status.json`` and ``kgfs status`` show it."""
 
 from __future__ import annotations
 
@@ -27,24 +27,27 @@ STANDS_STILL = (
 
 
 def stands_still(config: Config) -> bool:
-    """Whether nobody does to a graph of the home's own what other homes did to theirs. Quick."""
+    """Return whether no process applies the changes of other homes to this home's graph. Quick."""
     if not config.garage_store.shared or worker_alive(config.run):
         return False
     return not any(note.alive and note.view == KNOWLEDGE for note in mount_notes(config.run))
 
 
 def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]:
-    """Plain data. Quick, in proportion to the number of ontologies, and of the conflicts whose files are ``named``, the newest
-    of them; all below 0.
+    """Return the state of a home as plain data.
 
-    ``owed`` is all that ``kgfs wait`` waits for, with ``unsettled`` paths and ``forgettings`` that are not carried out among
-    it. ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
-    works and has nothing to do; ``worker.alive`` says whether it
-    still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
-    themselves and did not take their note back; one that was killed is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
-    on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``neo4j`` says how far the projection
-    is behind (:func:`~.projection.progress.projection_page`), None where there is none; ``sharing`` is None where no other home shares the garage: no server is
-    asked for it, ``as_of`` says when one was.
+    Quick: the cost grows with the number of ontologies and of the conflicts whose files are ``named`` (the newest; below 0
+    means all).
+
+    ``owed`` is all that ``kgfs wait`` waits for, including ``unsettled`` paths and ``forgettings`` that are not carried out.
+    ``worker.note`` is what the newest worker wrote about itself, its models included; its ``state`` is idle where the worker
+    has nothing to do. ``worker.alive`` says whether that worker still runs. ``stands_still`` says that a worker is needed for
+    more than the documents to be read. ``mounts`` are the mounts that registered themselves and did not deregister; a killed
+    mount is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state and leaves out states with
+    none. ``conflicts`` counts the versions that were written on content which another machine had changed;
+    ``conflict_paths`` are the files that have them, as ONTOLOGY/PATH. ``neo4j`` says how far the projection is behind
+    (:func:`~.projection.progress.projection_page`), and is None where there is none. ``sharing`` is None where no other home
+    shares the garage. It asks no server: ``as_of`` says when a server was last asked.
     """
     names, left = stores.journal.names, owed(stores.journal)
     return {
@@ -80,7 +83,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
 
 
 def reserve_state(config: Config) -> ReserveState:
-    """What is held for removing on a full disk."""
+    """Return the state of the disk reserve, the space that is held for removals on a full disk."""
     return DiskReserve(config.home).state()
 
 
@@ -90,7 +93,7 @@ def _note(config: Config, owed: int) -> dict[str, Any]:
 
 
 def _path(names: Names, version: Version, live: Name | None) -> str:
-    """ONTOLOGY/PATH of the file that a version is of; of one that was removed, the path it had."""
+    """Return ONTOLOGY/PATH of the file that a version belongs to; for a removed file, the path that it had."""
     if live is not None and (path := names.path(live.id)) is not None and (ontology := names.ontology(live.ontology)):
         return f"{ontology.name}/{path}"
     prefix = version.key.split("/")[1]
@@ -101,7 +104,7 @@ def _path(names: Names, version: Version, live: Name | None) -> str:
 
 
 def sharing_page(config: Config) -> dict[str, Any] | None:
-    """The homes that share the garage, with the facts they have followed, and the purges that wait for some of them."""
+    """Return the homes that share the garage, the entries that each has followed, and the purges that wait for homes."""
     roll = known_roll(config)
     if roll is None:
         return None
@@ -135,7 +138,7 @@ def _by_state(counts: Mapping[State, int]) -> dict[str, int]:
 
 
 def job_page(stores: Stores, job: Job) -> dict[str, Any]:
-    """What ``.kgfs/jobs/<doc_id>.json`` says of an owed job."""
+    """Return the content of ``.kgfs/jobs/<doc_id>.json`` for a pending job."""
     ontology = stores.journal.names.ontology(job.ontology)
     held = stores.journal.names.version_of(job.doc_id)
     return {

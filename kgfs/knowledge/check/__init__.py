@@ -1,4 +1,4 @@
-"""Whether a home is whole: every damage there can be, found and never touched (``ingest.mending.repair`` mends)."""
+"""The check of a home: it finds every kind of damage and changes nothing (``ingest.mending.repair`` repairs)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgfs.stores.database import fault_of
 from kgfs.stores.stores import Stores
 
 SECOND_LOOK = 2.0
-"""Seconds between two looks at what could be a step that somebody is in the middle of."""
+"""Seconds between the two passes, so that a step that another process is executing is not reported as damage."""
 
 Progress = Callable[[int, int, str], None]
 
@@ -31,9 +31,13 @@ def check(
     deep: bool = False,
     progress: Progress = lambda *_: None,
 ) -> list[Damage]:
-    """Quick looks at what should be there and what refers to what; ``deep`` reads and verifies every byte. ``alive`` are
-    the ids of living sessions, ``worker`` says whether one lives. Works while the home is in use: a finding is what was found twice. Each is told of once
-    for each document that is concerned."""
+    """Return the damages of a home. It is safe while the home is in use: a damage is reported only if two passes find
+    it.
+
+    The passes check that what should be there is there and that references hold; with ``deep`` they also read and
+    verify every byte. ``alive`` are the ids of living sessions, ``worker`` says whether a worker is alive. A damage
+    is reported once for each document that it concerns.
+    """
     looked = _once(config, stores, alive, worker, deep, progress)
     found = list({(damage.kind, damage.what, damage.doc_id): damage for damage in looked}.values())
     if not found:
@@ -52,7 +56,7 @@ def _once(
     yield from in_garage(stores, deep=deep, progress=progress)
     yield from in_bucket(config, stores)
     if stores.journal.sharing:
-        from kgfs.knowledge.check.snapshots import in_snapshots  # of shared homes alone
+        from kgfs.knowledge.check.snapshots import in_snapshots  # imported for shared homes alone
 
         yield from in_snapshots(stores, deep=deep)
     yield from in_journal(config, stores, alive, worker=worker)

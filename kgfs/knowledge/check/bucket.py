@@ -1,4 +1,4 @@
-"""A garage in a bucket: what it takes room for that nobody will ask for."""
+"""The check of a garage in a bucket: what takes room there, or in its cache, and nothing refers to."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.stores import Stores
 
 _CACHED = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{30})(\.\d+)?")
-"""What a cached file is called, below the cache; the second group is the hash of its object's key."""
+"""The pattern of a cached file's path below the cache. The second group is the hash of its object's key."""
 LATELY = 3600.0
-"""Seconds in which an upload was begun that somebody may well be at."""
+"""Seconds after its beginning in which an upload may still be running."""
 
 
 def in_bucket(config: Config, stores: Stores) -> Iterator[Damage]:
-    """Nothing where the garage is in files."""
+    """Yield uploads that were begun and not finished, and cached files of no object. It yields nothing for a garage
+    in files."""
     for key, begun in stores.garage.objects.left_over():
         if (age := time.time() - begun) > LATELY:
             yield Damage(Kind.LEFT_UPLOAD, key, f"begun {age / 3600:.0f} hours ago")
@@ -26,7 +27,7 @@ def in_bucket(config: Config, stores: Stores) -> Iterator[Damage]:
 
 
 def _cache(config: Config, stores: Stores) -> Iterator[Damage]:
-    """Files of no object: it was deleted from another machine, say. Others may have put its content there."""
+    """Yield cached files whose object is not in the bucket, because another machine deleted it for example."""
     from kgfs.stores.garage.s3.names import key_hash
 
     cached = sorted(path for path in config.garage_cache.rglob("*") if path.is_file() and path.name != "state")

@@ -1,4 +1,4 @@
-"""Graph and vectors: whether they are what the garage and the journal say."""
+"""The check of graph and vectors: whether they agree with the garage and the journal."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], 
 
 
 def in_vectors(stores: Stores) -> Iterator[Damage]:
-    """Row by row it would be the work of a rebuild; here each document has some, and nothing but documents and concepts that are
-    shown has any: a server may carry out what a worker asked long after that was killed, and the document taken away."""
+    """Yield documents that lack vectors, and the number of vector rows that belong to nothing shown.
+
+    A comparison of all rows would cost as much as a rebuild. Instead, each document must have rows, and only
+    documents and concepts that are shown may have rows. A surplus can arise when a server carries out a killed
+    worker's request after the document was removed.
+    """
     vectors = stores.vectors
     if vectors is None:
         return
@@ -49,7 +53,7 @@ def in_vectors(stores: Stores) -> Iterator[Damage]:
         if not rows and document.state is State.DONE and _embedded(stores, document.doc_id, document.reading):
             yield Damage(Kind.MISSING_VECTORS, document.doc_id, doc_id=document.doc_id)
     founded = _of_living_concepts(stores, vectors)
-    # Of what comes or goes while it is counted, one of both totals knows nothing.
+    # The lower of the totals before and after, so that rows added or removed during the count are not reported.
     sources, concepts = map(min, before, _rows(vectors))
     if (more := sources - counted) > 0:
         yield Damage(Kind.STALE_VECTORS, "sources", f"{more} rows of documents that are not shown")
@@ -76,7 +80,7 @@ def _embedded(stores: Stores, doc_id: str, reading_id: str) -> bool:
     try:
         reading = load_reading(stores.garage.objects, doc_id, reading_id)
     except (MissingError, StoreError):
-        return False  # found wanting elsewhere
+        return False  # the missing Reading is reported by the check of the garage
     if stores.vectors is None:
         return False
     later = later_vectors(reading, stores.vectors.model)[1]
@@ -91,7 +95,7 @@ def _shown(stores: Stores, ontology: str) -> Iterator[str]:
 
 
 def _spans(stores: Stores, doc_id: str) -> Iterator[Damage]:
-    """Quotes are exactly what stands at their place in the Text, which the sources make up."""
+    """Yield instances whose quote is not exactly the text at their span. The sources of a document make up its Text."""
     text = "".join(row.full_text for row in stores.graph.sources(doc_id, limit=1 << 40))
     for row in stores.graph.instances_of(doc_id):
         if text[row.char_start : row.char_end] != row.quote:

@@ -1,4 +1,4 @@
-"""Garage and ledger: what is missing, rotten, or nobody's."""
+"""The check of garage and ledger: objects that are missing, corrupt, or referred to by nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING, WAITING, is_awaited
 
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
-"""Folders of the garage with a folder for each document."""
+"""Folders of the garage that have a folder for each document."""
 
 A_DAY = 24 * 3600 * 10**9
-"""Nanoseconds in which another home delivers what it put into the garage that it shares with this one."""
+"""Nanoseconds after which another home has recorded what it put into the garage that it shares with this home."""
 
 EVER = 2**63 - 1
 
@@ -38,13 +38,13 @@ def in_ledger(stores: Stores) -> Iterator[Damage]:
         yield Damage(Kind.OLD_FRONT, "front.sqlite", f"fact {stores.journal.seq()}")
     elif not rotten:
         first, waiting = stores.journal.unshipped(1)
-        if waiting:  # seconds old, or nobody ships
+        if waiting:  # seconds old, or no process ships the ledger
             yield Damage(Kind.UNSHIPPED, f"fact {first}")
 
 
 def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
     objects, journal = stores.garage.objects, stores.journal
-    # Before the objects are listed: what is settled meanwhile is known by then to be somebody's.
+    # Read before the objects are listed: content that is settled meanwhile is then known to be in use.
     coming = {name.sha256[:32] for name in journal.names.unsettled(quiet_before=EVER) if name.sha256}
     promised: set[str] = set()
     for key, _, doc_id in journal.promised():
@@ -53,30 +53,34 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
         promised.add(key)
     for document in documents(stores):
         yield from _parts(stores, document)
-    keys = [found for found in objects.keys("") if not found[0].startswith(SNAPSHOTS)]  # looked at by themselves
+    keys = [found for found in objects.keys("") if not found[0].startswith(SNAPSHOTS)]  # a check of their own
     held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
     for done, (key, size) in enumerate(keys, 1):
         for damage in _object(stores, key, size, held, deep):
             if damage.kind is Kind.ORPHAN and key.rpartition("/")[2].partition(".")[0] in coming:
-                continue  # it is just being settled, or was by one that was killed, and would be lost with it
+                continue  # it is being settled, perhaps by a killed process: repair would delete its only copy
             if damage.kind not in (Kind.ORPHAN, Kind.LEFT_WAITING) or _is_nobodys(stores, key):
                 yield damage
         progress(done, len(keys), "objects")
 
 
 def _is_nobodys(stores: Stores, key: str) -> bool:
-    """Whether what nothing here refers to may not be another home's, of whose deeds this one has not learnt yet."""
+    """Return whether an object that nothing here refers to cannot belong to another home either.
+
+    On a shared garage another home may have put it there and not yet told of it. So this home must have every entry
+    of the ledger, and the object must be older than a day.
+    """
     if not stores.journal.sharing:
         return True
     try:
         all_known = stores.garage.ledger.last_seq() < stores.journal.unshipped(1)[0]
         return all_known and stores.garage.objects.look(key).kept_at < time.time_ns() - A_DAY
-    except (MissingError, RotError):  # it is gone; or the ledger, which is told of
+    except (MissingError, RotError):  # the object is gone; or the ledger is corrupt, which another check reports
         return False
 
 
 def documents(stores: Stores) -> Iterator[Document]:
-    """All, of ontologies that stand."""
+    """Yield all documents of the ontologies that exist."""
     names = stores.journal.names
     for ontology in names.ontologies():
         after = ""
@@ -86,7 +90,7 @@ def documents(stores: Stores) -> Iterator[Document]:
 
 
 def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
-    """What the graph shows of a document must be there to be derived again."""
+    """Yield the missing and corrupt parts of a document that the graph shows, which it needs to be derived again."""
     if not document.commit_id:
         return
     objects, key = stores.garage.objects, reading_key(document.doc_id, document.reading)
@@ -95,13 +99,13 @@ def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
         wanted.append(key_of_decisions(objects, document.decisions) or document.decisions)
     try:
         if not objects.has_sums(key) and objects.exists(key):
-            return  # told of as an object
+            return  # reported by the check of objects
         reading = decode_reading(objects.get(key), key)
-        # Of a version that was purged this one has what it needs in packs of its own.
+        # Packs of a purged version are not needed: this document has what it uses of them in packs of its own.
         packs = [pack for pack in reading.records if stores.journal.names.document(pack.split("/")[1]) is not None]
         wanted += [part for part in (reading.vectors_key, reading.text_key, *packs) if part]
     except MissingError:
-        pass  # it is the first that is found wanting
+        pass  # the Reading itself is missing, which the loop below reports first
     except StoreError as error:
         yield Damage(Kind.ROTTEN_PART, key, str(error), document.doc_id)
     for part in wanted:

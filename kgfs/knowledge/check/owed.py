@@ -1,4 +1,4 @@
-"""Journal, inbox and spool: what waits for nobody."""
+"""The check of journal, inbox and spool: work and files that nothing will finish."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import COPY, key_on_the_way
 
 LONG_AGO = 600 * 10**9
-"""Nanoseconds after which a lease that ran out is nobody's business any more."""
+"""Nanoseconds after a lease expired until its job counts as stuck."""
 A_DAY = 24 * 3600.0
-"""Seconds in which a large copy is delivered."""
+"""Seconds in which the upload of a large copy is finished."""
 
 
 def in_journal(config: Config, stores: Stores, alive: Sequence[str], *, worker: bool) -> Iterator[Damage]:
@@ -27,7 +27,8 @@ def in_journal(config: Config, stores: Stores, alive: Sequence[str], *, worker: 
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", "no such document", job.doc_id)
         elif job.state == "working" and job.lease_until + LONG_AGO < now and not worker:
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", f"its worker {job.worker} is gone", job.doc_id)
-    # In this order: what nobody writes any more is spoken of by then, if it was kept; who writes may have begun just now.
+    # The order matters. A file without a writer is listed first, so its name is unsettled by now if it was kept. A
+    # file with a writer may be new.
     paths = [path for path in sorted(config.spool.glob("*-*")) if not is_locked(path)]
     waiting = names.unsettled(quiet_before=2**63 - 1)
     wanted = {name.key for name in waiting if name.place is Place.SPOOL}
@@ -42,8 +43,11 @@ def in_journal(config: Config, stores: Stores, alive: Sequence[str], *, worker: 
 
 
 def _is_under_way(path: Path) -> bool:
-    """Whether somebody may be bringing this copy to the garage. One of a working copy is another name of it perhaps, and as old as
-    that but for when it got this name; nor can it be locked, for so would that be."""
+    """Return whether a process may be uploading this copy to the garage.
+
+    The copy of a working copy may be a hard link to it, so only its ctime is its own. It cannot be locked either,
+    because the lock would apply to the working copy too.
+    """
     try:
         return path.name.startswith(COPY) and time.time() - path.stat().st_ctime < A_DAY
     except FileNotFoundError:
@@ -51,7 +55,11 @@ def _is_under_way(path: Path) -> bool:
 
 
 def _is_in_garage(stores: Stores, name: Name) -> bool:
-    """Brought there by one that was killed, or heard no more of a server, before it could note that; or by the home that wrote it."""
+    """Return whether the garage has the content of a name whose spool file is gone.
+
+    A process that was killed or lost the connection may have uploaded it without recording that; or the home that
+    wrote it did.
+    """
     try:
         key_on_the_way(stores, name)
     except MissingError:

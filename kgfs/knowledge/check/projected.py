@@ -1,4 +1,4 @@
-"""The projection to Neo4j: whether it is what the graph of the home is."""
+"""The check of the projection to Neo4j: whether it equals the home's graph."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from kgfs.stores.hosts import host_id
 from kgfs.stores.stores import Stores
 
 NAMED = 20
-"""Differences of a kind that are named; the rest is counted."""
+"""The number of differences of a kind that are named. The others are counted."""
 
 
 def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
-    """Compare ids and digests of all nodes where the server is as far as the graph. Nothing where the graph is not projected."""
+    """Compare ids and digests of all nodes, where the server is at the same epoch as the graph.
+
+    Yields nothing where the graph is not projected. A server that is behind or cannot be reached is reported as such.
+    Asks the server.
+    """
     if config.graph.store != "neo4j" or not isinstance(stores.graph, SqliteGraph):
         return
     from kgfs.stores.projection.endpoint import endpoint_of

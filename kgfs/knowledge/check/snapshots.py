@@ -1,4 +1,4 @@
-"""The snapshots of a shared bucket: what no new home could begin with."""
+"""The check of the snapshots of a shared bucket: those with which no new home could start."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from kgfs.stores.snapshots.layout import MANIFEST
 from kgfs.stores.stores import Stores
 
 A_DAY = 24 * 3600 * 10**9
-"""Nanoseconds in which a home may be putting a snapshot that has no manifest yet."""
+"""Nanoseconds in which a home may still be uploading a snapshot that has no manifest yet."""
 
 
 def in_snapshots(stores: Stores, *, deep: bool) -> Iterator[Damage]:
-    """Yield snapshots that were left half put, lack a part or, where ``deep`` reads them all, have a part that is damaged."""
+    """Yield snapshots that were left half uploaded, that lack a part or, where ``deep`` reads every part, have a
+    corrupt part."""
     objects = stores.garage.objects
     for folder, keys in layout.folders(objects).items():
         fault = _fault(objects, folder, deep=deep) if layout.is_complete(keys) else _left(objects, keys)
