@@ -1,5 +1,6 @@
-"""Render: pure functions from domain objects to the bytes of source.txt, citation.json, concept.md, about.md, text/*.md.
+"""The renderers: pure functions from domain objects to the bytes of source.txt, citation.json, concept.md, about.md,
+text/*.md.
 
-Called by ``stores`` and ``ingest`` to know sizes before anyone reads, by ``tree`` to answer reads. No I/O, no state, no
-clock: the same input gives the same bytes.
+``stores`` and ``ingest`` call them to know sizes before a file is read, ``tree`` to answer reads. No I/O, no state,
+no clock: the same input gives the same bytes.
 """

@@ -1,4 +1,4 @@
-"""``about.md`` of an ontology: how much it holds, its main concepts, its newest documents."""
+"""``about.md`` of an ontology: its counts, main concepts and newest documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgfs.render.words import counted, day_of, encode, fold
 @dataclass(frozen=True, slots=True)
 class MainConcept:
     name: str
-    """Its directory without ``.concept``."""
+    """The concept's directory name without ``.concept``."""
     label: str
     evidence: int
     related: int
@@ -22,7 +22,7 @@ class MainConcept:
 @dataclass(frozen=True, slots=True)
 class NewDocument:
     path: str
-    """Below documents/, as names are encoded."""
+    """The path below documents/, encoded as names are."""
     deposited_at: int
 
 
@@ -34,9 +34,9 @@ class About:
     relationships: int
     instances: int
     main: tuple[MainConcept, ...]
-    """Most related and best supported first."""
+    """The concepts with the most relationships and evidence first."""
     newest: tuple[NewDocument, ...]
-    """Newest first."""
+    """The newest documents first."""
 
 
 def render(about: About) -> bytes:

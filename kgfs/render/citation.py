@@ -1,7 +1,7 @@
-"""``citation.json``: what a quote is, where it stands in the Text, and where in the shown ``source.txt``.
+"""``citation.json``: a quote with its position in the Text and in the shown ``source.txt``.
 
-The positions in ``source.txt`` move with the path it shows, and their digits with them: so its size is not stored but
-found by rendering it, which is cheap.
+The positions in ``source.txt`` depend on the path that it shows, and so does the number of their digits. Therefore
+the size of the file is not stored: it is found by rendering the file, which is cheap.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ class Citation:
     document: str
     """The path that ``source.txt`` shows."""
     paths: tuple[str, ...]
-    """All files in documents/ that have these bytes, in order of deposit; none while it is stale or removed."""
+    """All files in documents/ that have these bytes, in order of deposit; none while the document is stale or
+    removed."""
     ontology: str
-    """Its name."""
+    """The name of the ontology."""
     concept: str
     """The concept's directory name without ``.concept``."""
     content_hash: str
@@ -33,16 +34,17 @@ class Citation:
     char_end: int
     byte_start: int
     byte_end: int
-    """Of the Text as UTF-8."""
+    """Byte offset in the Text as UTF-8."""
     line_start: int
     line_end: int
     page: int | None
     section_path: tuple[str, ...]
     stale: bool
     removed: bool
-    """No file has the content any more, and none is to get it: the document was forgotten, its knowledge kept."""
+    """Whether the document was forgotten and its knowledge kept: no file has the content any more, and none will get
+    it."""
     spans: tuple[Span, ...]
-    """Of ``source.txt``."""
+    """Spans of the quote in ``source.txt``."""
 
 
 def render(citation: Citation) -> bytes:

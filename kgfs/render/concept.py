@@ -1,7 +1,7 @@
 """``concept.md``: a concept with its description, evidence and relationships.
 
-The page depends on nothing but the :class:`ConceptPage`: no path, no name of the ontology and no time stand in it, so
-that renaming never changes it and its size can be stored at commit.
+The page depends only on the :class:`ConceptPage`. It contains no path, no name of the ontology and no time, so
+renaming never changes it and its size can be stored at commit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kgfs.render.words import encode, fold, lines_of, yaml_list, yaml_word
 
 SHOWN_EVIDENCE = 50
 SHOWN_RELATED = 100
-"""How many entries a page lists before it points at the folders that hold the rest."""
+"""The number of entries that a page lists before it refers to the folders with the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class EvidenceLine:
     n: int
     quote: str
     title: str
-    """Of the document."""
+    """The title of the document."""
     line_start: int
     line_end: int
 
@@ -38,7 +38,7 @@ class RelatedLine:
 class ConceptPage:
     concept_id: str
     ontology: str
-    """The ontology's id; its name may change without touching pages."""
+    """The ontology's id, because its name may change without a change of pages."""
     label: str
     aliases: tuple[str, ...]
     kind: str
@@ -53,12 +53,15 @@ class ConceptPage:
 
 
 def render(page: ConceptPage) -> bytes:
-    """The whole ``concept.md`` as UTF-8, ending in a newline."""
+    """Return the whole ``concept.md`` as UTF-8, ending in a newline."""
     return encode("\n".join(_lines(page, len(page.evidence), len(page.related))) + "\n")
 
 
 def frame_size(frame: ConceptPage) -> int:
-    """Bytes of a page without its entries: of ``frame``, which has none, as if it had all that are shown."""
+    """Return the size in bytes of a page without its entries.
+
+    ``frame`` has no entries; the page is counted as if it had all that are shown.
+    """
     evidence, related = min(frame.evidence_count, SHOWN_EVIDENCE), min(frame.related_count, SHOWN_RELATED)
     return len(encode("\n".join(_lines(frame, evidence, related)) + "\n"))
 
@@ -74,7 +77,7 @@ def related_line(line: RelatedLine) -> str:
 
 
 def _lines(page: ConceptPage, evidence: int, related: int) -> Iterator[str]:
-    """With so many entries."""
+    """Yield the lines of the page, with ``evidence`` and ``related`` as the numbers of entries that it shows."""
     yield "---"
     yield f"id: {yaml_word(page.concept_id)}"
     yield f"label: {yaml_word(page.label)}"

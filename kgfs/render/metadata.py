@@ -12,22 +12,22 @@ from kgfs.render.words import json_page, time_of
 class Metadata:
     document: Document
     ontology: str
-    """Its name."""
+    """The name of the ontology."""
     paths: tuple[str, ...]
-    """Where it stands in documents/ now, below that folder, as names are encoded."""
+    """The present paths of the document below documents/, encoded as names are."""
     version: int
-    """The newest version number it ever had; 0 if none."""
+    """The newest version number that the document has had; 0 if it had none."""
     version_path: str
-    """The path which that was a version of."""
+    """The path that had that version."""
     versions: tuple[Succession, ...] = ()
-    """Every version of a path that it was, in order of deposit."""
+    """Every version of a path that the document was, in order of deposit."""
     title: str = ""
     media_type: str = ""
     text_sha256: str = ""
     text_length: int = 0
     chunks: int = 0
     ingested_at: int = 0
-    """0, and the five above empty, while the graph does not show it."""
+    """0, and the five fields above empty, while the graph does not show the document."""
 
 
 def render(metadata: Metadata) -> bytes:

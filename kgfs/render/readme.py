@@ -106,10 +106,10 @@ _IGNORE = """\
 
 
 def readme(views: Iterable[tuple[str, str]]) -> str:
-    """README.md. ``views`` are paths in an ontology, and what each is."""
+    """Return README.md. ``views`` are paths in an ontology, each with its description."""
     return _README.replace("@@VIEWS@@", "\n".join(f"| `{path}` | {what} |" for path, what in views))
 
 
 def ignore(names: Iterable[str]) -> str:
-    """``.ignore``: the names of folders that programs which search are to skip."""
+    """Return ``.ignore``, which lists the names of folders that search programs are to skip."""
     return _IGNORE + "".join(f"/{name}/\n" for name in names)

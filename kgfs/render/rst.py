@@ -1,7 +1,7 @@
-"""reStructuredText as Markdown, as far as reading asks for it: headings, literal blocks, quotes, tables.
+"""reStructuredText as Markdown, as far as readability needs it: headings, literal blocks, quotes, tables.
 
-Everything else (paragraphs, lists, fields, directives, inline markup) reads well as it is and stays. A line ends at LF;
-the carriage returns of CR LF are dropped.
+Everything else (paragraphs, lists, fields, directives, inline markup) is readable as it is and stays. A line ends at
+LF; the carriage returns of CR LF are dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def to_markdown(text: str) -> str:
-    """Pure, in one pass over the lines. Ends in a newline unless it is empty."""
+    """Return the text as Markdown. Pure; one pass over the lines. The result ends in a newline unless it is empty."""
     lines = text.replace("\r\n", "\n").expandtabs(8).split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
@@ -33,10 +33,10 @@ class _Converter:
         self._at = 0
         self._out: list[str] = []
         self._styles: list[tuple[str, bool]] = []
-        """Adornments (character, overlined) in the order in which they were met: their level."""
+        """Adornments (character, overlined) in the order of their first appearance, which is their level."""
         self._in_prose = False
-        """Whether the last thing at the margin was a heading or paragraph: what is indented below it is a quote, while
-        below a list, field or directive it is a part of that."""
+        """Whether the last unit at the margin was a heading or paragraph. Text indented below it is a quote; below a
+        list, field or directive it is a part of that."""
 
     def convert(self) -> list[str]:
         while self._at < len(self._lines):
@@ -89,7 +89,7 @@ class _Converter:
         return True
 
     def _literal(self, indent: int, language: str = "") -> None:
-        """The indented block that follows, fenced; nothing if none follows."""
+        """Write the indented block that follows as a fenced block; do nothing if none follows."""
         start = self._at
         while start < len(self._lines) and not self._lines[start].strip():
             start += 1
@@ -100,7 +100,7 @@ class _Converter:
             self._at = end
 
     def _end_of_block(self, start: int, indent: int) -> int:
-        """After the last line from ``start`` that stands deeper than ``indent``."""
+        """Return the line after the last line from ``start`` that is indented deeper than ``indent``."""
         end = at = start
         while at < len(self._lines) and (not self._lines[at].strip() or _indent(self._lines[at]) > indent):
             at += 1
@@ -129,7 +129,7 @@ class _Converter:
         return True
 
     def _quote(self) -> bool:
-        """An indented paragraph after a blank line, below prose."""
+        """Write an indented paragraph after a blank line, below prose, as a quote. Return whether there was one."""
         line = self._line()
         if not line.startswith(" ") or not line.strip() or self._line(-1).strip() or not self._in_prose:
             return False

@@ -1,6 +1,7 @@
-"""What ``search/<words>/`` shows: ``results.md`` for people, ``results.json`` for programs, and a file for each Source found.
+"""The files of ``search/<words>/``: ``results.md`` for people, ``results.json`` for programs, and a file for each
+Source found.
 
-The words of the question stand between marks, as quotes do in ``source.txt``, and `>` stands at their lines.
+The words of the question are between marks, as quotes are in ``source.txt``, and their lines start with `>`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kgfs.render.source import Marks
 from kgfs.render.words import counted, encode, fold, json_page, lines_of
 
 EXCERPT = 320
-"""Characters of a Source that ``results.md`` shows; all of it stands in its file."""
+"""Characters of a Source that ``results.md`` shows. The Source's own file has all of it."""
 
 _WORD = re.compile(r"\w+")
 
@@ -26,13 +27,13 @@ class Shown:
 
     rank: int
     file: str
-    """Its file's name in ``search/<words>/``."""
+    """The name of its file in ``search/<words>/``."""
     ontology: str
-    """The name."""
+    """The name of the ontology."""
     folder: str
-    """What leads from the searched folder to the ontology's: '', or ``<Ontology>/``."""
+    """The path from the searched folder to the ontology's: '', or ``<Ontology>/``."""
     path: str
-    """Below the ontology's folder."""
+    """The path of the document below the ontology's folder."""
     note: str
     title: str
     score: float
@@ -53,7 +54,7 @@ class Shown:
 
     @property
     def goal(self) -> str:
-        """The document as seen from ``search/<words>/``."""
+        """The path of the document relative to ``search/<words>/``."""
         return f"../../{self.folder}{self.path}"
 
 
@@ -61,10 +62,10 @@ class Shown:
 class ResultPage:
     words: str
     ontology: str
-    """The name of the one that was searched; '' for all."""
+    """The name of the searched ontology; '' for all."""
     hits: tuple[Shown, ...]
     only_text: str
-    """Why meaning was not looked at; '' where it was."""
+    """Why meaning was not used; '' where it was."""
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
@@ -132,7 +133,7 @@ def as_data(page: ResultPage) -> dict[str, object]:
 
 
 def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
-    """``NN~<name>.txt``: the whole Source, with the header, gutter and marks of ``source.txt``."""
+    """Return ``NN~<name>.txt``: the whole Source, with the header, gutter and marks of ``source.txt``."""
     wanted = words_of(page.words)
     cosine = "" if hit.cosine is None else f", meaning {hit.cosine:.3f}"
     header = (
@@ -163,18 +164,22 @@ FUNCTION_WORDS = frozenset(
     so such than that the their them then there these they this those to was we were what when where which who whom whose
     why will with would you your""".split()  # noqa: SIM905  # as people read and edit it
 )
-"""English words that say how a question is put, not what it is about."""
+"""English words that shape a question and say nothing of its subject."""
 
 
 def telling(question: str) -> str:
-    """The question without function words and punctuation that stands alone; as it is where nothing else is left."""
+    """Return the question without function words and isolated punctuation; the whole question where nothing else is
+    left."""
     words = question.split()
     told = [word for word in words if not FUNCTION_WORDS.issuperset(map(_plain, _WORD.findall(word)))]
     return " ".join(told or words)
 
 
 def words_of(question: str) -> frozenset[str]:
-    """The telling words of it, to be marked: as the full text compares them, without regard to case and accents."""
+    """Return the words of the question to mark, without function words unless there are no others.
+
+    They are compared as the full text compares them, without regard to case and accents.
+    """
     found = frozenset(_plain(word) for word in _WORD.findall(telling(question)))
     return found - FUNCTION_WORDS or found
 
@@ -192,7 +197,10 @@ def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:
 
 
 def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
-    """The piece of about ``length`` characters that has the most of the words, on one line; the start where it has none."""
+    """Return the piece of about ``length`` characters with the most different words, on one line.
+
+    Where the text has none of the words it is the start.
+    """
     folded = fold(text)
     if len(folded) <= length:
         return folded

@@ -1,4 +1,4 @@
-"""``source.txt``: an excerpt of a Text with a quote highlighted, and where in the file the quote stands.
+"""``source.txt``: an excerpt of a Text with a quote highlighted, and the position of the quote in the file.
 
     file: documents/watts_zen.txt
     lines: 12-13
@@ -9,12 +9,12 @@
     > 12 | A teacher held up a finger. ==Zen is not the finger==
     > 13 | ==but the moon.== Nobody laughed.
 
-A line ends at LF only. Where a quote spans several lines the marks are closed before a line end (LF, or CR LF) and opened
-again after the next gutter; the line end itself stays a part of the quote and has its place among the spans. So the
-spans cover neither mark nor gutter, and joined they are the quote, whatever the Text contains.
+A line ends at LF only. Where a quote spans several lines, the marks are closed before a line end (LF, or CR LF) and
+opened again after the next gutter. The line end itself remains a part of the quote and is covered by the spans. So the
+spans cover neither mark nor gutter, and concatenated they are the quote, whatever the Text contains.
 
-Paths and note are the only parts that change while the excerpt does not, and the marks are a setting: sizes are therefore
-stored without the three (:func:`base_size`) and completed when asked for (:func:`size`).
+Paths and note are the only parts that change while the excerpt does not, and the marks are a setting. Therefore sizes are
+stored without these three (:func:`base_size`) and completed on request (:func:`size`).
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ STALE = (
 REMOVED = "original removed: no file has this content any more"
 
 SHOWN_OTHERS = 10
-"""How many other paths the header names before it points at ``citation.json``."""
+"""The number of other paths that the header names before it refers to ``citation.json``."""
 
 Span = tuple[int, int]
 """Characters of the shown file, from 0, end exclusive."""
 
 _LINE_END = re.compile(r"\r?\n")
 GUTTER = len("> ") + len(" | ")
-"""Characters before each line, besides those of its number."""
+"""Characters before each line, without the digits of its number."""
 
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class Excerpt:
-    """Whole consecutive Sources around one quote. Offsets are of the Text."""
+    """Whole consecutive Sources around one quote. Offsets are in the Text."""
 
     text: str
     start: int
-    """Of ``text``, in characters."""
+    """The offset of ``text``, in characters."""
     line: int
-    """The line on which ``text`` starts."""
+    """The number of the line on which ``text`` starts."""
     quote_start: int
     quote_end: int
     """The quote is not empty and lies within ``text``."""
@@ -63,14 +63,14 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the document stands now: what may change without the excerpt."""
+    """The present location of the document: what may change without a change of the excerpt."""
 
     path: str
-    """Below the ontology's folder, as names are encoded: ``documents/a.txt``, ``versions/a.txt@/1.txt``, …"""
+    """The path below the ontology's folder, encoded as names are: ``documents/a.txt``, ``versions/a.txt@/1.txt``, …"""
     note: str = ""
-    """STALE, REMOVED or nothing."""
+    """STALE, REMOVED or empty."""
     others: tuple[str, ...] = ()
-    """The other paths that have the same bytes, below the ontology's folder."""
+    """The other paths with the same bytes, below the ontology's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,11 @@ def render(excerpt: Excerpt, origin: Origin, marks: Marks) -> bytes:
 
 
 def spans(excerpt: Excerpt, origin: Origin, marks: Marks) -> tuple[Span, ...]:
-    """Where the quote stands in the rendered file: one span, or several where marks or gutter cut it. Counted, without
-    rendering the lines around it: every listing of evidence wants to know how long these numbers are."""
+    """Return the spans of the quote in the rendered file: one span, or several where marks or gutter cut it.
+
+    They are counted without rendering the lines around the quote, because every listing of evidence needs the length
+    of these numbers.
+    """
     begin = excerpt.quote_start - excerpt.start
     gutter = _width(excerpt) + GUTTER
     at = len(_header(excerpt, origin)) + begin + gutter * (excerpt.text.count("\n", 0, begin) + 1)
@@ -104,7 +107,7 @@ def spans(excerpt: Excerpt, origin: Origin, marks: Marks) -> tuple[Span, ...]:
 
 
 def _join(found: list[Span], start: int, end: int) -> None:
-    """One more span, a part of the last one where that ends."""
+    """Append a span, merged with the last one where they are adjacent."""
     if found and found[-1][1] == start:
         found[-1] = (found[-1][0], end)
     else:
@@ -112,12 +115,12 @@ def _join(found: list[Span], start: int, end: int) -> None:
 
 
 def base_size(excerpt: Excerpt) -> int:
-    """Bytes of the file without path, note and marks: what is stored at commit."""
+    """Return the size of the file in bytes without path, note and marks, as it is stored at commit."""
     return len(render(excerpt, Origin(""), Marks("", "")))
 
 
 def size(base: int, quote: str, origin: Origin, marks: Marks) -> int:
-    """Bytes of the file, from its :func:`base_size`."""
+    """Return the size of the file in bytes, from its :func:`base_size`."""
     marked = sum(1 for piece in _LINE_END.split(quote) if piece)
     note = len(encode(_others(origin) + _note(origin)))
     return base + len(encode(origin.path)) + note + marked * len(encode(marks.start + marks.end))
@@ -172,12 +175,12 @@ def _body(excerpt: Excerpt, marks: Marks) -> str:
 
 
 def _width(excerpt: Excerpt) -> int:
-    """Digits of the largest line number."""
+    """Return the number of digits of the largest line number."""
     return len(str(excerpt.line + excerpt.text.count("\n")))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line with the offset where it begins, its LF included."""
+    """Yield each line with the offset of its start, its LF included."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin) + 1 or len(text)

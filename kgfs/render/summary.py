@@ -1,6 +1,6 @@
-"""What a concept is called and how it is described: a pure function of the set of its surviving mentions.
+"""The label and description of a concept: a pure function of the set of its surviving mentions.
 
-Nothing of a mention that is gone can be left in the result, and the order in which mentions are given is of no account.
+The result contains nothing of a removed mention. The order in which mentions are given does not matter.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ class Summary:
 
 
 def summarise(mentions: Sequence[Mention]) -> Summary:
-    """Label and kind: those with the greatest sum of scores over the mentions that chose them. Aliases: the other
-    surface forms, one for each :func:`plain_form`, those in most mentions first. Description: the definition with the
-    highest score. Ties: the earliest deposit, then the smallest by code point. BadInputError without mentions."""
+    """Return the summary of a concept from its surviving mentions. Raises BadInputError without mentions.
+
+    Label and kind are those with the greatest sum of scores over the mentions that chose them. Aliases are the other
+    surface forms, one for each :func:`plain_form`, those in most mentions first. The description is the definition
+    with the highest score. Ties go to the earliest deposit, then to the smallest by code point.
+    """
     if not mentions:
         raise BadInputError("A concept without mentions has no label.")
     label = _elected([(mention.label, mention) for mention in mentions])
@@ -37,12 +40,15 @@ def summarise(mentions: Sequence[Mention]) -> Summary:
 
 
 def surface_forms(mentions: Sequence[Mention]) -> set[str]:
-    """Every form under which the mentions speak of the concept, labels among them."""
+    """Return every form by which the mentions name the concept, labels included."""
     return {form for mention in mentions for form in (mention.label, *mention.forms)}
 
 
 def plain_form(form: str) -> str:
-    """A key under which forms are trivially the same: normalised, hyphens as spaces, the last word's plural ending gone."""
+    """Return a key under which trivially equal forms are the same.
+
+    The key is normalised, with hyphens as spaces and the plural ending of the last word removed.
+    """
     plain = re.sub(r"[\s\-‐‑_]+", " ", normalise_label(form))
     if len(plain) > 4 and plain.endswith("ies"):
         return plain[:-3] + "y"

@@ -1,8 +1,8 @@
-"""``text/<path>.md``: a document as Markdown that people can read.
+"""``text/<path>.md``: a document as readable Markdown.
 
-A Markdown document is shown as its Text, unchanged. Any other gets a header with its title, type and size and a link to
-the original in ``documents/``; below it reStructuredText has its headings, literal blocks, quotes and tables turned into
-Markdown, and plain text stands as it is.
+A Markdown document is shown as its Text, unchanged. Any other document gets a header with its title, type and size and a
+link to the original in ``documents/``. Below the header, reStructuredText has its headings, literal blocks, quotes and
+tables converted to Markdown, and plain text is unchanged.
 
 The link is the only part that depends on the path, so the size is stored without it (:func:`base_size`).
 """
@@ -22,27 +22,28 @@ _TYPES = {"text/plain": "Plain text", RESTRUCTURED: "reStructuredText"}
 
 
 def is_markdown(media_type: str) -> bool:
-    """Whether the document is shown as it is, under its own name."""
+    """Return whether the document is shown unchanged, under its own name."""
     return media_type == MARKDOWN
 
 
 def render(title: str, media_type: str, size: int, text: str, path: str) -> bytes:
-    """``size`` is that of the original; ``path`` is below documents/, as names are encoded."""
+    """Return the bytes of the file. ``size`` is that of the original; ``path`` is below documents/, encoded as names
+    are."""
     return encode(_render(title, media_type, size, text, link_to(path)))
 
 
 def base_size(title: str, media_type: str, size: int, text: str) -> int:
-    """Bytes of the file without the link's goal: what is stored at commit."""
+    """Return the size of the file in bytes without the link's target, as it is stored at commit."""
     return len(encode(_render(title, media_type, size, text, "")))
 
 
 def size(base: int, media_type: str, path: str) -> int:
-    """Bytes of the file, from its :func:`base_size`."""
+    """Return the size of the file in bytes, from its :func:`base_size`."""
     return base if is_markdown(media_type) else base + len(link_to(path))
 
 
 def link_to(path: str) -> str:
-    """The original as seen from ``text/<path>.md``: relative, percent-encoded, ASCII."""
+    """Return the link from ``text/<path>.md`` to the original: relative, percent-encoded, ASCII."""
     return "../" * (path.count("/") + 1) + "documents/" + quote(decode_name(path), safe="/")
 
 

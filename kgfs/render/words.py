@@ -14,34 +14,37 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:
-    """UTF-8 as it stands in files; a lone surrogate of a Text keeps its three bytes, as in the Text's own hash."""
+    """Return UTF-8 as files contain it. A lone surrogate of a Text keeps its three bytes, as in the Text's own hash."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def fold(text: str) -> str:
-    """On one line: every run of white space is one space."""
+    """Return the text on one line: every run of white space becomes one space."""
     return " ".join(text.split())
 
 
 def folded_size(text: str) -> int:
-    """Bytes that it takes on one line."""
+    """Return the bytes that the text takes on one line."""
     return len(encode(fold(text)))
 
 
 def json_page(content: Any) -> bytes:
-    """A JSON file for people and programs: two spaces of indent, words in UTF-8, a newline at the end."""
+    """Return a JSON file for people and programs: indented by two spaces, UTF-8, with a newline at the end."""
     return _json_bytes(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def json_lines(fields: Mapping[str, Any]) -> bytes:
-    """The same with each field on one line, its lists too: of words, whole numbers, truth values, None and lists of these.
-    Made for speed: many small files are sized in a listing."""
+    """Return a JSON file with each field on one line, lists included.
+
+    Values are strings, integers, booleans, None and lists of these. The function is made for speed: a listing needs
+    the size of many small files.
+    """
     body = ",\n".join([f'  "{name}": {_JSON_OF[type(value)](value)}' for name, value in fields.items()])
     return _json_bytes(f"{{\n{body}\n}}")
 
 
 def _json_value(value: Any) -> str:
-    """As the encoder's own way, which is long for plain words and numbers."""
+    """Return a value as JSON. The standard encoder takes much longer for plain strings and numbers."""
     return _JSON_OF[type(value)](value)
 
 
@@ -62,7 +65,7 @@ def _json_bytes(text: str) -> bytes:
 
 
 def yaml_word(text: str) -> str:
-    """A string as a YAML double-quoted scalar that is JSON, too."""
+    """Return a string as a YAML double-quoted scalar that is also JSON."""
     return _NOT_IN_YAML.sub(_escaped, json.dumps(text, ensure_ascii=False))
 
 
@@ -71,25 +74,25 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def yaml_list(texts: Sequence[str]) -> str:
-    """A YAML flow sequence, on one line."""
+    """Return a YAML flow sequence, on one line."""
     return f"[{', '.join(yaml_word(text) for text in texts)}]"
 
 
 def counted(count: int, singular: str, plural: str = "") -> str:
-    """``1 concept``, ``2,500 concepts``."""
+    """Return a count with its noun: ``1 concept``, ``2,500 concepts``."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def lines_of(start: int, end: int) -> str:
-    """``line 3`` or ``lines 3-5``."""
+    """Return ``line 3`` or ``lines 3-5``."""
     return f"line {start}" if start == end else f"lines {start}-{end}"
 
 
 def time_of(nanoseconds: int) -> str:
-    """``2026-11-21T10:30:00Z``, to the second."""
+    """Return ``2026-11-21T10:30:00Z``, to the second."""
     return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def day_of(nanoseconds: int) -> str:
-    """``2026-11-21``, UTC."""
+    """Return ``2026-11-21``, UTC."""
     return time_of(nanoseconds)[:10]
