@@ -94,7 +94,7 @@ class Memory:
 class SpoolFile:
     """A file of the spool folder, with mode 0600.
 
-    The first ``fixed`` bytes are kept: a fact refers to them, and they never change again. The bytes behind them may
+    The first ``fixed`` bytes are kept: a fact refers to them, and they never change again. The bytes after them may
     be written. SHA-256 and block sums are computed while bytes arrive in order. The process that made the file holds
     its lock until :meth:`let_go`, so that no other process turns the file into an object of the garage while it is
     being written.

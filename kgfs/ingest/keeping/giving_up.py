@@ -169,7 +169,7 @@ class GivingUp:
 
 
 def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
-    """Return those of ``keys`` that are promised here, or that a fact of the ledger behind ``known`` names.
+    """Return those of ``keys`` that are promised here, or that a fact of the ledger after ``known`` names.
 
     Nothing promises an object anew without a fact that names its key. Pending uploads are the exception: a content
     that was a conflict may become a file's again, which waits to be settled. Such facts name file and content, from

@@ -75,7 +75,7 @@ def refuse_older(journal: Journal, last: int) -> None:
 
 
 def entries(journal: Journal, ledger: Ledger, after: int = 0) -> Iterator[bytes]:
-    """Yield all facts in order, encoded: those of the ledger behind its fact ``after``, then the journal's that the
+    """Yield all facts in order, encoded: those of the ledger after its fact ``after``, then the journal's that the
     ledger lacks."""
     # The journal is asked first: a fact that is shipped while the ledger is read could be missed in both otherwise.
     first, waiting = journal.unshipped(limit=1 << 62)

@@ -1,1 +1,1 @@
-"""Sharing: homes with one garage tell each other what they did, and do what the others did."""
+"""Sharing: homes with one garage replicate their facts through its ledger."""

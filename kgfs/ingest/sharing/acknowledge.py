@@ -1,4 +1,5 @@
-"""Acknowledge: a home tells the others that share its garage how far it has followed, and obeyed purges."""
+"""Report progress: a home tells the other homes of its garage up to which fact it has followed the ledger and obeyed
+purges."""
 
 from __future__ import annotations
 
@@ -16,18 +17,21 @@ from kgfs.stores.hosts import Host, host_id, read_roll, say
 from kgfs.stores.stores import Stores
 
 EVERY = 10.0
-"""Seconds between two times that a home says it, and reads what others say."""
+"""Seconds between two reports of a home, and between two times that it reads the reports of others."""
 AT_LEAST = 3600.0
-"""Seconds after which it is said again where nothing was done, so that people see who is there."""
+"""Seconds after which an unchanged report is repeated, so that people see which homes are present."""
 
 
 def acknowledge(config: Config, stores: Stores) -> None:
-    """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
-    be erased, nothing stands aside that this home has purged, no snapshot from before it is in the bucket, and the home's graph is
-    without it, and scrubbed, so how far that has followed is what is said. Until then no more is said than before; by who never said anything, that it is there and has
-    obeyed nothing. Raises what the garage raises.
+    """Report how far this home has followed. Call it often, with everything that is known delivered and followed.
+
+    A purge counts as obeyed when nothing of SHARE-7 is left to be erased, no backup copy of an object that this home
+    has purged is left, no snapshot from before the purge is in the bucket, and the home's graph is without the purged
+    knowledge and scrubbed. So the graph's cursor limits what is reported. Until a purge is obeyed the former report
+    is repeated. A home without a former report says that it exists and has obeyed nothing. A call within
+    :data:`EVERY` seconds of the last one that asked the garage does nothing. Raises what the garage raises.
     """
-    looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
+    looked = config.run / "acknowledged"  # not the roll's time, which frequent readers of the roll keep fresh
     with os_errors(f"Noting in {looked} when others were asked"):
         if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
             return
@@ -51,25 +55,33 @@ def acknowledge(config: Config, stores: Stores) -> None:
 
 
 def _no_snapshot_has(config: Config, stores: Stores, purges: Sequence[int]) -> bool:
-    """Delete the snapshots that were made before these purges; False while this home is still putting one."""
+    """Delete the snapshots from before these purges. Return False, with nothing deleted, while this home is making a
+    snapshot."""
     return not purges or delete_purged(config, stores.garage.objects, max(purges))
 
 
 def _is_said(own: Host, followed: int) -> bool:
+    """Return whether the home's last report says ``followed`` and is younger than :data:`AT_LEAST`."""
     return own.followed == followed and time.time() - own.said_at < AT_LEAST
 
 
 def _has_obeyed(config: Config, stores: Stores, *, waits: bool, is_new: bool) -> bool:
-    """Whether nothing of what was purged is left here, as far as is known for certain. ``waits``: for a purge this home has not
-    said so of yet; ``is_new``: it never said anything."""
+    """Return whether nothing that was purged is left here, as far as that is certain.
+
+    ``waits``: there is a purge that this home has not reported as obeyed yet. ``is_new``: the home has never
+    reported.
+    """
     if not is_obeyed(config):
         return False
     return not (waits or is_new) or _is_concluded(config, stores)
 
 
 def _is_concluded(config: Config, stores: Stores) -> bool:
-    """Whether nothing of this home's own purges stands aside any more: who was killed behind one, or met a bucket that was away,
-    has left it there. It is concluded here where nobody settles just now."""
+    """Return whether no backup copy of an object that this home has purged is left.
+
+    A process that was killed after a purge, or met an unavailable bucket, has left such copies. They are concluded
+    here if no process holds the settle lock; else return False.
+    """
     giving = GivingUp(stores, config)
     if not giving.has_left_some():
         return True
@@ -80,8 +92,10 @@ def _is_concluded(config: Config, stores: Stores) -> bool:
 
 
 def _derived(stores: Stores, known: int) -> int:
-    """Up to which of the facts that are known the home's graph has what others did. Nobody else takes out of it what
-    they purged."""
+    """Return up to which of the facts until ``known`` the home's graph has the changes of other homes.
+
+    Nothing else takes the knowledge out of this graph that other homes have purged.
+    """
     followed = stores.graph.followed() or 0
     behind = stores.graph.epoch() and followed < stores.journal.changed_elsewhere()
     return min(known, followed) if behind else known

@@ -1,7 +1,9 @@
-"""Exchange: what this home did goes to the ledger that it shares with others, and what they did comes from it.
+"""Exchange of facts: deliver the facts of this home to the shared ledger, and follow the facts that other homes have
+delivered.
 
-Bytes go before the facts that speak of them, so that every host can read what a fact tells of. A kill anywhere leaves
-what is done to be found by the next attempt: an object that is there already, entries that turn out to be ours.
+Bytes are put into the garage before the facts that refer to them, so that every home can read what a fact refers to.
+After a kill at any point the next attempt finds what was done: an object that exists already, or ledger entries that
+are this home's.
 """
 
 from __future__ import annotations
@@ -38,20 +40,24 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
 AT_ONCE = 1000
-"""Entries that are delivered or folded together."""
+"""Entries that are delivered, or followed, in one batch."""
 ATTEMPTS = 100
-"""How often others may be quicker before that is an error; each time what they did is folded first."""
+"""How often in one delivery other homes may append to the ledger first before that is an error. Each time their facts
+are followed first."""
 PUTS_AT_ONCE = 8
+"""Contents that are put into the garage at the same time."""
 ASKED_AT_ONCE = 16
-"""Objects that are looked for, or taken away, at once: a portion may speak of a thousand, and the server may be far. Half of the
-connections that are kept open, so that who reads meanwhile has some."""
+"""Objects that are looked for, or deleted, at the same time. A batch may refer to a thousand objects, and the server
+may be far away. This is half of the connections that are kept open, so that some are left for readers."""
 OBEY_AGAIN = 60.0
-"""Seconds after which purges that could not be obeyed to the end are obeyed again where others do nothing."""
+"""Seconds after which purges that could not be obeyed completely are tried again when other homes do nothing."""
 FOREVER = float("inf")
+"""Seconds: no deadline."""
 
 
 class Exchange:
-    """Of one process. Any number of threads and processes; they take turns."""
+    """The exchange of facts of one process. Any number of threads and processes may call; a lock lets one of them act
+    at a time."""
 
     def __init__(self, config: Config, stores: Stores) -> None:
         self._config = config
@@ -59,50 +65,60 @@ class Exchange:
         self._errors = ErrorLog(config.errors_log)
         self._turn = threading.Lock()
         self._silence: tuple[float, str] | None = None
-        """When an attempt ended last that heard nothing from the garage in time (monotonic seconds), and what it said."""
+        """The end (monotonic seconds) and the error of the last attempt that got no answer from the garage in
+        time."""
         self._put: dict[int, set[str]] = {}
-        """By name: contents (SHA-256) that this process put in the garage to wait there, to be taken away."""
+        """By name: contents (SHA-256) that this process put into the garage as pending uploads, to be deleted
+        later."""
         self._sure: set[str] = set()
-        """Keys of those that wait there for certain: who else of this home had the turn since may have taken some away."""
+        """Keys of the pending uploads that certainly exist. It is cleared when another process of this home has had
+        the lock, since that may have deleted some."""
         self._brought: set[str] = set()
-        """Keys of those that are being put there beside whoever has the turn, but for what that one has taken away since."""
+        """Keys of the pending uploads that are being put by threads without the lock, except those that the holder of
+        the lock has deleted since."""
         self._left = deque[Waiting]()
-        """What others of this process put there that nobody may need."""
+        """Pending uploads that other threads of this process put and that may not be needed."""
         self._rotten: set[str] = set()
-        """Keys of those whose bytes are damaged, as was told."""
+        """Keys of the pending uploads whose bytes are damaged; each was logged once."""
         self._is_behind = False
-        """Whether some of that may have been settled, or may have left, without this process taking it away."""
+        """Whether some pending uploads may have been settled or removed without this process deleting them."""
         self._lock = config.run / "exchange.lock"
         self._mark = secrets.token_bytes(8)
         self._obeyed_at = -FOREVER
-        """When purges were obeyed last, be it not to the end (monotonic seconds)."""
+        """When purges were last obeyed, completely or not (monotonic seconds)."""
         self._hindrance = Trouble(self._errors, "sharing")
         self._is_hindered = False
-        """Whether something here kept them from being obeyed then."""
+        """Whether an error on this machine stopped the last attempt to obey purges."""
 
     def __call__(self) -> None:
-        """Learn what others did, if anything, and deliver what was done here. Raises what the stores raise; with nothing
-        lost, and to be tried again."""
+        """Follow the facts of other homes, if there are any, then deliver those of this home.
+
+        Raises what the stores raise. Then nothing is lost, and a later call tries again.
+        """
         self.look()
         self.deliver()
 
     def look(self) -> None:
-        """Learn what others did, if anything."""
+        """Follow the facts of other homes, if the ledger has any; also obey purges that are due for a retry."""
         journal, ledger = self._stores.journal, self._stores.garage.ledger
         first, _ = journal.unshipped(1)
         if ledger.beyond(first - 1) or self._is_to_obey_again():
             self.pull()
 
     def meet(self) -> None:
-        """The same without trusting that nothing was done: what was delivered before this was called is known here."""
+        """Follow and deliver without a check for new facts: every fact delivered before this call is known here when
+        it returns."""
         self.pull()
         self.deliver()
-        if self._has_left_some():  # others were there meanwhile
+        if self._has_left_some():  # another process had the lock meanwhile
             self()
 
     def pull(self, patience: float = FOREVER) -> None:
-        """Fold what others have delivered. TimedOutError where other processes of this home are at it for longer than
-        ``patience``."""
+        """Follow the facts that other homes have delivered.
+
+        Raise TimedOutError where other threads or processes of this home hold the lock for longer than ``patience``
+        seconds.
+        """
         with self._alone(patience):
             self._pull()
 
@@ -110,8 +126,12 @@ class Exchange:
         return not is_obeyed(self._config) and time.monotonic() - self._obeyed_at >= OBEY_AGAIN
 
     def bring(self, fact: ContentKept) -> None:
-        """Before a content is recorded for whose delivery somebody waits: what is large goes to the garage beside what others
-        deliver. Raises what the garage raises, after ``garage.timeout`` seconds of silence at most."""
+        """Upload a large content before its fact is recorded, for a caller that waits for the delivery. Other
+        deliveries go on meanwhile.
+
+        Raises what the garage raises, after at most ``garage.timeout`` seconds of silence. Does nothing for a content
+        that is not in the spool.
+        """
         if fact.place != Place.SPOOL:
             return
         key = waiting_key(fact.id, fact.sha256)
@@ -119,20 +139,24 @@ class Exchange:
         try:
             if put_waiting(self._stores, self._config.spool, fact):
                 self._is_put(fact)
-                if key not in self._brought:  # it was found there, and taken away: it is put again when it is delivered
+                if key not in self._brought:  # it was deleted meanwhile: it is put again when its fact is delivered
                     self._sure.discard(key)
         finally:
             self._brought.discard(key)
 
     def left_waiting(self, name_id: int, sha256: str) -> None:
-        """What was put there to be settled may not be needed: the name was removed, or written, meanwhile. Quick."""
+        """Note that a pending upload may not be needed: its name was removed or written meanwhile. Quick."""
         self._left.append((name_id, sha256))
 
     def accept(self, fact: ContentKept) -> None:
-        """Deliver a fact that was just recorded, or take it back and raise: AwayError, TimedOutError, StoreError; within twice
-        ``garage.timeout`` where the garage is silent, however many call at once. What could not be delivered in time may
-        have been: then it is found to be this home's, and true, when the garage answers again."""
-        step_aside()  # also where others have the turn
+        """Deliver a fact that was just recorded, or withdraw it and raise AwayError, TimedOutError, StoreError or
+        another KgfsError.
+
+        Where the garage is silent this takes at most twice ``garage.timeout``, however many threads call at once. A
+        fact that could not be delivered in time may have reached the ledger all the same. When the garage answers
+        again the fact is found to be this home's, and counts.
+        """
+        step_aside()  # also while another thread holds the lock
         try:
             self.deliver(self._config.garage_store.timeout)
         except KgfsError:
@@ -140,9 +164,14 @@ class Exchange:
                 raise
 
     def deliver(self, patience: float = FOREVER) -> None:
-        """The ledger has every fact, and the garage all bytes they speak of, that was recorded here before this was called.
-        TimedOutError where others are at it for longer than ``patience``; who has none waits for no more than one attempt
-        that hears nothing, be it another's."""
+        """Deliver every fact that was recorded here before this call, with all bytes that the facts refer to.
+
+        When this returns the ledger has those facts, and the garage the bytes. Raise TimedOutError where other
+        threads or processes hold the lock for longer than ``patience`` seconds. With a finite ``patience`` a call
+        also raises TimedOutError if an attempt of another thread ended in silence since the call began, so it waits
+        for one silent attempt at most. Raise StoreError where other homes append first :data:`ATTEMPTS` times. Without
+        a deadline the call also deletes needless pending uploads of this process.
+        """
         is_to_clear = patience == FOREVER and self._has_left_some()
         if not (self._stores.journal.unshipped(1)[1] or is_to_clear):
             return
@@ -150,7 +179,7 @@ class Exchange:
         with self._alone(patience):
             if patience != FOREVER and self._silence and self._silence[0] > begun:
                 raise TimedOutError(self._silence[1])
-            due = self._stores.journal.seq()  # beside writers it would never end
+            due = self._stores.journal.seq()  # beside busy writers the call would never end otherwise
             later = Later(self._stores.journal)
             while overtaken < ATTEMPTS:
                 first, entries = self._stores.journal.unshipped(AT_ONCE)
@@ -173,7 +202,7 @@ class Exchange:
                 border("delivered")
                 lost = self._keep_again(entries, first)
                 try:
-                    # Who is killed behind it finds them delivered, and goes on here.
+                    # If the process is killed here, the next attempt finds the entries delivered, and deletes the uploads.
                     self._take_waiting_away(entries, later, first + len(entries) - 1)
                 finally:
                     self._follow(list(enumerate(entries, first)))
@@ -187,6 +216,10 @@ class Exchange:
 
     @contextmanager
     def _alone(self, patience: float = FOREVER) -> Iterator[None]:
+        """Hold the lock of this home's exchange. Raise TimedOutError after ``patience`` seconds.
+
+        Note whether another process held it since this one did.
+        """
         deadline = time.monotonic() + patience
         if not self._turn.acquire(timeout=patience if patience < threading.TIMEOUT_MAX else -1):
             raise self._too_slow()
@@ -218,20 +251,21 @@ class Exchange:
     def _pull(self) -> None:
         first, tail = self._stores.journal.unshipped(1 << 62)
         self._put_waiting(tail)
-        self._is_behind |= bool(tail)  # it may be carried over to other names, or not at all
+        self._is_behind |= bool(tail)  # the rebase may give it to other names, or drop it
         for fact in map(decode, tail):
             if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
-                self._may_wait(fact.id, fact.sha256)  # too, since it was settled
+                self._may_wait(fact.id, fact.sha256)  # its upload too, since it was settled
         news = self._stores.garage.ledger.replay(first - 1)
         own, mine, later = set(tail), spoken_of(tail), Later(self._stores.journal)
-        # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
+        # Each batch rebases all unpublished facts. So the batch is at least as long as they are, which bounds the
+        # number of rebases.
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
             foreign = [entry for _, entry in entries if entry not in own]
-            if mine and (both := mine & spoken_of(foreign)):  # others may have taken it away since
+            if mine and (both := mine & spoken_of(foreign)):  # another home may have deleted it since
                 self._sure.difference_update(waiting_key(*one) for one in both)
                 self._put_waiting(tail)
             note_purges(self._config, self._stores, foreign, tail)
-            delivered = [entry for _, entry in entries if entry in own]  # by an attempt that was cut off
+            delivered = [entry for _, entry in entries if entry in own]  # by an interrupted attempt
             lost = self._keep_again(delivered, first)
             self._follow(entries)
             border("followed")
@@ -240,8 +274,12 @@ class Exchange:
         self._obey()
 
     def _obey(self) -> None:
-        """What hinders it here, a full disk or a log that may not be written, keeps nothing else from going on: it is told once, and
-        tried again when OBEY_AGAIN is over. Until then nobody is told that it is done (``acknowledge``)."""
+        """Apply the purges of other homes that were noted. An error on this machine stops nothing else.
+
+        Such an error, as a full disk or a log that may not be written, is logged once, and the purges are tried again
+        after :data:`OBEY_AGAIN` seconds. Until then no other home is told that they are obeyed (``acknowledge``).
+        Errors of an unavailable server are raised.
+        """
         if self._is_hindered and time.monotonic() - self._obeyed_at < OBEY_AGAIN:
             return
         try:
@@ -257,11 +295,16 @@ class Exchange:
         self._is_hindered = False
         self._hindrance.over()
         if not is_done:
-            self._obeyed_at = -FOREVER  # as soon as what was done here is delivered
+            self._obeyed_at = -FOREVER  # again as soon as this home's facts are delivered
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
-        """What is to be kept and nobody has is told as lost: a home that waited for it would stand still for ever, and could
-        not be mounted any more."""
+        """Apply ledger entries to the journal: confirm this home's facts among them, and rebase its unpublished facts
+        onto the others.
+
+        A content that must be kept and that is nowhere found is logged as lost. If the home waited for it, it would
+        stand still for ever and could not be mounted any more. Raise StoreError where files are written faster than
+        they can be uploaded.
+        """
         journal = self._stores.journal
         written, gone = 0, set[str]()
         while written < ATTEMPTS:
@@ -281,6 +324,8 @@ class Exchange:
         raise StoreError("Files are written faster here than they reach the bucket. It is tried again.")
 
     def _put_waiting(self, entries: Sequence[bytes]) -> None:
+        """Put the contents that these unpublished facts refer to into the garage as pending uploads, unless they
+        certainly are there."""
         spoken = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept) and fact.size]
         wanted = [fact for fact in spoken if fact.place in (Place.INBOX, Place.SPOOL)]
         new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._sure]
@@ -289,8 +334,10 @@ class Exchange:
                 self._is_put(fact)
 
     def _is_had(self, have: Callable[[Stores, Path, ContentKept], bool], fact: ContentKept) -> bool:
-        """What ``have`` says. Not where the bytes are damaged, which is told once: what was done is true without them, and
-        nothing that is done after it, here and elsewhere, is to wait for them."""
+        """Return what ``have`` returns; False where the bytes are damaged, which is logged once.
+
+        The facts count without those bytes, and no later fact, here or in another home, must wait for them.
+        """
         try:
             return have(self._stores, self._config.spool, fact)
         except RotError as error:
@@ -301,7 +348,8 @@ class Exchange:
             return False
 
     def _is_found(self, key: str, entries: Sequence[bytes]) -> bool:
-        """Whether the garage has a content that these speak of, and that is not here any more."""
+        """Return whether the garage has the pending upload ``key``, which one of these facts refers to and which is
+        not on this machine any more."""
         for fact in (fact for fact in map(decode, entries) if isinstance(fact, ContentKept)):
             if waiting_key(fact.id, fact.sha256) == key and self._is_had(find_waiting, fact):
                 self._is_put(fact)
@@ -309,17 +357,23 @@ class Exchange:
         return False
 
     def _is_put(self, fact: ContentKept) -> None:
-        # In this order: who takes away what was put is not sure of it from then on.
+        # In this order: a thread that deletes what is in ``_put`` removes it from ``_sure`` afterwards.
+        """Note that a pending upload exists."""
         self._sure.add(waiting_key(fact.id, fact.sha256))
         self._may_wait(fact.id, fact.sha256)
 
     def _may_wait(self, name_id: int, sha256: str) -> None:
+        """Note that a pending upload may exist, so that it is deleted later."""
         self._put.setdefault(name_id, set()).add(sha256)
 
     def _keep_again(self, entries: Sequence[bytes], first: int) -> list[str]:
-        """Before these are known to be delivered, so that a kill in between costs nothing. Keys of originals of which nothing
-        is left. Not of those that others have purged since, as the ledger has it behind the fact ``first``, which was delivered
-        with these or before."""
+        """Restore missing originals that these delivered facts rely on; return the keys of those of which nothing is
+        left.
+
+        Call it before the facts are confirmed in the journal, so that a kill in between costs nothing. ``first`` is
+        the number of a fact that was delivered with these or before. Originals that another home has purged by a fact
+        of the ledger from ``first`` on are left out.
+        """
         named = [
             fact
             for fact in map(decode, entries)
@@ -337,15 +391,20 @@ class Exchange:
         ]
 
     def _tell_lost(self, keys: Sequence[str]) -> None:
-        """Not of those that were given up since, or purged: nothing promises them."""
+        """Log lost originals, except those that were given up or purged since: nothing promises them."""
         for key in keys:
             if self._stores.journal.promises(key):
                 self._errors.add("sharing", StoreError(f"The garage has lost {key}. Run kgfs restore-garage."))
 
     def _take_waiting_away(self, entries: Sequence[bytes], later: Later, last: int) -> None:
-        """Of what was settled or removed here, as the ledger knows now; what was written after that waits on, and so does what
-        is delivered ``later``, behind the fact ``last``: until the ledger has that it is counted on, another home may give up
-        where it was brought. Where others have delivered something behind ``last``, that is to be known first."""
+        """Delete the pending uploads of what these delivered facts settled or removed. ``last`` is the number of the
+        last of them.
+
+        Uploads of contents that were written after that stay. So do those that undelivered facts after ``last``
+        refer to (``later``): until the ledger has such a fact, another home may give up the original that replaced
+        the upload. Where other homes have delivered facts after ``last`` nothing is deleted yet, since those must be
+        followed first.
+        """
         since: dict[int, set[str]] = {}
         needless: dict[tuple[int, str], None] = {}
         for fact in map(decode, reversed(entries)):
@@ -354,14 +413,14 @@ class Exchange:
                 continue
             about = {name_id: self._put.get(name_id, set()) for name_id in leaving(fact)}
             if isinstance(fact, (VersionMinted, Settled)):
-                # By another process of this home, perhaps.
+                # Another process of this home may have put its upload.
                 about = {fact.id: self._put.get(fact.id, set()) | ({fact.sha256} if fact.sha256 else set())}
             for name_id, contents in about.items():
                 needless |= dict.fromkeys((name_id, one) for one in contents - since.get(name_id, set()))
         if not needless:
             return
-        was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
-        if self._stores.garage.ledger.beyond(last):  # what others have delivered since may count on one of them
+        was_behind, self._is_behind = self._is_behind, True  # in case the garage becomes unavailable meanwhile
+        if self._stores.garage.ledger.beyond(last):  # facts delivered since may rely on one of them
             for name_id, content in needless:
                 self._may_wait(name_id, content)
             return
@@ -370,7 +429,7 @@ class Exchange:
         self._is_behind = was_behind
 
     def _has_left_some(self) -> bool:
-        """Whether something may wait in the garage that this process put there and nobody needs. Quick."""
+        """Return whether the garage may have a pending upload that this process put and nothing needs. Quick."""
         if self._left:
             return True
         if not self._put:
@@ -378,28 +437,32 @@ class Exchange:
         return self._is_behind or (self._lock.exists() and self._lock.read_bytes() != self._mark)
 
     def _take_left_away(self) -> None:
-        """The same of all that this process put, where another one of this home delivered what was done to it; everything
-        is delivered."""
+        """Delete the needless pending uploads among all that this process put. Call it when everything is delivered.
+
+        Another process of this home may have delivered the facts that settled or removed them.
+        """
         while self._left:
             self._may_wait(*self._left.popleft())
             self._is_behind = True
         if not self._is_behind:
             return
         journal = self._stores.journal
-        # In this order: what is written from here on is none of these, and what of them is settled by now was recorded by now.
+        # In this order: a content that is written from here on is not in ``put``, and a name that is settled by now
+        # was recorded by now.
         put = [(name_id, set(self._put[name_id])) for name_id in list(self._put)]
         names = {name_id: journal.names.name(name_id) for name_id, _ in put}
         first, own = journal.unshipped(1)
-        if put and own:  # settled, or removed, since: that is to be delivered first
+        if put and own:  # facts recorded since may have settled or removed them, and are delivered first
             return
         left = {name_id for name_id, name in names.items() if name is None or name.settled}
         if left:
-            if self._stores.garage.ledger.beyond(first - 1):  # and this is to be known
+            if self._stores.garage.ledger.beyond(first - 1):  # those facts are followed first
                 return
             self._take_away([(name_id, one) for name_id, contents in put if name_id in left for one in contents])
         self._is_behind = False
 
     def _take_away(self, needless: Sequence[Waiting]) -> None:
+        """Delete these pending uploads, several at the same time, and forget them."""
         for (name_id, sha256), _ in zip(needless, together(self._take_one_away, needless, ASKED_AT_ONCE), strict=True):
             put = self._put.get(name_id, set())
             put.discard(sha256)
@@ -410,6 +473,6 @@ class Exchange:
         try:
             take_away(self._stores, *one)
         finally:
-            # Behind it: who brings the same meanwhile is not sure of it then.
+            # After the deletion: a thread that uploads the same content meanwhile then does not count on it.
             self._brought.discard(waiting_key(*one))
             self._sure.discard(waiting_key(*one))

@@ -1,4 +1,4 @@
-"""What is not delivered yet: which contents of which names it speaks of."""
+"""Index of the contents that undelivered facts refer to, by name."""
 
 from __future__ import annotations
 
@@ -9,32 +9,35 @@ from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ContentKept, Settled, VersionMinted
 
 Waiting = tuple[int, str]
-"""By name and SHA-256: a content that may wait in the garage to be settled."""
+"""(name id, SHA-256): a content that the garage may have as a pending upload until its name is settled."""
 
 OF_CONTENTS = (ContentKept, VersionMinted, Settled)
+"""The kinds of facts that give a content to a name."""
 
 
 def spoken_of(entries: Iterable[bytes]) -> set[Waiting]:
-    """The contents that these facts give to names."""
+    """Return the contents that these encoded facts give to names."""
     facts = map(decode, entries)
     return {(fact.id, fact.sha256) for fact in facts if isinstance(fact, OF_CONTENTS) and fact.sha256}
 
 
 class Later:
-    """Of one who delivers portion after portion: each fact is read once, however many there are. One thread."""
+    """An index of undelivered facts, for a caller that delivers batch after batch. Each fact is read once. One
+    thread."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._last: dict[Waiting, int] = {}
-        """By name and content (SHA-256): the number of the last fact that speaks of it."""
+        """By name and content (SHA-256): the number of the last fact that refers to it."""
         self._upto = -1
-        """The last fact that was read."""
+        """The number of the last fact that was read."""
 
     def look(self, after: int) -> None:
-        """At what was recorded so far behind the fact ``after``, of which everything is here yet."""
+        """Read the facts recorded so far after the fact ``after``. The facts up to there are known here, and have
+        their final numbers."""
         while True:
             news = self._journal.facts(self._upto) if self._upto >= after else None
-            if news is None:  # the first time, or what was read has other numbers by now
+            if news is None:  # this is the first call, or the facts were renumbered
                 self._last, self._upto = {}, after
                 news = self._journal.facts(after, confirmed=True)
             if not news:
@@ -45,5 +48,5 @@ class Later:
             self._upto = news[-1][0]
 
     def speaks_of(self, name_id: int, sha256: str, after: int) -> bool:
-        """Whether what :meth:`look` has seen does, behind the fact ``after``."""
+        """Return whether a fact after ``after`` that :meth:`look` has read refers to this content of this name."""
         return self._last.get((name_id, sha256), 0) > after

@@ -1,7 +1,7 @@
-"""Purges that another home carried out: what this home has of the purged documents beside the bucket goes, too.
+"""Apply purges that another home carried out: erase what this home has of the purged documents outside the bucket.
 
-What is to be erased is noted before the fact is folded, since afterwards nobody knows the documents' hashes; the note stays
-until all is done, so a kill in between costs nothing.
+What must be erased is noted before the fact of the purge is applied, since afterwards the documents' hashes are not
+known any more. The note stays until everything is erased, so a kill in between costs nothing.
 """
 
 from __future__ import annotations
@@ -31,27 +31,36 @@ from kgfs.stores.stores import Stores
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
+    """What the note says must be erased: Documents, contents, and pending uploads."""
+
     doc_ids: Sequence[str] = ()
     sha256s: Sequence[str] = ()
     waiting: Sequence[Waiting] = ()
 
 
 def note_purges(config: Config, stores: Stores, entries: Iterable[bytes], tail: Sequence[bytes]) -> None:
-    """Before these facts of other homes are folded. ``tail`` are those that this home has not delivered: what of it is purged,
-    nothing speaks of any more then."""
+    """Note the purges among these facts of other homes, before the facts are applied. The note is durable when this
+    returns.
+
+    ``tail`` are the undelivered facts of this home. Their purged contents are noted as well, since nothing refers to
+    them after the purge is applied.
+    """
     purged = _sha256s(_purges(stores, list(entries)))
     sha256s = set(purged.values())
     _note_more(config, purged, [found for found in sorted(spoken_of(tail)) if found[1] in sha256s] if purged else ())
 
 
 def purged_originals(stores: Stores, after: int) -> set[str]:
-    """The keys of what is purged, as the ledger has it behind the fact ``after``, by facts which are not folded yet. The same
-    bytes are another original where they are another Document's."""
+    """Return the keys of the originals that the ledger purges after the fact ``after``, by facts that are not
+    applied yet. Reads the ledger.
+
+    The same bytes are another original where they belong to another Document.
+    """
     return {found.key for found in _purges(stores, [entry for _, entry in stores.garage.ledger.replay(after)]).values()}
 
 
 _Originals = Mapping[str, VersionMinted | Document]
-"""By ``doc_id``: what tells its original."""
+"""By ``doc_id``: an object that has SHA-256 and key of its original."""
 
 
 def _sha256s(purged: _Originals) -> dict[str, str]:
@@ -64,8 +73,12 @@ def _purges(stores: Stores, entries: Sequence[bytes]) -> _Originals:
 
 
 def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """These, which are all that the ledger has, to derive lost names from: before that ends all purges among them are noted, for
-    nothing tells which of them this home has not obeyed yet. Its cache, spool and quarantine are older than its names then."""
+    """Pass on all entries of the ledger, from which lost names are derived, and note all purges among them at the
+    end.
+
+    Nothing tells which of these purges this home has obeyed already: its cache, spool and quarantine are older than
+    its new names.
+    """
     purged: set[str] = set()
     for seq, entry in entries:
         purged |= _purged_ids([entry])
@@ -75,35 +88,42 @@ def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, b
 
 
 def note_all_purges(config: Config) -> None:
-    """For a home that has bytes of its own and is about to get names which do not tell what was purged before: everything that the
-    ledger tells of is to be obeyed."""
+    """Note that all purges of the ledger must be applied. Durable when this returns.
+
+    For a home that has bytes of its own and is about to get names that do not tell what was purged before.
+    """
     write_note(_note(config), {"all": True}, durable=True)
 
 
 def _told(stores: Stores) -> Iterator[bytes]:
+    """Yield all entries of the ledger."""
     return (entry for _, entry in stores.garage.ledger.replay())
 
 
 def _purged_ids(entries: Iterable[bytes]) -> set[str]:
+    """Return the doc_ids that these facts purge."""
     facts = (decode_if(entry, ForgettingDone) for entry in entries)
     return {doc_id for fact in facts if fact is not None and fact.purge for doc_id in fact.doc_ids}
 
 
 def _minted(entries: Iterable[bytes], doc_ids: set[str]) -> dict[str, VersionMinted]:
+    """Return the facts that minted versions of these Documents, by doc_id."""
     facts = (decode_if(entry, VersionMinted) for entry in entries)
     return {fact.doc_id: fact for fact in facts if fact is not None and fact.doc_id in doc_ids}
 
 
 def _known(stores: Stores, doc_ids: set[str]) -> dict[str, Document]:
+    """Return those of these Documents that the names database knows, by doc_id."""
     found = [stores.journal.names.document(doc_id) for doc_id in sorted(doc_ids)]
     return {document.doc_id: document for document in found if document is not None}
 
 
 def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Waiting] = ()) -> None:
+    """Add purged Documents (doc_id to SHA-256) and pending uploads to the note. Durable when this returns."""
     if not purged:
         return
     known = _noted(config)
-    if known is not None:  # else all that the ledger tells of is to be obeyed anyway
+    if known is not None:  # else all purges of the ledger are applied anyway
         about = _Noted((*known.doc_ids, *purged), (*known.sha256s, *purged.values()), (*known.waiting, *waiting))
         write_note(_note(config), asdict(about), durable=True)
         border("purge-noted")
@@ -112,14 +132,19 @@ def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Wait
 def obey(
     config: Config, stores: Stores, put: Mapping[int, set[str]], take_away: Callable[[Sequence[Waiting]], None]
 ) -> bool:
-    """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
-    as it does while a derivation lives, which may have begun before. What somebody has written
-    since, of the same bytes, is a deposit of its own and stays.
+    """Erase what was noted. Return whether it is complete, or only waits for a derivation to end.
 
-    Of what waits in the garage this home takes away what it has ``put`` there itself (by name), before it knew. Of the rest nobody can
-    tell here whether another home has deposited it anew, and is about to deliver that; it has heard of the purge then, or it
-    will, and takes away what is its own as well. Nor does it take away yet what the ledger promises the others until what was done
-    to its file since is delivered; False then, and it stays noted."""
+    Erased are inbox, spool, quarantine, log records, the cache of contents, what a killed derivation left, and every
+    trace in the names database. Idempotent. Raise BusyError where other processes read the names database without
+    end; then the note stays. The note also stays while a derivation is alive that may have begun before the purge. If
+    the same bytes were deposited anew since, that deposit stays.
+
+    Of the pending uploads in the garage this home deletes those that it has ``put`` there itself (contents by name)
+    before it knew of the purge. It cannot tell whether another home has deposited the other ones anew and is about to
+    deliver that. That home has heard of the purge then, or it will, and deletes its own. An upload is not deleted yet
+    while an undelivered fact of this home changes its file, since the ledger still promises the upload to the other
+    homes. Then return False, and the note stays.
+    """
     if not _note(config).exists():
         return True
     known = _noted(config)
@@ -135,7 +160,7 @@ def obey(
     own = {(name_id, sha256) for name_id in list(put) for sha256 in put.get(name_id, set()).intersection(known.sha256s)}
     own.update(known.waiting)
     left = sorted(one for one in own if not _has(stores, *one))
-    # In this order: what was written over is delivered by now, or it is among these.
+    # In this order: a fact that replaced a content is delivered by now, or is among these.
     changing = _changing(stores.journal.unshipped(1 << 62)[1]) if left else set()
     later = [one for one in left if one[0] in changing]
     take_away([one for one in left if one[0] not in changing])
@@ -153,7 +178,8 @@ def obey(
 
 
 def _sha256(path: Path) -> str:
-    """'' where the working copy has left meanwhile, for the garage or for good."""
+    """Return the SHA-256 of a working copy; '' if the file has left the spool meanwhile, for the garage or for
+    good."""
     try:
         return sums_of(path).sha256
     except FileNotFoundError:
@@ -163,18 +189,19 @@ def _sha256(path: Path) -> str:
 
 
 def _changing(tail: Iterable[bytes]) -> set[int]:
-    """The names that these facts give contents to, or that leave by them."""
+    """Return the names that these facts give contents to, or remove."""
     facts = list(map(decode, tail))
     return {fact.id for fact in facts if isinstance(fact, OF_CONTENTS)}.union(*map(leaving, facts))
 
 
 def _has(stores: Stores, name_id: int, sha256: str) -> bool:
+    """Return whether the name has this content now."""
     name = stores.journal.names.name(name_id)
     return name is not None and name.sha256 == sha256
 
 
 def is_obeyed(config: Config) -> bool:
-    """Whether nothing that was noted is left to be erased."""
+    """Return whether nothing that was noted is left to be erased."""
     return not _note(config).exists()
 
 
@@ -183,8 +210,11 @@ def _note(config: Config) -> Path:
 
 
 def _noted(config: Config) -> _Noted | None:
-    """None where all purges of the ledger are meant, or the note cannot be read, after a power loss with a version that did not wait
-    for it to be durable. Of an earlier version it tells nothing of what waits."""
+    """Return what the note says; None if all purges of the ledger must be applied.
+
+    That is also so where the note cannot be read, after a power loss with a version that did not make it durable. A
+    note of an earlier version has no pending uploads.
+    """
     try:
         found = json.loads(_note(config).read_text())
         waiting = [(int(name_id), str(sha256)) for name_id, sha256 in found.get("waiting", ())]

@@ -1,5 +1,7 @@
-"""How often a mount looks at a ledger that it shares, and delivers: seldom while nothing happens, often while something does,
-and a burst when it is over."""
+"""Adaptive polling: how often a mount polls a shared ledger, and delivers to it.
+
+It polls seldom while nothing happens, and often while something does. A write burst is delivered when it is over.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +11,45 @@ from collections.abc import Callable
 from kgfs.stores.journal.contract import Journal
 
 LOOK = 0.05
-"""Seconds between questions whether a look is due, which ask no server."""
+"""Seconds between two checks whether a poll is due. The check asks no server."""
 EVERY = 0.5
-"""Seconds between looks while nothing happens. Each is a request."""
+"""Seconds between two polls while nothing happens. Each is a request."""
 LIVELY_EVERY = 0.2
-"""The same while something does, and between deliveries: what is done meanwhile is delivered together."""
+"""Seconds between two polls while something happens, and between deliveries. Facts recorded in between are delivered
+together."""
 LIVELY = 10.0
-"""Seconds after something was done, here or elsewhere, for which more of it is expected."""
+"""Seconds after a change, here or elsewhere, during which more changes are expected."""
 BURST = 20
-"""Contents kept since the last delivery from which they are a program's that copies, and more are expected at once. Each is a
-request, by threads that its writer shares the interpreter with."""
+"""Contents kept since the last delivery from which they count as a write burst of a copying program, with more to
+come at once. Each costs a request, by threads that share the interpreter with the writer."""
 PAUSE = 0.3
-"""Seconds without one after which a burst is over."""
+"""Seconds without a kept content after which a write burst is over."""
 HELD = 5.0
-"""Seconds that one is waited for to be over, after a delivery has ended."""
+"""Seconds after a delivery during which another delivery waits for the end of a write burst."""
 
 
 class Rhythm:
-    """One thread. What any process of the home records is delivered at once after a lull."""
+    """Decide when to poll and when to deliver. One thread. Facts that any process of the home records after a lull
+    are delivered at once."""
 
     def __init__(self, journal: Journal, kept: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
-        """``kept`` tells how many contents the programs that use the mount have had kept so far."""
+        """``kept`` returns how many contents the programs that use the mount have had kept so far. ``clock`` returns
+        monotonic seconds."""
         self._journal = journal
         self._kept = kept
         self._clock = clock
         self._known = self._begun = journal.seq()
-        """The newest fact when that look began which delivered last; and when the last of all did."""
+        """The newest fact when the last poll that delivered began (``_known``), and when the last poll of all began
+        (``_begun``)."""
         self._delivered = self._kept_before = self._newest = kept()
-        """Contents kept by then, likewise; and as was seen last."""
+        """Contents kept by the same two times (``_delivered``, ``_kept_before``), and when last seen
+        (``_newest``)."""
         self._looked = self._moved = self._grew = clock() - LIVELY
-        """When a look ended last, when one that delivered did and had something to, or found something, and when another content
-        was seen to be kept."""
+        """When the last poll ended (``_looked``), when the last poll ended that delivered and found new facts
+        (``_moved``), and when a newly kept content was seen last (``_grew``)."""
 
     def due(self) -> bool:
-        """Whether to look now. Quick."""
+        """Return whether to poll now. Quick."""
         now, kept = self._clock(), self._kept()
         if kept != self._newest:
             self._newest, self._grew = kept, now
@@ -51,12 +58,12 @@ class Rhythm:
         return now - self._looked >= (LIVELY_EVERY if now - self._moved < LIVELY else EVERY)
 
     def begin(self) -> bool:
-        """A look begins; whether to deliver, too."""
+        """Begin a poll; return whether it should also deliver."""
         self._begun, self._kept_before = self._journal.seq(), self._kept()
         return self._delivers()
 
     def looked(self, *, delivered: bool = True) -> None:
-        """It has ended. What was recorded since it began may not be delivered."""
+        """End a poll. Facts recorded since it began may be undelivered. ``delivered`` says whether it delivered."""
         self._looked = self._clock()
         if delivered:
             if self._journal.seq() != self._known:
@@ -64,7 +71,7 @@ class Rhythm:
             self._known, self._delivered = self._begun, self._kept_before
 
     def _delivers(self) -> bool:
-        """Whether to deliver, too, where one looks now."""
+        """Return whether a poll that begins now should also deliver."""
         now = self._clock()
         burst = self._newest - self._delivered >= BURST and now - self._grew < PAUSE
         return not burst or now - self._moved >= HELD

@@ -1,4 +1,4 @@
-"""How a process gets what was done to the ledger, be it shared or not."""
+"""How a process delivers its facts to the ledger, shared or not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from kgfs.stores.stores import Stores
 
 
 def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -> Callable[[], object]:
-    """To be called often: how what is recorded gets to the ledger and, where homes share it, what others recorded comes
-    from it; they are told how far this one is. ``exchange`` is that of this process, if it has one."""
+    """Return a function to be called often, which delivers recorded facts to the ledger.
+
+    Where homes share the ledger, the function also follows the facts of the others, and reports this home's progress
+    to them. ``exchange`` is that of this process, if there is one.
+    """
     if stores.journal.sharing:
         exchange = exchange or Exchange(config, stores)
 
@@ -27,7 +30,8 @@ def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -
 
 
 def meeting(config: Config) -> Callable[[Stores], object]:
-    """The same for one who must know what others have done by now."""
+    """Return a function for a caller that must know all facts delivered by now. It delivers like :func:`shipping`,
+    and follows at once."""
 
     def meet(stores: Stores) -> None:
         if stores.journal.sharing:
@@ -39,5 +43,6 @@ def meeting(config: Config) -> Callable[[Stores], object]:
 
 
 def _ship(config: Config, stores: Stores) -> int:
-    """May use the disk reserve: what removes must get to the ledger too, and nothing of a fact is larger than a name."""
+    """Ship facts, if need be from the disk reserve: removals must reach the ledger too, and a fact's parts are no
+    larger than a name."""
     return DiskReserve(config.home).run(lambda: ship_once(stores.journal, stores.garage.ledger))

@@ -1,7 +1,7 @@
-"""Make snapshots of this home for new ones, and delete those that may hold what was purged.
+"""Make snapshots of this home for new homes, and delete those that may hold purged data.
 
-A snapshot is made under the lease ``snapshot``, so that one home of all is at it, and under a lock of the home, so that nobody
-says of the home that it has obeyed a purge while a copy from before that purge may still be put.
+A snapshot is made under the lease ``snapshot``, so that one home at a time makes one. It is also made under a lock of
+the home, so that the home does not report a purge as obeyed while it may still put a copy from before that purge.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from kgfs.stores.stores import Stores
 LEASE = "snapshot"
 LOCK = "snapshot.lock"
 COPIES = "snapshot.making"
-"""In the run folder: where the copies stand while they are put."""
+"""A folder in the run folder that holds the copies while they are put."""
 GROWN_BYTES, GROWN_SHARE = 64 << 20, 1.25
 """A graph that has grown by so many bytes, and by a quarter, since the newest snapshot is worth another one."""
 LOOK = 10.0
-"""Seconds between looks of a worker whether a snapshot is due."""
+"""Seconds between two checks of a worker whether a snapshot is due."""
 AGAIN = 600.0
 """Seconds after which a snapshot that failed, as on a full disk, is tried again."""
 EVER = 2**63 - 1
@@ -50,8 +50,11 @@ Stop = Callable[[], bool]
 
 @contextmanager
 def keeping_snapshots(config: Config, stores: Stores) -> Iterator[None]:
-    """Have a thread make a snapshot whenever one is due and no document is owed, until this is left; a snapshot that is under way then
-    is given up. For the worker of a home. Nothing is done where the home shares no garage, or ``garage.snapshot_facts`` is 0."""
+    """Run a thread that makes a snapshot whenever one is due and no document is queued. For the worker of a home.
+
+    At the end of the context the thread ends, and gives up a snapshot that is under way. Does nothing where the home
+    shares no garage, or ``garage.snapshot_facts`` is 0.
+    """
     if not (stores.journal.sharing and config.garage_store.snapshot_facts):
         yield
         return
@@ -80,14 +83,15 @@ def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
                 looked = upto
                 trouble.over()
             except BusyError:
-                continue  # somebody is at it, or changes the graph: the next look finds out
+                continue  # another home makes one, or the graph is being changed: the next check retries
             except KgfsError as error:
                 trouble.met(error)
                 pause = AGAIN
 
 
 def is_due(config: Config, objects: Objects, upto: int) -> bool:
-    """Whether so much has happened up to the fact ``upto`` since the newest snapshot that another one is worth its making. Asks the bucket."""
+    """Return whether the facts up to ``upto``, or the graph's growth, since the newest snapshot make another one
+    worthwhile. Asks the bucket."""
     newest = next((found for found in layout.manifests(objects) if isinstance(found, Manifest)), None)
     if upto - (newest.position if newest else 0) >= config.garage_store.snapshot_facts:
         return True
@@ -98,11 +102,13 @@ def is_due(config: Config, objects: Objects, upto: int) -> bool:
 
 
 def make_snapshot(config: Config, stores: Stores, objects: Objects, model: str, stop: Stop = lambda: False) -> Manifest:
-    """Copy this home's databases and put them as a snapshot; return its manifest. Only the newest ``layout.KEPT`` snapshots stay.
+    """Copy this home's databases, put them as a snapshot, and return its manifest. Only the newest ``layout.KEPT``
+    snapshots stay.
 
-    ``objects`` are those of the shared garage, without a cache. ``model`` is the embedding model whose vectors are copied, '' for none.
-    BusyError where another home, or another process of this one, is at it, where the graph is just being changed, where a document was
-    purged meanwhile, or where ``stop`` says so: then nothing is put. FullError where the copies would take the last of the disk.
+    ``objects`` are those of the shared garage, without a cache. ``model`` is the embedding model whose vectors are
+    copied, '' for none. Raise BusyError where another home, or another process of this one, makes a snapshot, where
+    the graph is being changed, where a document was purged meanwhile, or where ``stop`` returns True; then no
+    snapshot is left. Raise FullError where the copies would use the last of the disk.
     """
     refusal = "Another process of this home is making a snapshot. Try again later."
     with alone(config.run / LOCK, refusal), closing(Holding(BucketLeases(objects), config.pipeline.lease)) as holding:
@@ -111,7 +117,7 @@ def make_snapshot(config: Config, stores: Stores, objects: Objects, model: str, 
             raise BusyError("Another home is making a snapshot. Try again later.")
         try:
             for keys in layout.folders(objects).values():
-                if not layout.is_complete(keys):  # whoever was at it was killed, or finds out that it lost the lease
+                if not layout.is_complete(keys):  # its maker was killed, or will notice that it lost the lease
                     layout.delete_folder(objects, keys)
             return _make(config, stores, objects, model, stop, lambda: _surely(holding, lease))
         finally:
@@ -120,8 +126,12 @@ def make_snapshot(config: Config, stores: Stores, objects: Objects, model: str, 
 
 
 def delete_purged(config: Config, objects: Objects, fact: int) -> bool:
-    """Delete every snapshot that was made before the fact ``fact`` of the ledger, which purged something, and what a killed process left on this
-    machine. False, with nothing done, while this home is making one: it looks for purges itself when it is done."""
+    """Delete every snapshot from before the purging fact ``fact``, and the copies that a killed process left on this
+    machine.
+
+    Return False, with nothing done, while this home makes a snapshot: it checks for purges itself when it is done.
+    Else return True.
+    """
     with locked_within(config.run / LOCK, 0) as ours:
         if ours:
             remove_copies(config)
@@ -130,6 +140,7 @@ def delete_purged(config: Config, objects: Objects, fact: int) -> bool:
 
 
 def remove_copies(config: Config) -> None:
+    """Delete the copies on this machine."""
     with os_errors(f"Removing {config.run / COPIES}"), suppress(FileNotFoundError):
         shutil.rmtree(config.run / COPIES)
 
@@ -154,7 +165,7 @@ def _make(config: Config, stores: Stores, objects: Objects, model: str, stop: St
         there = {key for key, _ in objects.keys(folder)}
         _refuse(not put <= there, "Another home took the snapshot for one that was left half put.")
     except BaseException:
-        with suppress(KgfsError):  # who makes the next one, or obeys a purge, finds what is left
+        with suppress(KgfsError):  # the next snapshot, or the next purge, deletes the rest
             layout.delete_folder(objects, [key for key, _ in objects.keys(folder)])
         raise
     layout.delete_old(objects)
@@ -162,8 +173,8 @@ def _make(config: Config, stores: Stores, objects: Objects, model: str, stop: St
 
 
 def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int]]:
-    """Copy the databases; return (name, where the copy is, the last fact that it holds) of each."""
-    # Facts that were done to the vectors behind what the note says are done to the copy once more, which is harmless.
+    """Copy the databases; return (name, path of the copy, the last fact that it holds) of each."""
+    # Facts after the cursor that are in the vectors already are applied to the copy once more, which is harmless.
     followed = read_note(vectors_note(config, model)) if config.vectors.store == "sqlite" and model else None
     vectors = config.vectors_db if followed else None
     sizes = [path.stat().st_size for path in (config.front_db, config.graph_db, vectors) if path and path.exists()]
@@ -177,13 +188,14 @@ def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int
         copy_vectors(vectors, folder / VECTORS, model, stop)
         found.append((VECTORS, folder / VECTORS, followed[0]))
     found.append((GRAPH, folder / GRAPH, copy_graph(config.graph_db, folder / GRAPH, stop)))
-    # Last, so that the names know every fact that the others hold.
+    # Last, so that the names know every fact that the other copies hold.
     found.append((NAMES, folder / NAMES, copy_names(config.front_db, folder / NAMES, stop)))
     return found
 
 
 def _refuse_purged(stores: Stores, position: int) -> None:
-    """BusyError where the ledger has a purge behind that fact: the copies may hold the text."""
+    """Raise BusyError where the ledger has a purge after the fact ``position``: the copies may hold the purged
+    text."""
     purged = any(True for _ in purges_between(stores, position, EVER))
     _refuse(purged, "A document was purged since the copies were made.")
 
@@ -194,4 +206,5 @@ def _refuse(wrong: bool, why: str) -> None:
 
 
 def _surely(holding: Holding, lease: Lease) -> bool:
+    """Return whether the lease is still held, by a check of the bucket too."""
     return holding.holds(lease) and holding.surely_holds(lease)

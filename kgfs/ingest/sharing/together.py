@@ -1,5 +1,4 @@
-"""Several requests at the same time that do not depend on one another: one after the other each would wait for the way to the server
-and back."""
+"""Run independent requests in parallel: one after the other, each would wait for a round trip to the server."""
 
 from __future__ import annotations
 
@@ -13,13 +12,15 @@ Answer = TypeVar("Answer")
 
 
 def together(call: Callable[[Item], Answer], items: Sequence[Item], at_once: int) -> Iterator[Answer]:
-    """What ``call`` returns of each, in their order, as it comes; by so many threads at most. Once one has failed none is begun any
-    more, so that a silent server is waited for no longer than by one; what it raised is raised in its place. Who takes all that
-    comes, or what is raised, goes on when none is under way."""
+    """Yield the results of ``call`` on each of ``items``, in order, from at most ``at_once`` threads.
+
+    After a failure no further call is begun, so a silent server is waited for by the calls under way only. The error
+    is raised in place of the failed result. When the iterator is exhausted, or has raised, no call is under way.
+    """
     failed = Event()
 
     def unless_failed(item: Item) -> Answer:
-        if failed.is_set():  # items are begun in order, so the failure is met before this
+        if failed.is_set():  # items are begun in order, so the failure is raised before this
             raise CancelledError
         try:
             return call(item)

@@ -1,5 +1,8 @@
-"""Bytes of files that wait for their settling, where homes share a garage: put there to be read by all, taken away after.
-How they are read stands in :mod:`.content`."""
+"""Pending uploads: bytes of unsettled files in a shared garage, put there for all homes to read and deleted after
+settling.
+
+:mod:`kgfs.ingest.keeping.content` reads them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,11 @@ from kgfs.stores.waiting import COPY, key_on_the_way, waiting_key
 
 
 def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
-    """Whether the garage has the bytes now; not where they are not here any more, since they were written again or are the
-    garage's own already. RotError where they are damaged. Memory stays flat."""
+    """Put the content of a fact into the garage as a pending upload; return whether the garage has it now.
+
+    Return False where the bytes are not here any more, since the file was written again or they are in the garage
+    already. Raise RotError where they are damaged. Memory stays flat.
+    """
     key = waiting_key(fact.id, fact.sha256)
     if fact.place == Place.INBOX:
         small = stores.journal.inbox(fact.sha256)
@@ -35,8 +41,11 @@ def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
 
 
 def find_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
-    """Whether the garage has the bytes now, that :func:`put_waiting` did not find: they may wait there since before a process of
-    this home was killed, or have been brought to where they are kept, with no fact yet that says so. RotError as there."""
+    """Return whether the garage has a pending upload that :func:`put_waiting` could not put from here.
+
+    A process of this home that was killed may have put it. Or it may have moved the bytes to their final key, with no
+    fact yet that says so; then they are copied from there. Raise RotError as :func:`put_waiting` does.
+    """
     key = waiting_key(fact.id, fact.sha256)
     if stores.garage.objects.exists(key):
         return stores.garage.objects.stat(key).sha256 == fact.sha256
@@ -51,7 +60,8 @@ def find_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
 
 
 def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
-    """A working copy goes on being written behind what was kept of it, so that much is copied first."""
+    """Put the kept part of a spool file as a pending upload. A file that is still being written is copied up to that
+    length first."""
     path = spool / fact.key
     copy = spool / f"{COPY}{secrets.token_hex(8)}"
     try:
@@ -60,12 +70,13 @@ def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
         else:
             _copy(path, copy, fact.size)
         sums = sums_of(copy)
-        if sums.sha256 != fact.sha256:  # what is kept of a working copy is never changed
+        if sums.sha256 != fact.sha256:  # the kept part of a working copy never changes
             raise RotError(f"The kept bytes of {fact.id:x} are damaged in {path}.")
         stores.garage.objects.put(key, copy, sums)
         return True
     except FileNotFoundError:
-        # It left, or its copy did, which somebody who began meanwhile took for one that a killed process had left.
+        # The file has left the spool, or its copy was deleted: a process that started meanwhile took it for a
+        # leftover of a killed one.
         return path.exists() and _put_file(stores, spool, fact, key)
     except OSError as error:
         raise from_os_error(error, f"Copying the working copy {path}") from error
@@ -81,8 +92,8 @@ def _copy(path: Path, goal: Path, size: int) -> None:
 
 
 def take_away(stores: Stores, name_id: int, sha256: str) -> None:
-    """The bytes of a name that was settled, as all hosts know, are where they belong. A version that is a conflict goes
-    on having them where they waited."""
+    """Delete the pending upload of a name that was settled or removed, as all homes know. A version that is a
+    conflict keeps its upload."""
     key = waiting_key(name_id, sha256)
     if not stores.journal.promises(key):
         stores.garage.objects.delete(key)
