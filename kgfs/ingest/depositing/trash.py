@@ -163,5 +163,5 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
                 journal.drop_unheld(keys)
                 continue
             known = journal.confirmed()
-            if not journal.unshipped(1)[1]:  # else an undelivered fact that may be withdrawn may have unheld them
+            if not journal.unshipped(1)[1]:  # else an undelivered fact, which may be withdrawn, may have unheld some
                 giving.give_up(keys, known)

@@ -407,10 +407,7 @@ class _Batch:
             for name_id, together in self._facts.items():
                 try:
                     journal.record(*together)
-                except (
-                    BusyError,
-                    MissingError,
-                ):  # it was written, moved or removed since, and is left for the next time
+                except (BusyError, MissingError):  # the name has changed since: it is left for the next time
                     self.refused.add(name_id)
 
     def _take_back_small(self) -> None:

@@ -130,6 +130,6 @@ def embedding_model_of(stores: Stores) -> str:
     told = (decode_if(entry, DocumentRead) for entry in entries(stores.journal, stores.garage.ledger))
     published = [found for found in told if found is not None]
     for fact in reversed(published):
-        if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # that of a purged document does not
+        if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # not if it was purged
             return load_reading(stores.garage.objects, fact.doc_id, fact.reading).embedding_model
     return ""

@@ -229,9 +229,8 @@ class WorkingCopy:
             return content
         own: Memory | SpoolFile
         if size <= SMALL:
-            own = Memory(
-                content.read_at(0, carry) if carry else b""
-            )  # bytes that are cut off are not read, which may need a server
+            # No byte that is cut off is read: reading may need a server.
+            own = Memory(content.read_at(0, carry) if carry else b"")
         else:
             own = SpoolFile.make(self._copies.fresh_path())
             try:

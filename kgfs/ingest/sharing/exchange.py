@@ -202,7 +202,7 @@ class Exchange:
                 border("delivered")
                 lost = self._keep_again(entries, first)
                 try:
-                    # If the process is killed here, the next attempt finds the entries delivered, and deletes the uploads.
+                    # After a kill here the next attempt finds the entries delivered, and deletes the uploads.
                     self._take_waiting_away(entries, later, first + len(entries) - 1)
                 finally:
                     self._follow(list(enumerate(entries, first)))

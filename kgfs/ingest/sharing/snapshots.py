@@ -38,7 +38,7 @@ LOCK = "snapshot.lock"
 COPIES = "snapshot.making"
 """A folder in the run folder that holds the copies while they are put."""
 GROWN_BYTES, GROWN_SHARE = 64 << 20, 1.25
-"""A graph that has grown by so many bytes, and by a quarter, since the newest snapshot is worth another one."""
+"""A graph that has grown by ``GROWN_BYTES``, and by a quarter, since the newest snapshot is worth another one."""
 LOOK = 10.0
 """Seconds between two checks of a worker whether a snapshot is due."""
 AGAIN = 600.0
