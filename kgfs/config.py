@@ -1,8 +1,7 @@
-"""Configuration: one TOML file in the home. Every setting has a ``KGFS_*`` environment variable that takes
-precedence.
+"""Configuration: one TOML file in the home, and ``KGFS_*`` environment variables, which take precedence.
 
-``[pipeline] settle = 2`` in ``config.toml`` is ``KGFS_PIPELINE_SETTLE=2`` in the environment. Unknown sections and
-keys are errors, so that a misspelt setting does not silently keep its default.
+Every setting has a variable: ``[pipeline] settle = 2`` in ``config.toml`` is ``KGFS_PIPELINE_SETTLE=2`` in the
+environment. Unknown sections and keys are errors, so that a misspelt setting does not silently keep its default.
 """
 
 from __future__ import annotations
@@ -125,12 +124,12 @@ def default_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def load(home: Path | None = None, file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
-    """Return the configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then
-    environment.
+    """Return the configuration of a home: defaults, then the configuration file, then the environment.
 
-    Relative file names are resolved from the configuration file's folder, because mounts and workers run in other
-    working directories than the command. Raises BadInputError for a named file that does not exist, a file that is
-    unreadable or not valid TOML, an unknown section, key or variable, and a bad value.
+    The file is ``file``, else the file that ``KGFS_CONFIG`` names, else the home's ``config.toml``. Relative file
+    names are resolved from the configuration file's folder, because mounts and workers run in other working
+    directories than the command. Raises BadInputError for a named file that does not exist, a file that is unreadable
+    or not valid TOML, an unknown section, key or variable, and a bad value.
     """
     home = _expanded(home or default_home(environ), "--home and KGFS_HOME name the home").absolute()
     named = file or (Path(environ["KGFS_CONFIG"]) if environ.get("KGFS_CONFIG") else None)
@@ -201,8 +200,7 @@ def _is_nobodys(variable: str) -> bool:
 
 
 def _file(named: str, folder: Path, where: str) -> str:
-    """Return a file name as an absolute path. A name with ``~`` stays as it is, for settings that are copied to other
-    machines."""
+    """Return a file name as an absolute path, but one with ``~`` as it is, for settings that other machines get."""
     if named.startswith("~"):
         _expanded(Path(named), where)
         return named

@@ -1,5 +1,4 @@
-"""Every error that kgfs raises on purpose: what failed, the errno that a program gets, the exit code that a shell
-gets.
+"""Every error that kgfs raises on purpose, with its errno for programs and its exit code for shells.
 
 No other exception may leave a public function on purpose. ``fuse`` turns ``errno`` into the reply to the kernel,
 ``cli`` turns ``exit_code`` into the status of the process. Both print ``str(error)``, so a message names the file or
@@ -48,8 +47,10 @@ class MissingError(KgfsError):
 
 
 class GoneError(MissingError):
-    """A node that the kernel just looked up is gone. The kernel then looks the name up again and finds its present
-    node."""
+    """A node that the kernel just looked up is gone.
+
+    The kernel then looks the name up again and finds its present node.
+    """
 
     errno = errno.ESTALE
 
@@ -167,8 +168,10 @@ class AwayError(StoreError):
 
 
 class OlderCopyError(StoreError):
-    """The names database here is an older copy than the ledger. A write now would reuse numbers that the ledger has
-    assigned."""
+    """The names database here is an older copy than the ledger.
+
+    A write now would reuse numbers that the ledger has assigned.
+    """
 
 
 class OvertakenError(StoreError):

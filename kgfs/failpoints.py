@@ -55,8 +55,10 @@ _slow, _, _seconds = os.environ.get("KGFS_SLOW_AT", "").partition(":")
 
 
 def border(name: str) -> None:
-    """Mark that the process has just passed this border of a stage. Kill or stop the process if its configured pass
-    is reached."""
+    """Mark that the process has just passed this border of a stage.
+
+    Kill or stop the process if this is the configured pass.
+    """
     for way in _ways.get(name, ()):
         with _counting:
             way.left -= 1

@@ -44,8 +44,10 @@ class Compute(Protocol):
 
     @property
     def embedding_model(self) -> str:
-        """The name and hash of the embedding model. Empty where no embedder is available; then ``embed`` must not be
-        called."""
+        """The name and hash of the embedding model.
+
+        It is empty where no embedder is available; then ``embed`` must not be called.
+        """
         ...
 
     @property

@@ -13,8 +13,10 @@ SLICE = 0.05
 
 
 class Patience:
-    """A deadline with cancellation. Code that computes an answer calls ``check`` often. Any number of threads may use
-    it."""
+    """A deadline with cancellation. Any number of threads may use it.
+
+    Code that computes an answer calls ``check`` often.
+    """
 
     def __init__(self, seconds: float, gone: Callable[[], bool] = lambda: False) -> None:
         """Start the deadline, ``seconds`` from now.
@@ -31,8 +33,7 @@ class Patience:
         self._given_up.set()
 
     def within(self, seconds: float) -> Patience:
-        """Return a Patience for a part of the work that may take no longer than ``seconds``, nor longer than this
-        one."""
+        """Return a Patience for a part of the work: it ends after ``seconds``, or with this one if that is earlier."""
         return Patience(min(seconds, self.left), self._over)
 
     def _over(self) -> bool:

@@ -45,8 +45,10 @@ def text_format(
     blocks: Callable[[list[Line]], list[Block]],
     signs: Callable[[str], int] = _no_signs,
 ) -> Format:
-    """Return a format whose Text is the exact decoding of the bytes, with the structure that ``blocks`` finds in its
-    lines."""
+    """Return a format whose Text is the exact decoding of the bytes.
+
+    The Text has the structure that ``blocks`` finds in its lines.
+    """
 
     def read(name: str, content: bytes) -> Text:
         text, encoding = decode(name, content)

@@ -63,10 +63,9 @@ class _Scan:
         return behind
 
     def _header(self) -> int:
-        """Add the mail-like header of a PEP, at least two fields up to the first blank line, and return the line
-        after it.
+        """Add the mail-like header of a PEP and return the line after it; 0 if there is none.
 
-        Returns 0 where there is none.
+        A header has at least two fields and ends at the first blank line.
         """
         behind = end_of_paragraph(self.lines, 0)
         fields = [line for line in self.lines[:behind] if not line.indent]
@@ -133,8 +132,10 @@ class _Scan:
         return (i == 0 or not self.lines[i - 1].body) and (i + 1 >= len(self.lines) or not self.lines[i + 1].body)
 
     def _explicit(self, i: int) -> int:
-        """Add a directive, footnote, link target or comment, with what is indented below it. Return the line after
-        it."""
+        """Add a directive, footnote, link target or comment, and return the line after it.
+
+        What is indented below it is a part of it.
+        """
         line = self.lines[i]
         behind = max(i + 1, end_of_indented(self.lines, i + 1, line.indent + 1))
         if found := _DIRECTIVE.match(line.body):
@@ -153,8 +154,10 @@ class _Scan:
         return self._add("paragraph", i, behind)
 
     def _end_of_items(self, i: int, marker: re.Pattern[str]) -> int:
-        """Return the line after all items at this indent, with the blank lines between them and what is indented
-        below them."""
+        """Return the line after all items at this indent.
+
+        The blank lines between them and what is indented below them are included.
+        """
         lines = self.lines
         indent = lines[i].indent
         last = i

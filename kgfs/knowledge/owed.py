@@ -36,14 +36,18 @@ class Owed:
 
     @property
     def nothing_to_read(self) -> bool:
-        """Whether all that was written here, or written and settled by other homes, is read. Commands that read wait
-        for it."""
+        """Whether everything written here, and everything that other homes wrote and settled, is read.
+
+        Commands that read wait for it.
+        """
         return not self.unsettled_here and not self.jobs
 
 
 def owed(journal: Journal) -> Owed:
-    """Return the backlog. It reads the journal once, and is quick enough to be polled whatever the size of the
-    backlog."""
+    """Return the backlog, from one look at the journal.
+
+    It is quick enough to be polled, whatever the size of the backlog.
+    """
     counts = journal.names.counts()
     return Owed(
         unsettled=journal.names.unsettled_count(),

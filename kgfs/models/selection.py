@@ -1,5 +1,7 @@
-"""The selection of models for a configuration and this machine: the best that are installed, with notes on missing
-ones."""
+"""The selection of models for a configuration and this machine: the best that are installed.
+
+Notes say which models are missing and what that means.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,10 @@ def with_suffix(name: str, suffix: str) -> str | None:
 
 
 def with_id(name: str, name_id: int, suffix: str) -> str:
-    """Return ``<name>~<id in hex><suffix>``, for a name that is too long or taken. The name is cut to the room that
-    is left."""
+    """Return ``<name>~<id in hex><suffix>``, for a name that is too long or taken.
+
+    The name is cut to the room that is left.
+    """
     tail = f"~{name_id:x}{suffix}"
     room = MAX_NAME_BYTES - len(decode_name(tail))
     raw = decode_name(name)

@@ -1,7 +1,7 @@
-"""The files of ``search/<words>/``: ``results.md`` for people, ``results.json`` for programs, and a file for each
-Source found.
+"""The files of ``search/<words>/``: ``results.md``, ``results.json``, and a file for each Source found.
 
-The words of the question are between marks, as quotes are in ``source.txt``, and their lines start with `>`.
+``results.md`` is for people, ``results.json`` for programs. The words of the question are between marks, as quotes
+are in ``source.txt``, and their lines start with `>`.
 """
 
 from __future__ import annotations
@@ -168,8 +168,10 @@ FUNCTION_WORDS = frozenset(
 
 
 def telling(question: str) -> str:
-    """Return the question without function words and isolated punctuation; the whole question where nothing else is
-    left."""
+    """Return the question without function words and isolated punctuation.
+
+    Where nothing else is left, return the whole question.
+    """
     words = question.split()
     told = [word for word in words if not FUNCTION_WORDS.issuperset(map(_plain, _WORD.findall(word)))]
     return " ".join(told or words)

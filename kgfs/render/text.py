@@ -27,8 +27,10 @@ def is_markdown(media_type: str) -> bool:
 
 
 def render(title: str, media_type: str, size: int, text: str, path: str) -> bytes:
-    """Return the bytes of the file. ``size`` is that of the original; ``path`` is below documents/, encoded as names
-    are."""
+    """Return the bytes of the file.
+
+    ``size`` is that of the original in bytes; ``path`` is below documents/, encoded as names are.
+    """
     return encode(_render(title, media_type, size, text, link_to(path)))
 
 

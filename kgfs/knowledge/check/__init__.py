@@ -31,12 +31,12 @@ def check(
     deep: bool = False,
     progress: Progress = lambda *_: None,
 ) -> list[Damage]:
-    """Return the damages of a home. It is safe while the home is in use: a damage is reported only if two passes find
-    it.
+    """Return the damages of a home.
 
-    The passes check that what should be there is there and that references hold; with ``deep`` they also read and
-    verify every byte. ``alive`` are the ids of living sessions, ``worker`` says whether a worker is alive. A damage
-    is reported once for each document that it concerns.
+    The home may be in use: a damage is reported only if two passes find it. The passes check that what should be
+    there is there and that references hold; with ``deep`` they also read and verify every byte. ``alive`` are the ids
+    of living sessions, ``worker`` says whether a worker is alive. A damage is reported once for each document that it
+    concerns.
     """
     looked = _once(config, stores, alive, worker, deep, progress)
     found = list({(damage.kind, damage.what, damage.doc_id): damage for damage in looked}.values())

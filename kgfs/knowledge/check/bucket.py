@@ -17,8 +17,10 @@ LATELY = 3600.0
 
 
 def in_bucket(config: Config, stores: Stores) -> Iterator[Damage]:
-    """Yield uploads that were begun and not finished, and cached files of no object. It yields nothing for a garage
-    in files."""
+    """Yield uploads that were begun and not finished, and cached files of no object.
+
+    It yields nothing for a garage in files.
+    """
     for key, begun in stores.garage.objects.left_over():
         if (age := time.time() - begun) > LATELY:
             yield Damage(Kind.LEFT_UPLOAD, key, f"begun {age / 3600:.0f} hours ago")

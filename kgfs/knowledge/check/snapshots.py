@@ -18,8 +18,10 @@ A_DAY = 24 * 3600 * 10**9
 
 
 def in_snapshots(stores: Stores, *, deep: bool) -> Iterator[Damage]:
-    """Yield snapshots that were left half uploaded, that lack a part or, where ``deep`` reads every part, have a
-    corrupt part."""
+    """Yield snapshots that were left half uploaded, that lack a part, or that have a corrupt part.
+
+    Parts are read and verified where ``deep``.
+    """
     objects = stores.garage.objects
     for folder, keys in layout.folders(objects).items():
         fault = _fault(objects, folder, deep=deep) if layout.is_complete(keys) else _left(objects, keys)

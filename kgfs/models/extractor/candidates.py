@@ -121,8 +121,10 @@ def _is_vague(token: Token) -> bool:
 
 
 def _begins(doc: Doc, at: int) -> bool:
-    """Return whether the token is the first part of a hyphenated word, whatever its part of speech: 'on-line',
-    '17-month'."""
+    """Return whether the token is the first part of a hyphenated word: 'on-line', '17-month'.
+
+    Its part of speech does not matter.
+    """
     return (
         at + 2 < len(doc)
         and doc[at + 1].text in _DASHES

@@ -95,8 +95,7 @@ def _names(noun: Token) -> bool:
 
 
 def _expansion(acronym: Token, start: int) -> int | None:
-    """Return the index of the first word whose initials make the acronym, in 'Words Like These (WLT)'; None if there
-    is none."""
+    """Return the index of the first word whose initials make the acronym, in 'Words Like These (WLT)', or None."""
     doc, at = acronym.doc, acronym.i - 1
     if at < start or doc[at].text != "(" or acronym.i + 1 >= len(doc) or doc[acronym.i + 1].text != ")":
         return None
