@@ -39,7 +39,7 @@ def extension_of(name: str) -> str:
 
 
 def safe_stem(label: str, max_bytes: int = 200) -> str:
-    """Return a label as a file name: UTF-8, safe unquoted in a shell, never empty, about ``max_bytes`` bytes at most."""
+    """Return a label as a file name: UTF-8, safe unquoted in a shell, never empty, at most ``max_bytes`` bytes (7 at least)."""
     words = re.sub(r"[^\w.+#]+", "-", unicodedata.normalize("NFC", label).casefold()).strip("-._+#")
     words = re.sub(r"#(?=$|-)", "-sharp", words).replace("#", "-")
     words = re.sub(r"-{2,}", "-", words)
