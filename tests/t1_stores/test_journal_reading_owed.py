@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgfs.domain.documents import State
+from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.errors import MissingError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract_jobs import Job
@@ -108,7 +108,7 @@ def test_an_unreadable_document_is_of_the_version_that_tried(hand: Hand) -> None
     never, (_, once) = hand.mint(hand.file("a", "x")), hand.document("b", "y")
     hand.record(owed(once), *(f.DocumentFailed(doc_id, "unsupported", "why", 9, 5) for doc_id in (never, once)))
     versions = [found.ingest_version for doc_id in (never, once) if (found := hand.names.document(doc_id))]
-    assert versions == [5, 1], "what the graph shows was read by the first"
+    assert versions == [5, INGEST_VERSION], "what the graph shows was read by that"
     assert decode(b'{"fact":"DocumentFailed","doc_id":"d","state":"failed","reason":"","at":3}') == f.DocumentFailed(
         "d", "failed", "", 3, 1
     )
