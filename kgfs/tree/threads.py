@@ -155,11 +155,13 @@ class Threads:
         CrowdedError if all slots are taken, TimedOutError after SEARCH seconds (SEARCH_ENDS later if the work does
         not notice), and StoppingError as :meth:`ask` does.
         """
-        if self._searching.available_tokens < 1:
-            raise CrowdedError(f"{self._searching.total_tokens:g} searches are being worked on. Ask again in a moment.")
         patience = Patience(self._seconds, lambda: ends(pid))
         searching = partial(work, patience)
         with self._given_up_at_stop():
+            if self._searching.available_tokens < 1:
+                raise CrowdedError(
+                    f"{self._searching.total_tokens:g} searches are being worked on. Ask again in a moment."
+                )
             try:
                 with trio.move_on_after(self._seconds + SEARCH_ENDS):
                     return await trio.to_thread.run_sync(searching, limiter=self._searching, abandon_on_cancel=True)

@@ -12,6 +12,7 @@ import pytest
 from kgfs.domain.documents import State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError
+from kgfs.stores.locks import locked
 from kgfs.stores.naming import Found, FoundKind, find_document
 from kgfs.tree.node import File
 from tests.support.library import Library, fill, library_at
@@ -34,11 +35,11 @@ MOUNT = Path("/mnt/nobody-mounted-this")
 
 @pytest.fixture(autouse=True)
 def noted(library: Library) -> Iterator[None]:
-    """A mount of another process that was killed: its note is all there is of it."""
-    run = library.context.config.run
-    note = run / "mount-dead.json"
-    note.write_text(json.dumps({"mountpoint": str(MOUNT), "pid": 1}))
-    yield
+    """A mount of another process that was never asked: its locked note is all there is of it."""
+    note = library.context.config.run / "mount-elsewhere.json"
+    with locked(note):
+        note.write_text(json.dumps({"mountpoint": str(MOUNT), "pid": 1}))
+        yield
     note.unlink()
 
 

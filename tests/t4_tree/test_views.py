@@ -128,7 +128,7 @@ def test_shortcuts_are_unlisted(library: Library) -> None:
     assert isinstance(shortcut, Link) and shortcut.target() == b"concepts/zen.concept"
     assert library.node("Zen/zen.txt").inode == library.node("Zen/documents/zen.txt").inode
     assert library.read("Zen/zen.txt") == ZEN.encode()
-    for absent in ("notes", "nobody.concept", "nothing", "ask", ".hidden"):
+    for absent in ("nobody.concept", "nothing", "ask"):
         assert library.find(f"Zen/{absent}") is None, absent
 
 
