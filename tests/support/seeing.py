@@ -61,6 +61,8 @@ def _about(path: Path) -> tuple[Any, ...]:
             content = path.read_bytes() if stat.S_ISREG(found.st_mode) else ""
     except FileNotFoundError:
         return ("absent",)
+    except IsADirectoryError:  # since it was looked at
+        return ("folder by now",)
     size = found.st_size if not stat.S_ISDIR(found.st_mode) else 0
     return found.st_ino, oct(found.st_mode), found.st_uid, size, found.st_mtime_ns, content
 

@@ -509,7 +509,7 @@ def test_extended_attributes(library: Library) -> None:
 
 @claim("REF-6", "REF-7")
 def test_what_stands_where(library: Library) -> None:
-    """Files and links in an ontology, folders in documents/, ontologies at the root, and nothing under kgfs's own names."""
+    """Files, links and folders in an ontology, which are those of documents/, ontologies at the root, and nothing under kgfs's own names."""
     top, root = library.top, library.place.mountpoint
     for name in ("concepts.concept", "ask", "claims", "insights", "map.html"):
         with fails_with(EPERM):
@@ -518,10 +518,10 @@ def test_what_stands_where(library: Library) -> None:
         with fails_with(EROFS, EISDIR):
             (top / name).write_text("x")
     with fails_with(EPERM):
-        (top / "folder").mkdir()
-    (library.documents / "folder").mkdir()
-    with fails_with(EPERM):
-        (library.documents / "folder").rename(top / "folder2")
+        (top / "claims").mkdir()
+    (top / "folder").mkdir()
+    assert (library.documents / "folder").is_dir()
+    assert (library.documents / "folder").stat().st_ino != (top / "folder").stat().st_ino
     for attempt in (root / "file").touch, (root / ".dot").mkdir, (root / "ask").mkdir:
         with fails_with(EPERM):
             attempt()
