@@ -299,7 +299,7 @@ def test_a_torn_ledger(damaged: Home) -> None:
 def test_a_rotten_ledger_is_mended_from_its_front(damaged: Home) -> None:
     path = segment(damaged)
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b"OntologyMade", b"OntologyLost", 1))
+    path.write_bytes(whole.replace(b'"name"', b'"nome"', 1))
     mends(damaged, Kind.ROTTEN_LEDGER, "mended")
     assert path.read_bytes() == whole
 

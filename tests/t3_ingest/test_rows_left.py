@@ -18,6 +18,7 @@ from kgfs.config import Config
 from kgfs.ingest.life import forget
 from kgfs.ingest.life.purge import OWN
 from kgfs.ingest.life.rebuild import rebuild_vectors
+from kgfs.ingest.matching import index as index_module
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.stores.journal import standing
@@ -87,7 +88,8 @@ def test_concepts_that_died_with_a_document_whose_worker_was_killed_behind_the_c
             a="Zen is a school of Buddhism. A koan is a riddle that a school of Buddhism uses.",
         )
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(pipeline_module, "unindex", lambda *_: throw(KilledError()))
+        for module in (pipeline_module, index_module):
+            patch.setattr(module, "unindex", lambda *_: throw(KilledError()))
         work(config, stores, Embedding())
     work(config, stores, Embedding())
     assert before[1] - shown(stores)[1], "some have died"
