@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kgfs.config import load
+from kgfs.domain.documents import INGEST_VERSION
 from kgfs.stores.garage.opening import open_garage
 from tests.support.mounting import STATISTICS
 from tests.support.peers.homes import lifecycle
@@ -70,7 +71,7 @@ def test_status_tells_everything_about_a_file(bare: Place, zen: Path) -> None:
     assert (first["version"], first["versions"]) == (1, 1)
     assert (first["decision"], first["reason"]) == ("insert", "new document")
     assert first["reading"]["extractor"].startswith("statistics")
-    assert first["reading"]["ingest_version"] == 1
+    assert first["reading"]["ingest_version"] == INGEST_VERSION
     assert first["jobs"] == []
     again = told(bare, "A/again.md")
     assert (again["decision"], again["reason"]) == ("alias", "another name for the same bytes")
