@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 from kgfs.domain.documents import INGEST_VERSIONS
+from kgfs.errors import TimedOutError
 from kgfs.stores.projection.connection import Connection
 
 FORMAT = 4
 """Goes up with every change below."""
+ATTEMPTS = 5
+"""How often a statement is run that another home's statement gets in the way of."""
+PAUSE = 0.5
+"""Seconds before the second attempt, about; longer before each further one."""
 
 UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Graph", ("name",)),
@@ -77,6 +85,20 @@ def called(label: str, names: tuple[str, ...]) -> str:
     return "_".join(("kgfs", label.lower(), *names))
 
 
+def _change(connection: Connection, statement: str) -> None:
+    """Run one statement; repeat it where the schema is just changed by another home too: Neo4j ends one of two such
+    transactions as a deadlock. TimedOutError after ATTEMPTS."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            connection.change_schema(statement)
+        except TimedOutError:
+            if attempt == ATTEMPTS:
+                raise
+            time.sleep(attempt * PAUSE * (0.5 + random.random()))
+        else:
+            return
+
+
 def make_schema(connection: Connection) -> None:
     """Make the constraints and indexes that the database lacks, and wait until they serve. Several homes may do this at once."""
     found = connection.read_one(
@@ -87,7 +109,7 @@ def make_schema(connection: Connection) -> None:
         return
     if not found or found["format"] < FORMAT:
         for statement in statements():
-            connection.change_schema(statement)
+            _change(connection, statement)
         connection.change_schema("CALL db.awaitIndexes(300)")
     versions = [
         {"version": number, "description": version.description, "breaking": version.breaking}
