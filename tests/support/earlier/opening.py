@@ -52,7 +52,9 @@ def lasting(seen: dict[str, Any]) -> dict[str, Any]:
 def unpacked(name: str, folder: Path) -> Path:
     """Unpack the archive ``name``, and return where."""
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+        # Debian 12's Python 3.11.2 has no filters, and does not know the argument.
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+        archive.extractall(folder)
     return folder
 
 
