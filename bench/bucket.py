@@ -27,8 +27,8 @@ from pathlib import Path
 from bench.settled import settle
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.client import client_of
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place
 from scripts.servers import minio, process, seaweedfs
 
 SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
@@ -69,12 +69,12 @@ def behind_network(rate: str) -> int:
     ).returncode
 
 
-def place_of(folder: Path) -> Place:
+def place_of(folder: Path) -> Endpoint:
     where = f"http://127.0.0.1:{process.ports_before(folder)[0]}"
-    return Place(where, "kgfs", access_key_file=folder / "access_key", secret_key_file=folder / "secret_key")
+    return Endpoint(where, "kgfs", access_key_file=folder / "access_key", secret_key_file=folder / "secret_key")
 
 
-def measure(server: str, work: str, place: Place, scratch: Path, samples: int) -> None:
+def measure(server: str, work: str, place: Endpoint, scratch: Path, samples: int) -> None:
     count, size = WORKS[work]
     keys = [f"sources/Bench/{work.replace(' ', '-')}-{n}.bin" for n in range(count)]
     with closing(S3Garage(place, scratch / "none", 0)) as garage:
@@ -125,7 +125,7 @@ def timed(act: Callable[[], None]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def by_client(place: Place, keys: list[str], size: int) -> None:
+def by_client(place: Endpoint, keys: list[str], size: int) -> None:
     client = client_of(place)
     for key in keys:
         response = client.get_object(place.bucket, f"objects/{key}!")
@@ -136,7 +136,7 @@ def by_client(place: Place, keys: list[str], size: int) -> None:
         assert got == size
 
 
-def into_files(place: Place, keys: list[str], folder: Path) -> None:
+def into_files(place: Endpoint, keys: list[str], folder: Path) -> None:
     client = client_of(place)
     for at, key in enumerate(keys):
         client.fget_object(place.bucket, f"objects/{key}!", str(folder / str(at)))

@@ -59,7 +59,7 @@ def run(config: Config, files: list[Path]) -> dict[str, object]:
             "documents a minute": round(60 * len(files) / (ended - started), 1),
             "peak memory of the worker, MiB": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024),
             "graph": dict(counts),
-            "states": {state.value: count for state, count in stores.journal.names.counts().items()},
+            "states": {state.value: count for state, count in stores.catalog.names.counts().items()},
             "instances with text[start:end] == quote": exact(stores),
         }
 
@@ -67,9 +67,9 @@ def run(config: Config, files: list[Path]) -> dict[str, object]:
 def exact(stores: Stores) -> str:
     """Checked against the original's decoding, not against what the graph says of itself."""
     right = total = 0
-    for ontology in stores.journal.names.ontologies():
+    for ontology in stores.catalog.names.ontologies():
         for row in stores.graph.documents(ontology.id, limit=1_000_000):
-            document = stores.journal.names.document(row.doc_id)
+            document = stores.catalog.names.document(row.doc_id)
             assert document is not None
             text = stores.garage.objects.get(document.key).decode("utf-8")
             for instance in stores.graph.instances_of(row.doc_id):

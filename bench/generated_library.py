@@ -108,9 +108,9 @@ def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
         done = 0
         with only_changer(config, stores, meeting(config)) as alone:
             pipeline = Pipeline(config, alone, compute, StageClock(), LocalEngine(compute, alone.garage.objects))
-            alone.journal.jobs.free()  # by one that was killed
-            while job := alone.journal.jobs.claim("bench", 3600.0):
-                document = alone.journal.names.document(job.doc_id)
+            alone.catalog.jobs.free()  # by one that was killed
+            while job := alone.catalog.jobs.claim("bench", 3600.0):
+                document = alone.catalog.names.document(job.doc_id)
                 assert document is not None
                 reading = reading_of(document, int(Path(document.source_id).stem))
                 alone.garage.objects.put(reading.key, reading.encode())

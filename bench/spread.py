@@ -28,7 +28,7 @@ from pathlib import Path
 from bench.spread_processes import pss, watched
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.cluster import RayEngine, about
-from kgfs.compute.engine import Place, Progress
+from kgfs.compute.engine import Progress, WorkerSlot
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.ingest.reading.clock import StageClock
@@ -59,15 +59,15 @@ class Waiting(LocalCompute):
         return super().extract(passages, known)
 
 
-def place(config: Config) -> Place:
-    return Place(Waiting(), open_garage(config).objects)
+def place(config: Config) -> WorkerSlot:
+    return WorkerSlot(Waiting(), open_garage(config).objects)
 
 
 @dataclass(frozen=True)
 class Weighed:
     """Bytes of memory that a place has for itself, its part of what processes share included."""
 
-    def __call__(self, place: Place, progress: Progress) -> int:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> int:
         time.sleep(1.0)  # so that each place has work at the same time
         return pss(os.getpid())
 

@@ -49,7 +49,7 @@ class Config:
 
     # The layout of a home. Everything below the home has mode 0700 or 0600, whatever the umask.
     @property
-    def front_db(self) -> Path:
+    def catalog_db(self) -> Path:
         """The database of names, inbox, jobs, and ledger entries that are not shipped yet."""
         return self.home / "front.sqlite"
 

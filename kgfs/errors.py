@@ -112,7 +112,7 @@ class GivenUpError(KgfsError):
     errno = errno.EINTR
 
 
-class DerivedError(KgfsError):
+class ReadOnlyError(KgfsError):
     """A write was attempted on a derived, read-only view; the documents can be changed instead."""
 
     errno = errno.EROFS
@@ -150,17 +150,17 @@ class StoreError(KgfsError):
     exit_code = 7
 
 
-class RotError(StoreError):
+class CorruptError(StoreError):
     """Stored bytes differ from the bytes that were put. The reader gets EIO, never wrong bytes."""
 
 
-class FullError(StoreError):
+class NoSpaceError(StoreError):
     """No space is left on the home's filesystem. What was acknowledged is safe."""
 
     errno = errno.ENOSPC
 
 
-class AwayError(StoreError):
+class UnavailableError(StoreError):
     """A server of the home cannot be used: it is unreachable, not ready, or rejects this home's keys.
 
     What is on this machine can be used. A retry later, or with other keys, can succeed.
@@ -189,7 +189,7 @@ class TimedOutError(KgfsError):
     exit_code = 8
 
 
-AWAY = (AwayError, TimedOutError)
+AWAY = (UnavailableError, TimedOutError)
 """The errors that mean a server cannot be used now: a later retry can succeed."""
 
 
@@ -214,11 +214,11 @@ class UnreadableTextError(BadInputError):
 def from_os_error(error: OSError, what: str) -> KgfsError:
     """Return the typed error for an OSError that occurred while doing ``what`` (a phrase with the file's name).
 
-    A full disk or an exceeded quota gives FullError; anything else gives StoreError with the OSError's errno.
+    A full disk or an exceeded quota gives NoSpaceError; anything else gives StoreError with the OSError's errno.
     """
     full = (errno.ENOSPC, errno.EDQUOT)
     if error.errno in full:
-        return FullError(f"{what}: no space left on the device. Free space, then try again.")
+        return NoSpaceError(f"{what}: no space left on the device. Free space, then try again.")
     failure = StoreError(f"{what}: {error.strerror or error}")
     if error.errno is not None:
         failure.errno = error.errno

@@ -1,4 +1,4 @@
-"""Homes to measure on, made straight through the contracts of graph, journal and garage."""
+"""Homes to measure on, made straight through the contracts of graph, catalog and garage."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pathlib import Path
 from bench.speed.plan import FOLDER, Planned, walk, write_plan
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
-from kgfs.domain.documents import Ontology, Place
+from kgfs.domain.documents import Ontology, StorageTier
 from kgfs.domain.identity import chunk_id_of, concept_id_of, doc_id_of, garage_key_of, instance_id_of, new_id
 from kgfs.domain.knowledge import Mention
-from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.writing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
+from kgfs.stores.catalog.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.graph.vocabulary import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
-from kgfs.stores.journal.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.stores import Stores
 from kgfs.tree.concepts import ConceptsFolder
 from kgfs.tree.documents import DocumentsFolder
@@ -271,7 +271,7 @@ def _name(deposits: Deposits, ontology: Ontology, name: str, sums: Sums, key: st
     doc_id = doc_id_of(source_id, sums.sha256)
     deposits.record(
         FileMade(made, ontology.id, ontology.root, name, 0o644, os.getuid(), os.getgid(), now),
-        ContentKept(made, sums.sha256, sums.size, Place.GARAGE, key, now, now),
+        ContentKept(made, sums.sha256, sums.size, StorageTier.GARAGE, key, now, now),
         VersionMinted(
             made, ontology.id, 1, doc_id, sums.sha256, sums.size, key, source_id, name, "insert", "bench", now
         ),

@@ -31,7 +31,7 @@ from kgfs.app.sharing_homes import hosts, strike_off
 from kgfs.app.snapshots import put_snapshot
 from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
 from kgfs.app.working import run_worker
-from kgfs.ingest.depositing.intake import Ingested
+from kgfs.ingest.writing.intake import Ingested
 from kgfs.knowledge.cite import Cited
 from kgfs.knowledge.compare import Comparison
 from kgfs.knowledge.history import Difference

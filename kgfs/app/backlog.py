@@ -11,11 +11,11 @@ from kgfs.app.working import request_settling, run_worker
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
-from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.knowledge.owed import Owed, owed
+from kgfs.ingest.storing.settle import Settler
+from kgfs.knowledge.backlog import Owed, owed
 from kgfs.render.words import counted
-from kgfs.stores.journal.contract import Journal
+from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import told_of_the_last, worker_alive
 
@@ -50,13 +50,13 @@ def wait(config: Config, timeout: float, progress: Progress) -> None:
     """
     with open_existing(config) as stores:
         request_settling(config)
-        _wait(config, stores.journal, timeout, progress)
-        found = owed(stores.journal)
+        _wait(config, stores.catalog, timeout, progress)
+        found = owed(stores.catalog)
         if found.failed:
             failed = [
                 f"{document.source_id.partition('/')[2]}: {document.reason}"
-                for ontology in stores.journal.names.ontologies()
-                for document in stores.journal.names.documents(ontology.id, limit=1_000_000)
+                for ontology in stores.catalog.names.ontologies()
+                for document in stores.catalog.names.documents(ontology.id, limit=1_000_000)
                 if document.state is State.FAILED
             ]
             raise FailedDocumentsError(
@@ -65,9 +65,9 @@ def wait(config: Config, timeout: float, progress: Progress) -> None:
             )
 
 
-def _wait(config: Config, journal: Journal, timeout: float, progress: Progress) -> None:
+def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress) -> None:
     started = worked = time.monotonic()
-    while not (found := owed(journal)).nothing:
+    while not (found := owed(catalog)).nothing:
         now = time.monotonic()
         working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.working]
         progress(found.done, found.done + found.total, working[0] if working else words_of(found))
@@ -128,17 +128,17 @@ def read_backlog(
         settler = Settler(config, stores, left_waiting=exchange.left_waiting)
         _read(config, stores, settler, progress, timeout, begun)
     finally:
-        if stores.journal.sharing:
+        if stores.catalog.sharing:
             ship_rest(config, stores, exchange)
 
 
 def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, timeout: float, begun: float) -> None:
-    start = owed(stores.journal)
+    start = owed(stores.catalog)
     standstill = _Standstill(config, settler)
     deadline = begun + timeout
 
     def watch() -> None:
-        left = owed(stores.journal)
+        left = owed(stores.catalog)
         at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
         progress(max(start.jobs - left.jobs, 0), start.jobs, f"read {at}")
         if timeout and time.monotonic() > deadline:
@@ -150,19 +150,19 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
         """Settle what this process has written and no other process settles, while another process reads documents."""
         settler.run_once(time.time_ns())
         watch()
-        standstill.look(owed(stores.journal))
+        standstill.look(owed(stores.catalog))
         time.sleep(READ_EVERY)
 
-    while not owed(stores.journal).nothing_to_read:
+    while not owed(stores.catalog).nothing_to_read:
         try:
-            if owed(stores.journal).jobs:
+            if owed(stores.catalog).jobs:
                 run_worker(config, until_idle=True, watch=watch)
             else:
                 stay()
         except BusyError:
-            while worker_alive(config.run) and not owed(stores.journal).nothing_to_read:
+            while worker_alive(config.run) and not owed(stores.catalog).nothing_to_read:
                 stay()
-    failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
+    failed = stores.catalog.names.counts().get(State.FAILED, 0) - start.failed
     if failed > 0:
         raise FailedDocumentsError(f"{counted(failed, 'document')} could not be read; kgfs wait names them.")
 

@@ -9,19 +9,19 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, FullError, KgfsError, StoreError
+from kgfs.errors import AWAY, KgfsError, NoSpaceError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.followed import graph_note, vectors_note
-from kgfs.ingest.sharing.obey import note_all_purges
+from kgfs.ingest.sharing.apply_purges import note_all_purges
+from kgfs.ingest.storing.sync_cursors import graph_note, vectors_note
 from kgfs.stores import hosts
+from kgfs.stores.catalog.schema import names_format
 from kgfs.stores.database import remove_database
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors, sync_folder
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.sqlite import graph_format
-from kgfs.stores.journal.schema import names_format
 from kgfs.stores.locks import locked
-from kgfs.stores.notes import write_note
+from kgfs.stores.run_files import write_note
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.fetching import fetch_file
 from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
@@ -47,16 +47,16 @@ def begin_with_snapshot(
 
     Return whether a snapshot was installed. From there the home follows the ledger. One process does the work while
     other processes wait. After a kill, the next call continues with the files that were already fetched. A snapshot
-    that is damaged, incomplete or of another version is skipped with one line in the log. Raise AwayError or
-    TimedOutError if the bucket is away, and FullError if the disk has no room. ``progress`` is called with (done,
+    that is damaged, incomplete or of another version is skipped with one line in the log. Raise UnavailableError or
+    TimedOutError if the bucket is away, and NoSpaceError if the disk has no room. ``progress`` is called with (done,
     total) in MiB, and ``told`` with a step in words.
     """
-    if config.front_db.exists():
+    if config.catalog_db.exists():
         return False
     from kgfs.app.home import RESTORING
 
     with locked(config.run / RESTORING), closing(open_garage(config, cached=False)) as garage:
-        if config.front_db.exists():
+        if config.catalog_db.exists():
             return False
         told("Looking in the bucket for a snapshot to begin with")
         for found in layout.manifests(garage.objects):
@@ -78,7 +78,7 @@ def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[
     has_own = any(config.spool.iterdir()) or config.garage_cache.exists()
     try:
         _fetch(config, objects, found, files, folder, progress, has_own=has_own)
-    except (FullError, *AWAY):
+    except (NoSpaceError, *AWAY):
         raise
     except KgfsError as error:  # damaged, or deleted meanwhile; the next snapshot, or the ledger, has the same data
         log.warning("passed over: %s: %s", found.folder, error)
@@ -140,7 +140,7 @@ def _put_in_place(config: Config, folder: Path, files: Sequence[File]) -> None:
 
     While the names are missing, the next call after a kill repeats all of this.
     """
-    targets = {VECTORS: config.vectors_db, GRAPH: config.graph_db, NAMES: config.front_db}
+    targets = {VECTORS: config.vectors_db, GRAPH: config.graph_db, NAMES: config.catalog_db}
     with os_errors(f"Putting the snapshot in place in {config.home}"):
         for target in targets.values():
             remove_database(target)

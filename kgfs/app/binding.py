@@ -11,10 +11,10 @@ from contextlib import closing
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MissingError, from_os_error
-from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.locks import locked
-from kgfs.stores.notes import write_note
+from kgfs.stores.run_files import write_note
 
 NOTE = "stores.json"
 """File in the run folder with the settings, and their values, that the home was made with."""
@@ -36,10 +36,10 @@ def _is_there(config: Config) -> bool:
     """
     if _noted(config) or any(path.is_file() for path in config.garage.rglob("*")):
         return True
-    if not config.front_db.exists():
+    if not config.catalog_db.exists():
         return False
-    with closing(SqliteJournal(config.front_db)) as journal:
-        return journal.seq() > 0
+    with closing(SqliteCatalog(config.catalog_db)) as catalog:
+        return catalog.seq() > 0
 
 
 def refuse_nothing(config: Config) -> None:
@@ -61,13 +61,13 @@ def refuse_others(config: Config) -> None:
             raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{said}'. {REMEDY}")
 
 
-def refuse_strange(config: Config, journal: Journal, last: int) -> None:
+def refuse_strange(config: Config, catalog: Catalog, last: int) -> None:
     """Raise BadInputError if a home that is not bound yet is opened with a ledger that cannot be its own.
 
     ``last`` is the newest fact of the configured ledger. The ledger is another one if it is empty although the home
     knows that its own ledger confirmed facts.
     """
-    if not last and journal.confirmed() > 0:
+    if not last and catalog.confirmed() > 0:
         said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
         raise BadInputError(f"{config.home}: {said}. {REMEDY}")
 

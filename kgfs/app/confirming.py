@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kgfs.app.binding import bind, is_bound, refuse_strange
 from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError, OlderCopyError
-from kgfs.ingest.keeping.ship import refuse_older
+from kgfs.ingest.storing.ship import refuse_older
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.stores import Stores
 
@@ -34,7 +34,7 @@ class Confirming:
         self._stores = stores
         self._trouble = Trouble(ErrorLog(config.errors_log), "opening")
         self.current = threading.Event()
-        if config.garage_store.store == "files" or stores.journal.sharing:  # the ledger was already asked at opening
+        if config.garage_store.store == "files" or stores.catalog.sharing:  # the ledger was already asked at opening
             self.current.set()
 
     def ask(self) -> None:
@@ -47,11 +47,11 @@ class Confirming:
             last = self._stores.garage.ledger.last_seq()
             is_to_be_bound = not is_bound(self._config)
             if is_to_be_bound:
-                refuse_strange(self._config, self._stores.journal, last)
-            refuse_older(self._stores.journal, last)
+                refuse_strange(self._config, self._stores.catalog, last)
+            refuse_older(self._stores.catalog, last)
             if is_to_be_bound and last:
                 bind(self._config)
-            if last <= self._stores.journal.confirmed():
+            if last <= self._stores.catalog.confirmed():
                 self.current.set()
             self._trouble.over()
         except (OlderCopyError, BadInputError):

@@ -15,8 +15,8 @@ from kgfs.errors import KgfsError
 from kgfs.stores.disk_reserve import DiskReserve
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
-    from kgfs.ingest.life.forget import Plan
-    from kgfs.ingest.life.forgotten import Outcome
+    from kgfs.ingest.lifecycle.forget import Plan
+    from kgfs.ingest.lifecycle.forgotten import Outcome
 
 NOTED = (
     "What was asked is noted all the same: the files have left, and the rest is done by a mount or kgfs worker once that is over;"
@@ -50,8 +50,8 @@ def forget(
     appended, and a mount or worker does the rest. Raise MissingError for words that name nothing, and BadInputError
     for words that name two things.
     """
-    from kgfs.ingest.life.forget import carry_out, order, plan, unsettled
-    from kgfs.ingest.life.forgotten import outcome
+    from kgfs.ingest.lifecycle.forget import carry_out, order, plan, unsettled
+    from kgfs.ingest.lifecycle.forgotten import outcome
 
     with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
         targets = [named_document(config, stores, each, trashed=purge) for each in words]

@@ -15,26 +15,26 @@ from kgfs.errors import (
     AWAY,
     BadInputError,
     BusyError,
+    CorruptError,
     KgfsError,
     MissingError,
-    RotError,
     StoreError,
     TimedOutError,
     from_os_error,
 )
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.sessions import open_session
-from kgfs.ingest.keeping.ship import embedding_model_of, is_graph_lost, restore_journal
+from kgfs.ingest.sharing.apply_purges import noting_purges
 from kgfs.ingest.sharing.exchange import FOREVER, Exchange
-from kgfs.ingest.sharing.obey import noting_purges
 from kgfs.ingest.sharing.shipping import meeting, shipping
+from kgfs.ingest.storing.sessions import open_session
+from kgfs.ingest.storing.ship import embedding_model_of, is_graph_lost, restore_catalog
 from kgfs.ingest.working.turns import only_deriver
+from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores import hosts
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked, locked_within
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
@@ -122,17 +122,17 @@ def _opened(
 
         begin_with_snapshot(config)
     with ExitStack() as stack:
-        garage, journal = open_garage(config), SqliteJournal(config.front_db)
+        garage, catalog = open_garage(config), SqliteCatalog(config.catalog_db)
         if config.garage_store.shared:
-            journal.share()
-        later = later and not journal.sharing and journal.seq() > 0
+            catalog.share()
+        later = later and not catalog.sharing and catalog.seq() > 0
         graph = open_graph(config)
-        stores = Stores(garage, journal, graph)
+        stores = Stores(garage, catalog, graph)
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
         served = config.garage_store.store != "files"
-        later, known = later and served, known and served and journal.seq() > 0
+        later, known = later and served, known and served and catalog.seq() > 0
         is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later or known)
         if not known:
             _restore(config, stores, derive=derive, later=later)
@@ -163,7 +163,7 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
     except (*AWAY, BusyError) as error:
         return error
     try:
-        if stores.journal.sharing:
+        if stores.catalog.sharing:
             hosts.read_roll(config, stores)
     except (StoreError, TimedOutError) as error:  # A damaged ledger must not hide the rest of the home.
         return error
@@ -176,17 +176,17 @@ def as_they_are(config: Config) -> Iterator[Stores]:
     missing.
     """
     refuse_nothing(config)
-    if not (config.front_db.exists() and config.graph_db.exists()):
+    if not (config.catalog_db.exists() and config.graph_db.exists()):
         # An original that the graph is derived from may be missing. That is the damage that the caller looks for.
         with suppress(MissingError), open_existing(config):
             pass
     make_home(config)
     with ExitStack() as stack:
-        stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
+        stores = Stores(open_garage(config, cached=False), SqliteCatalog(config.catalog_db), open_graph(config))
         stack.callback(stores.close)
         if not is_bound(config):
             _surely_its_own(config, stores)
-        if stores.journal.sharing:
+        if stores.catalog.sharing:
             try:
                 Exchange(config, stores).pull()  # else objects of other homes would look like orphans
             except KgfsError as error:  # a damaged ledger is among the damage looked for
@@ -237,7 +237,7 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
     Return False if the server is away or must not be asked (``silent``). Raise BadInputError as
     :func:`.refuse_strange` does.
     """
-    if not stores.journal.seq():
+    if not stores.catalog.seq():
         return True
     if silent:
         return False
@@ -245,7 +245,7 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
         last = stores.garage.ledger.last_seq()
     except AWAY:
         return False
-    refuse_strange(config, stores.journal, last)
+    refuse_strange(config, stores.catalog, last)
     return True
 
 
@@ -268,7 +268,7 @@ def _ship_rest_in_haste(config: Config, stores: Stores, exchange: Exchange) -> N
     People wait for this process to end.
     """
     garage = config.garage_store
-    if garage.store != "files" and (stores.journal.sharing or stores.journal.unshipped(1)[1]) and not _is_heard(stores):
+    if garage.store != "files" and (stores.catalog.sharing or stores.catalog.unshipped(1)[1]) and not _is_heard(stores):
         silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {HASTE:g} s.")
         ErrorLog(config.errors_log).add("ship", silent)
         return
@@ -281,7 +281,7 @@ def _is_heard(stores: Stores) -> bool:
 
     def ask() -> None:
         try:
-            stores.garage.ledger.beyond(stores.journal.seq())
+            stores.garage.ledger.beyond(stores.catalog.seq())
         except KgfsError:
             return  # the code that ships gets the same error
         finally:
@@ -304,26 +304,26 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
     a killed process.
 
     One process rebuilds while other processes wait. ``embed_again`` is called before that, outside the lock. Raise
-    AwayError or TimedOutError if the vector server is unreachable. If stored data of some document are lost, raise
-    one MissingError or RotError after all other documents have their vectors; the document gets its vectors when it
+    UnavailableError or TimedOutError if the vector server is unreachable. If stored data of some document are lost, raise
+    one MissingError or CorruptError after all other documents have their vectors; the document gets its vectors when it
     is read again. Incomplete vectors on a server that homes share are left to the home that holds the turn.
     """
     if stores.vectors is None:
         return
     if not stores.vectors.complete():
         embed_again()
-    if stores.journal.sharing and config.vectors.store != "sqlite":
+    if stores.catalog.sharing and config.vectors.store != "sqlite":
         return  # the home that holds the turn writes there
     lost: KgfsError | None = None
     with locked(config.run / RESTORING):
-        known = any(stores.journal.names.counts().values())
+        known = any(stores.catalog.names.counts().values())
         with _begun(config.run / "vectors.rebuilding", known and not stores.vectors.complete()) as due:
             if due:
-                from kgfs.ingest.life.rebuild import rebuild_vectors
+                from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
 
                 try:
                     rebuild_vectors(stores)
-                except (MissingError, RotError) as error:
+                except (MissingError, CorruptError) as error:
                     lost = error
     if lost is not None:
         raise lost
@@ -343,13 +343,13 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
             raise BusyError(f"{config.home}: another process has been opening it for longer than {patience:g} s.")
         # Local state does not say whether the graph was lost if it held purged documents only. Processes that change
         # the graph ask that, and those are never ``later``. Purged documents have nothing to be shown.
-        if later and (stores.graph.epoch() or not stores.journal.names.any_read()):
+        if later and (stores.graph.epoch() or not stores.catalog.names.any_read()):
             return
         _ask_ledger(config, stores, patience)
         # Derive the graph even if no document is left: names and numbers of purged documents must not be given to
         # anything else.
         if derive and is_graph_lost(stores):
-            from kgfs.ingest.life.rebuild import rebuild_graph  # imports numpy and more, so only for a rebuild
+            from kgfs.ingest.lifecycle.rebuild import rebuild_graph  # imports numpy and more, so only for a rebuild
 
             with only_deriver(config, stores, meeting(config), whole=True) as alone:
                 if is_graph_lost(alone):  # skip if another machine has just derived it
@@ -359,18 +359,18 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
 def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
     """Fetch the facts of the ledger that are not known in the home."""
     try:
-        known = stores.journal.seq()
-        if not known and not stores.journal.sharing and hosts.are_there(stores.garage.objects):
+        known = stores.catalog.seq()
+        if not known and not stores.catalog.sharing and hosts.are_there(stores.garage.objects):
             raise BadInputError(
                 "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
                 " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
             )
-        seeing = partial(noting_purges, config, stores) if stores.journal.sharing else iter
-        restore_journal(stores.journal, stores.garage.ledger, seeing)
-        if stores.journal.sharing:
+        seeing = partial(noting_purges, config, stores) if stores.catalog.sharing else iter
+        restore_catalog(stores.catalog, stores.garage.ledger, seeing)
+        if stores.catalog.sharing:
             Exchange(config, stores).pull(patience)
     except AWAY as error:
-        if patience != FOREVER or not (stores.journal.seq() and stores.graph.epoch()):
+        if patience != FOREVER or not (stores.catalog.seq() and stores.graph.epoch()):
             raise  # the home's contents are not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)
 

@@ -13,12 +13,12 @@ from kgfs.app.queries import Removed, removed_file
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import AWAY, BadInputError, ExistsError, KgfsError, NotAFolderError
-from kgfs.ingest.depositing import trash
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.depositing.intake import Ingested, check_source
-from kgfs.ingest.depositing.rules import check_path
-from kgfs.ingest.keeping.identify import Action
-from kgfs.ingest.life.again import owe_again, recognise
+from kgfs.ingest.lifecycle.again import owe_again, recognise
+from kgfs.ingest.storing.identify import Action
+from kgfs.ingest.writing import trash
+from kgfs.ingest.writing.deposit import Deposits
+from kgfs.ingest.writing.intake import Ingested, check_source
+from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.stores import Stores
 
 ASKED = "reading again was asked for"
@@ -173,7 +173,7 @@ def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingest
     found = recognise(config, stores, path)
     if found is None or found.document is None:
         raise BadInputError(f"{path} is no document of this home. Say with --ontology where it belongs.")
-    if not stores.journal.names.names_of(found.doc_id):
+    if not stores.catalog.names.names_of(found.doc_id):
         return Ingested(found.path, "", Action.SKIP.value, "no path has these bytes any more")
     if found.document.state is State.UNSUPPORTED:
         return Ingested(found.path, "", Action.SKIP.value, f"not read: {found.document.reason}")

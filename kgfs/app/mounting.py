@@ -19,11 +19,11 @@ from kgfs.app.home import make_home, open_deposits, open_existing, open_for_moun
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
-from kgfs.ingest.sharing.rhythm import LOOK, Rhythm
+from kgfs.ingest.sharing.adaptive_poll import LOOK, Rhythm
 from kgfs.ingest.sharing.shipping import shipping
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog, Trouble
-from kgfs.stores.mount_notes import GARAGE, mount_note
+from kgfs.stores.mount_files import GARAGE, mount_note
 from kgfs.stores.projection.progress import metrics_text
 from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
@@ -112,7 +112,7 @@ def run_mount(
         )
         vfs = Vfs(Root(context), lambda: space_of(config.home))
         news = ChangeFeed(context, vfs)
-        sharing, exchange = stores.journal.sharing, deposits.exchange
+        sharing, exchange = stores.catalog.sharing, deposits.exchange
         confirming = Confirming(config, stores)
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
         if is_current():
@@ -131,7 +131,7 @@ def run_mount(
                 await trio.sleep(CHORES_EVERY)
 
         async def do_exchange() -> None:
-            rhythm = Rhythm(stores.journal, lambda: deposits.copies.times_kept)
+            rhythm = Rhythm(stores.catalog, lambda: deposits.copies.times_kept)
             await keep_exchanging(rhythm, shipping(config, stores, exchange), exchange.look, errors)
 
         async def do_follow() -> None:
@@ -286,7 +286,7 @@ def _take_back(config: Config, stores: Stores) -> None:
     documents.
     """
     with suppress(BusyError), WorkerLock(config.run):  # a process that works on the home by now has released them
-        stores.journal.jobs.free(counted=False)
+        stores.catalog.jobs.free(counted=False)
 
 
 def _unless(ending: threading.Event, ship: Callable[[], object]) -> Callable[[], None]:

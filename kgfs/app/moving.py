@@ -15,8 +15,8 @@ from kgfs.app.home import UNFINISHED, open_existing
 from kgfs.config import Config, load
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.ship import embedding_model_of, entries
 from kgfs.ingest.sharing.shipping import meeting
+from kgfs.ingest.storing.ship import embedding_model_of, entries
 from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage
@@ -28,7 +28,7 @@ from kgfs.stores.vectors.opening import open_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
-    from kgfs.ingest.mending.migrate import Goal, Plan, Progress
+    from kgfs.ingest.repair.migrate import Goal, Plan, Progress
 
 PLACES = ("garage", "graph", "vectors")
 """Sections of the settings that name the places of the stores."""
@@ -53,7 +53,7 @@ def plan_migration(config: Config, goal: Config) -> Plan:
 
     The target's servers are asked. Nothing is stored there, except that a graph server gets its constraints.
     """
-    from kgfs.ingest.mending.migrate import plan
+    from kgfs.ingest.repair.migrate import plan
 
     with open_existing(config) as stores:
         if _begun(goal, stores) is None:
@@ -67,7 +67,7 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
     Raise ExistsError unless the home of ``goal`` is empty or holds an earlier attempt of the same migration. The note
     is removed last: after a kill, the next attempt continues.
     """
-    from kgfs.ingest.mending.migrate import Migration
+    from kgfs.ingest.repair.migrate import Migration
 
     with ExitStack() as stack:
         source = stack.enter_context(open_existing(config))
@@ -126,7 +126,7 @@ def changed_settings(config: Config, goal: Config) -> list[str]:
 
 @contextmanager
 def _opened(goal: Config, model: str) -> Iterator[Goal]:
-    from kgfs.ingest.mending.migrate import Goal
+    from kgfs.ingest.repair.migrate import Goal
 
     with (
         closing(open_garage(goal, cached=False)) as garage,
@@ -176,7 +176,7 @@ def _is_used(garage: Garage) -> bool:
 
 
 def _identity(stores: Stores) -> str:
-    first = next(entries(stores.journal, stores.garage.ledger), None)
+    first = next(entries(stores.catalog, stores.garage.ledger), None)
     if first is None:
         raise MissingError(
             "Nothing was ever kept in this home: there is nothing to migrate. Remove it, and use the new settings at once."

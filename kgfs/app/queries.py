@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
-from kgfs.compute.patience import Patience
+from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.domain.documents import Ontology
 from kgfs.errors import KgfsError, MissingError
-from kgfs.ingest.depositing import trash
-from kgfs.ingest.life.citable import follow_chunks
+from kgfs.ingest.lifecycle.citable import follow_chunks
+from kgfs.ingest.writing import trash
 from kgfs.knowledge.cite import Cited, cited
 from kgfs.knowledge.compare import Comparison, compare
 from kgfs.knowledge.document import document_page
@@ -23,11 +23,11 @@ from kgfs.knowledge.search import LIMIT, page_of
 from kgfs.knowledge.search import search as find
 from kgfs.knowledge.status import status as status_of
 from kgfs.render.search import ResultPage
+from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.chunk_index import ChunkIndex
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.journal.contract_names import Trashed
-from kgfs.stores.naming import Found, find_document, find_ontology
 from kgfs.stores.projection.progress import projection_page
+from kgfs.stores.resolve import Found, find_document, find_ontology
 from kgfs.stores.stores import Stores
 
 SEARCH_SECONDS = 30.0
@@ -61,7 +61,7 @@ def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT) -
     """
     with open_to_ask(config) as stores:
         searched = ontology_of(stores, ontology) if ontology else None
-        found = find(stores, config.run, words, searched.id if searched else "", Patience(SEARCH_SECONDS), limit)
+        found = find(stores, config.run, words, searched.id if searched else "", Deadline(SEARCH_SECONDS), limit)
         page, _ = page_of(stores, found)
         return page
 
@@ -105,7 +105,7 @@ def history(config: Config, named: str) -> list[dict[str, Any]]:
 def cite(config: Config, chunk_id: str) -> Cited:
     """Return the passage for which a ``chunk_id`` was issued, even if its document has changed or was removed since.
 
-    Raise MissingError for an id that was never issued and for an id of a purged document. Raise AwayError or
+    Raise MissingError for an id that was never issued and for an id of a purged document. Raise UnavailableError or
     TimedOutError if the passage is in a bucket that is away.
     """
     with (
@@ -136,7 +136,7 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
     from kgfs.ingest.matching.concept_plans import speaking_of
 
     with open_to_ask(config) as stores:
-        names = stores.journal.names
+        names = stores.catalog.names
         return [
             SpokenOf(doc_id, tuple(names.path(name.id) or "" for name in names.names_of(doc_id)), label, quotes)
             for doc_id, label, quotes in speaking_of(stores, ontology_of(stores, ontology), concept)
@@ -164,6 +164,6 @@ def ontology_of(stores: Stores, name: str) -> Ontology:
     """Return the ontology of that name. Raise MissingError, which lists the existing ontologies, if there is none."""
     found = find_ontology(stores, name)
     if found is None:
-        known = ", ".join(ontology.name for ontology in stores.journal.names.ontologies()) or "none yet"
+        known = ", ".join(ontology.name for ontology in stores.catalog.names.ontologies()) or "none yet"
         raise MissingError(f"There is no ontology '{name}'; there is: {known}.")
     return found

@@ -13,11 +13,11 @@ from kgfs.app.queries import ontology_of
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.errors import BadInputError
-from kgfs.ingest.life.regenerate import Order, all_of, failed, outdated, owe
+from kgfs.ingest.lifecycle.regenerate import Order, all_of, failed, outdated, owe
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
-    from kgfs.ingest.life.regeneration_plan import Plan
+    from kgfs.ingest.lifecycle.regeneration_plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,18 @@ def regenerate(
     complete. Without ``wait``, the readings are only enqueued, durably.
     """
     from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.life.regeneration_plan import plan
+    from kgfs.ingest.lifecycle.regeneration_plan import plan
 
     with open_existing(config) as stores:
         found = ontology_of(stores, ontology)
-        names = stores.journal.names
+        names = stores.catalog.names
         compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
         documents = all_of(names, found)
         planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
         if not agree(planned) or not planned.documents:
             return 0
         reason = f"regenerated with {planned.strategy} by {planned.extractor}"
-        owed = owe(stores.journal, lambda: all_of(names, found), Order(reason, strategy, extractor, anew=True))
+        owed = owe(stores.catalog, lambda: all_of(names, found), Order(reason, strategy, extractor, anew=True))
         if wait:
             read_backlog(config, stores, progress)
         return len(owed)
@@ -89,7 +89,7 @@ def reprocess(
     with open_existing(config) as stores:
 
         def choose() -> list[Document]:
-            names = stores.journal.names
+            names = stores.catalog.names
             ontologies = [ontology_of(stores, ontology)] if ontology else names.ontologies()
             return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
 
@@ -97,7 +97,7 @@ def reprocess(
         if not agree(_outdated(stores, chosen, target)) or not chosen:
             return 0
         reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
-        owed = owe(stores.journal, choose, Order(reason))
+        owed = owe(stores.catalog, choose, Order(reason))
         if wait:
             read_backlog(config, stores, progress)
         return len(owed)
@@ -109,7 +109,7 @@ def _outdated(stores: Stores, documents: Sequence[Document], target: int) -> Out
 
 
 def _path(stores: Stores, document: Document) -> str:
-    names = stores.journal.names
+    names = stores.catalog.names
     ontology = names.ontology(document.ontology)
     live = [names.path(name.id) for name in names.names_of(document.doc_id)]
     path = next((path for path in live if path), document.source_id.partition("/")[2])

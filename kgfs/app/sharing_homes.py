@@ -25,7 +25,7 @@ def hosts(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
     """
     config = in_haste(config)
     with open_unheard(config) as stores:
-        _refuse_alone(stores.journal.sharing)
+        _refuse_alone(stores.catalog.sharing)
         away = hear(config, stores)
         page = sharing_page(config)
         if page is None:
@@ -49,7 +49,7 @@ def strike_off(config: Config, host: str, agree: Callable[[Host], bool]) -> None
     MissingError for an unknown id, and the bucket's error if the bucket could not be asked.
     """
     with open_unheard(config) as stores:
-        _refuse_alone(stores.journal.sharing)
+        _refuse_alone(stores.catalog.sharing)
         away = hear(config, stores)
         if away:
             raise away

@@ -26,7 +26,7 @@ def put_snapshot(config: Config) -> Manifest:
     garage. Other errors are those of :func:`.make_snapshot`.
     """
     with open_existing(config) as stores, closing(open_garage(config, cached=False)) as garage:
-        if not stores.journal.sharing:
+        if not stores.catalog.sharing:
             raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
         deadline, model = time.monotonic() + PATIENCE, model_in_use(config, stores)
         while True:

@@ -10,19 +10,19 @@ from kgfs.app.binding import refuse_others
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_existing, open_stores, open_to_derive
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, UnsupportedError
-from kgfs.ingest.keeping.sessions import alive_sessions
-from kgfs.ingest.keeping.settle import Settler
-from kgfs.ingest.keeping.ship import is_graph_lost
 from kgfs.ingest.sharing.shipping import meeting
+from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.storing.ship import is_graph_lost
 from kgfs.ingest.working.turns import only_changer, only_deriver
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.journal.sqlite import SqliteJournal
-from kgfs.stores.naming import ontology_called
+from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive
 from kgfs.stores.worker_turn import in_place_of_worker
@@ -35,7 +35,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
     The call takes the worker's place. If the graph was lost, all ontologies are derived in any case. A database that
     is unusable is removed first; raise BusyError if another process has it open.
     """
-    from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
+    from kgfs.ingest.lifecycle.rebuild import rebuild_graph, rebuild_vectors
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
@@ -61,7 +61,7 @@ def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> 
     """Write the graph to Neo4j again beside the current projection, then switch to the new one. The call takes the
     worker's place.
 
-    Raise BadInputError if the graph is not projected; AwayError, TimedOutError and StoreError are those of the
+    Raise BadInputError if the graph is not projected; UnavailableError, TimedOutError and StoreError are those of the
     server.
     """
     if config.graph.store != "neo4j":
@@ -77,7 +77,7 @@ def _writing_vectors(config: Config, stores: Stores) -> Iterator[Stores]:
     """Give one home at a time the right to write to a vector server that homes share. After a kill, the next home
     that holds the turn starts over.
     """
-    if not stores.journal.sharing or config.vectors.store == "sqlite" or stores.vectors is None:
+    if not stores.catalog.sharing or config.vectors.store == "sqlite" or stores.vectors is None:
         yield stores
         return
     from kgfs.ingest.working.vector_positions import position_of
@@ -94,7 +94,7 @@ def check_home(
     config: Config, *, deep: bool, mend: bool, progress: Callable[[int, int, str], None]
 ) -> list[tuple[Damage, str]]:
     """Return the damage found and, with ``mend``, the repair of each ('' if it could not be repaired)."""
-    from kgfs.ingest.mending.repair import repair
+    from kgfs.ingest.repair.repair import repair
     from kgfs.knowledge.check import check
 
     refuse_others(config)  # against the ledger of another garage, the names of the home would look like an older copy
@@ -118,7 +118,7 @@ def restore_originals(
 
     With ``dry_run``, nothing is changed and the source is where the original could be restored from.
     """
-    from kgfs.ingest.mending.restore_garage import lost, restore_original, source_of
+    from kgfs.ingest.repair.restore_garage import lost, restore_original, source_of
     from kgfs.knowledge.check.kept import in_garage
 
     with as_they_are(config) as stores:
@@ -169,26 +169,26 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
     """Quarantine a names database that is unusable or an older copy, and rebuild it from the ledger. Return the
     repaired damage.
     """
-    from kgfs.ingest.keeping.quarantine import quarantine_file
+    from kgfs.ingest.storing.quarantine import quarantine_file
 
-    if not config.front_db.exists():
+    if not config.catalog_db.exists():
         return []
-    complaint, kind = fault_of(config.front_db), Kind.DAMAGED_DATABASE
+    complaint, kind = fault_of(config.catalog_db), Kind.DAMAGED_DATABASE
     if not complaint:
-        with closing(SqliteJournal(config.front_db)) as journal, closing(open_garage(config)) as garage:
-            if journal.sharing or garage.ledger.faults() or journal.seq() >= garage.ledger.last_seq():
+        with closing(SqliteCatalog(config.catalog_db)) as catalog, closing(open_garage(config)) as garage:
+            if catalog.sharing or garage.ledger.faults() or catalog.seq() >= garage.ledger.last_seq():
                 return []
-            complaint, kind = f"fact {journal.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT
+            complaint, kind = f"fact {catalog.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT
     if alive_sessions(config.run):
         raise BusyError(
-            f"{config.front_db}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced."
+            f"{config.catalog_db}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced."
         )
     for path in sorted(
-        config.home.glob(f"{config.front_db.name}*")
+        config.home.glob(f"{config.catalog_db.name}*")
     ):  # the database first: if the process is killed then, the database is rebuilt
         quarantine_file(config, path, complaint)
     with open_stores(config):
-        return [(Damage(kind, config.front_db.name, complaint), "made anew from the ledger")]
+        return [(Damage(kind, config.catalog_db.name, complaint), "made anew from the ledger")]
 
 
 def _remove_unusable(config: Config) -> list[tuple[Damage, str]]:

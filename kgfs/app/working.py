@@ -16,15 +16,15 @@ from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.fuse.connection import free_clients
-from kgfs.ingest.depositing.chores import Chores
-from kgfs.ingest.keeping.sessions import alive_sessions
-from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import meeting, shipping
+from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.writing.chores import Chores
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
+from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.servers import is_open_to_others, keep_secrets_from_core_dumps, warn_of_plain_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_note
@@ -32,7 +32,7 @@ from kgfs.stores.worker_turn import LOOK, place_wanted
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute
-    from kgfs.compute.engine import Engine, Place
+    from kgfs.compute.engine import Engine, WorkerSlot
 
 SESSIONS_EVERY = 2.0
 """Seconds between a worker's checks of the mounts of its home, and of the sessions that may have started it."""
@@ -87,7 +87,7 @@ def run_worker(
     started.
     """
     from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.life.embed_again import embed_again
+    from kgfs.ingest.lifecycle.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.projecting import projecting
@@ -168,7 +168,7 @@ def _beside_mounts(config: Config, stores: Stores, exchange: Exchange) -> Callab
     it seldom.
     """
     ship = shipping(config, stores, exchange)
-    if not stores.journal.sharing:
+    if not stores.catalog.sharing:
         return ship
     shipped = -BESIDE_MOUNTS
 
@@ -190,20 +190,20 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     if config.cluster.engine == "local":
         return LocalEngine(compute, stores.garage.objects)
     from kgfs.compute.cluster import RayEngine, about
-    from kgfs.compute.engine import Place
+    from kgfs.compute.engine import WorkerSlot
 
     cluster = f"ray://{config.cluster.address}"
     if config.cluster.address and is_open_to_others(cluster, encrypted=False):
         warn_of_plain_text(config, cluster, "Ray does not encrypt: keep others out of that network (compute.address).")
-    return RayEngine(config.cluster, partial(place_of, config), about(Place(compute, stores.garage.objects)))
+    return RayEngine(config.cluster, partial(place_of, config), about(WorkerSlot(compute, stores.garage.objects)))
 
 
-def place_of(config: Config) -> Place:
+def place_of(config: Config) -> WorkerSlot:
     """Return what is needed to read the home's documents in a process on a cluster node that got the configuration.
 
     Raise MachineError if the node lacks a garage that is kept in files.
     """
-    from kgfs.compute.engine import Place
+    from kgfs.compute.engine import WorkerSlot
     from kgfs.compute.local import LocalCompute
 
     keep_secrets_from_core_dumps(config)
@@ -214,7 +214,7 @@ def place_of(config: Config) -> Place:
         )
     threads = config.models.threads or max(1, round(config.cluster.cpus_each))
     compute = LocalCompute(replace(config.models, threads=threads))
-    return Place(compute, open_garage(config).objects)
+    return WorkerSlot(compute, open_garage(config).objects)
 
 
 def _go_on(config: Config, stopped: threading.Event) -> None:
@@ -258,7 +258,7 @@ def _answering_questions(config: Config, stores: Stores, compute: Compute) -> It
 
 
 def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:
-    if not stores.journal.sharing:
+    if not stores.catalog.sharing:
         return nullcontext()
     from kgfs.ingest.sharing.snapshots import keeping_snapshots  # needed by shared homes only
 

@@ -17,12 +17,12 @@ from kgfs.cli.options import as_json, with_config
 from kgfs.cli.status import projection_lines
 from kgfs.config import Config
 from kgfs.fuse import machine, probe
-from kgfs.fuse.probe import Standing
+from kgfs.fuse.probe import MountState
 from kgfs.models import carriers, runtimes
 from kgfs.models.carriers import Condition
 from kgfs.stores.disk_reserve import NAME as RESERVE
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_files import mount_notes
 from kgfs.stores.servers import secret_files
 from kgfs.stores.worker_lock import worker_alive
 
@@ -136,9 +136,9 @@ def _mode(file: Path) -> int:
 def _mounts(config: Config) -> Iterator[Line]:
     for note in mount_notes(config.run):
         standing = probe.standing(note.mountpoint)
-        if standing is Standing.ALIVE:
+        if standing is MountState.ALIVE:
             yield Line("mount", "ok", f"{note.mountpoint} answers (view {note.view}, pid {note.pid}).")
-        elif standing is not Standing.ABSENT or note.stuck:
+        elif standing is not MountState.ABSENT or note.stuck:
             remedy = f"kgfs umount {note.mountpoint}"
             state = "dead, and programs wait for it" if note.stuck else standing.value
             yield Line("mount", "missing", f"{note.mountpoint} is {state}.", remedy)

@@ -6,7 +6,7 @@ import click
 
 from kgfs.config import Config
 from kgfs.fuse.connection import free_clients
-from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_files import mount_notes
 
 
 def free_waiting_clients(config: Config) -> None:

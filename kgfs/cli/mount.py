@@ -21,9 +21,9 @@ from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
 from kgfs.fuse import probe
 from kgfs.fuse.mount import MountOptions, check
-from kgfs.fuse.probe import Standing
+from kgfs.fuse.probe import MountState
 from kgfs.stores.log_files import open_log
-from kgfs.stores.mount_notes import GARAGE, KNOWLEDGE, VIEWS, mount_notes
+from kgfs.stores.mount_files import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
 """The bytes that the background process writes to the pipe once the mount answers."""
@@ -101,7 +101,7 @@ def _serve(
 def _mounted_already(config: Config, mountpoint: Path, view: str) -> bool:
     where = probe.located(mountpoint)
     ours = any(note.mountpoint == where and note.view == view for note in mount_notes(config.run))
-    return ours and probe.standing(where) is Standing.ALIVE
+    return ours and probe.standing(where) is MountState.ALIVE
 
 
 def _tell_ready(ready_fd: int | None) -> None:

@@ -13,7 +13,7 @@ from kgfs.cli.options import with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.fuse import probe
-from kgfs.stores.mount_notes import MountNote, mount_notes
+from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.processes import has_ended
 
 PATIENCE = 20.0

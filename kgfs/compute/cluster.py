@@ -21,9 +21,9 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from kgfs.compute.engine import Place, Progress, Work
+from kgfs.compute.engine import Progress, Work, WorkerSlot
 from kgfs.domain.documents import INGEST_VERSION
-from kgfs.errors import AwayError, BadInputError, KgfsError, LostLeaseError, MachineError
+from kgfs.errors import BadInputError, KgfsError, LostLeaseError, MachineError, UnavailableError
 from kgfs.settings import Cluster
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ About = tuple[int, str, str, str]
 """What all nodes must agree on: ingest version; extractor and its model; embedding model."""
 
 
-def about(place: Place) -> About:
+def about(place: WorkerSlot) -> About:
     compute = place.compute
     return INGEST_VERSION, compute.extractor, compute.extractor_model, compute.embedding_model
 
@@ -61,7 +61,7 @@ class _Actor:
     in every call. Ray would never restart an actor whose constructor raised.
     """
 
-    def __init__(self, make: Callable[[], Place], expected: About) -> None:
+    def __init__(self, make: Callable[[], WorkerSlot], expected: About) -> None:
         self._unfit: Exception | None = None
         try:
             self._place = _fitting(make(), expected)
@@ -98,7 +98,7 @@ class _UnfitError(Exception):
     """Raised where the place cannot read. The work has not begun."""
 
 
-def _fitting(place: Place, expected: About) -> Place:
+def _fitting(place: WorkerSlot, expected: About) -> WorkerSlot:
     if (found := about(place)) != expected:
         raise BadInputError(
             f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
@@ -114,7 +114,7 @@ class RayEngine:
     places that were ready within the timeout.
     """
 
-    def __init__(self, settings: Cluster, make: Callable[[], Place], expected: About) -> None:
+    def __init__(self, settings: Cluster, make: Callable[[], WorkerSlot], expected: About) -> None:
         """Connect to the cluster, or start one, and make its places.
 
         Raises MachineError where Ray is not installed, where no cluster is available, where no place found its CPUs
@@ -205,9 +205,11 @@ class RayEngine:
                     lost = _last_line(error)
                 except _UnfitError as error:
                     ray.kill(actor, no_restart=False)  # the next node may be fit, or this one by then
-                    raise AwayError(f"Ray started a lost place again on a node that cannot read: {error}") from None
+                    raise UnavailableError(
+                        f"Ray started a lost place again on a node that cannot read: {error}"
+                    ) from None
             said = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
-            raise MachineError(said) if came_back else AwayError(said)
+            raise MachineError(said) if came_back else UnavailableError(said)
         finally:
             self._idle.put(actor)
 
@@ -258,7 +260,7 @@ class RayEngine:
 
 def _cause(error: Exception) -> Exception:
     cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, Exception) else AwayError(f"Ray: {_last_line(error)}")
+    return cause if isinstance(cause, Exception) else UnavailableError(f"Ray: {_last_line(error)}")
 
 
 def _unfit(said: str) -> MachineError:

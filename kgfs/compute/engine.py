@@ -23,7 +23,7 @@ longer holds the job's lease."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkerSlot:
     compute: Compute
     objects: Objects
 
@@ -34,7 +34,7 @@ class Work(Protocol[T_co]):
     It is idempotent: running it again, wholly or in part, gives the same result and stores it once.
     """
 
-    def __call__(self, place: Place, progress: Progress) -> T_co: ...
+    def __call__(self, place: WorkerSlot, progress: Progress) -> T_co: ...
 
 
 class Engine(Protocol):
@@ -58,7 +58,7 @@ class Engine(Protocol):
         """Run a work at one of the places and return its result. Blocks until the work is done.
 
         Raises what the work raises, and what ``progress`` raises, which ends the work. A work whose place is lost
-        runs again at another place. Raises AwayError where no other place is available, and MachineError where every
+        runs again at another place. Raises UnavailableError where no other place is available, and MachineError where every
         place is lost in turn, because then the work itself may end them.
         """
         ...
@@ -76,7 +76,7 @@ class LocalEngine:
     held = 2
 
     def __init__(self, compute: Compute, objects: Objects) -> None:
-        self._place = Place(compute, objects)
+        self._place = WorkerSlot(compute, objects)
 
     def run(self, work: Work[T], progress: Progress) -> T:
         return work(self._place, progress)

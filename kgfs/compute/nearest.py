@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgfs.compute.patience import Patience
+from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import Materials, Message, ask
 from kgfs.errors import BadInputError, StoreError
 
@@ -17,13 +17,13 @@ ALSO = 1000
 """The number of Sources that one question may name in ``also``."""
 LONGEST_WORDS = 10_000
 
-Place = tuple[str, int]
+ChunkRef = tuple[str, int]
 """The doc_id and chunk index of a Source."""
 
 
 def nearest(
-    run: Path, words: str, ontology: str, limit: int, also: Sequence[Place], patience: Patience
-) -> dict[Place, float]:
+    run: Path, words: str, ontology: str, limit: int, also: Sequence[ChunkRef], patience: Deadline
+) -> dict[ChunkRef, float]:
     """Return the cosines of the ``limit`` Sources closest to the words, and of those in ``also`` that have a vector.
 
     ``run`` is the home's run folder, ``ontology`` an ontology's id. Raises the errors of

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kgfs.compute.patience import SLICE, Patience
+from kgfs.compute.deadline import SLICE, Deadline
 from kgfs.errors import BadInputError, KgfsError, NoWorkerError, StoreError, TimedOutError, from_os_error
 from kgfs.failpoints import slowly
 from kgfs.stores.worker_lock import told_of_the_last
@@ -55,7 +55,7 @@ Answering = Callable[[Message], Any]
 """A function that answers one question with plain data, and raises KgfsError to refuse it. Several threads call it."""
 
 
-def ask(run: Path, question: Message, patience: Patience) -> Any:
+def ask(run: Path, question: Message, patience: Deadline) -> Any:
     """Ask the home's worker a question and return its answer.
 
     Blocks until the answer comes. Raises NoWorkerError where no worker listens, StoreError where the worker refuses
@@ -87,7 +87,7 @@ def ask(run: Path, question: Message, patience: Patience) -> Any:
     return answer["answer"]
 
 
-def _heard(asker: socket.socket, patience: Patience) -> bytes:
+def _heard(asker: socket.socket, patience: Deadline) -> bytes:
     """Return one line without its line end; empty bytes where the other side closed before a line ended."""
     asker.setblocking(False)
     said = bytearray()
@@ -182,7 +182,7 @@ class QuestionServer:
 
     def _answer(self, asker: socket.socket) -> Message:
         try:
-            said = _heard(asker, Patience(UNHURRIED))
+            said = _heard(asker, Deadline(UNHURRIED))
             if not said:
                 return {"refused": "nothing was asked"}
             question = _message(said)

@@ -53,7 +53,7 @@ class NameKind(StrEnum):
     LINK = "link"
 
 
-class Place(StrEnum):
+class StorageTier(StrEnum):
     """Where the bytes of a file are stored."""
 
     NONE = "none"  # an empty file: a name without content
@@ -100,11 +100,11 @@ class Name:
     size: int = 0
     target: str = ""
     """The target of a symbolic link, encoded as names are."""
-    place: Place = Place.NONE
+    place: StorageTier = StorageTier.NONE
     sha256: str = ""
     """SHA-256 of the current content; empty for an empty file."""
     key: str = ""
-    """With Place.GARAGE the object's key, with Place.SPOOL the spool file's name, else empty."""
+    """With StorageTier.GARAGE the object's key, with StorageTier.SPOOL the spool file's name, else empty."""
     doc_id: str = ""
     """The Document of the newest version; empty if the path has none."""
     version: int = 0

@@ -23,7 +23,7 @@ from pathlib import Path
 import kgfs
 from kgfs.errors import MachineError
 from kgfs.fuse import probe
-from kgfs.stores.mount_notes import MountNote
+from kgfs.stores.mount_files import MountNote
 from kgfs.stores.mount_table import mounts
 from kgfs.stores.processes import main_thread
 

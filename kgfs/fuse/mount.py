@@ -34,7 +34,7 @@ from kgfs.fuse.handling import LogError
 from kgfs.fuse.invalidate import Invalidator
 from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests
-from kgfs.fuse.probe import Standing
+from kgfs.fuse.probe import MountState
 from kgfs.fuse.serving import serve
 from kgfs.stores.mount_table import TYPE, source_of
 from kgfs.tree.invalidation import Invalidation
@@ -79,10 +79,10 @@ def check(mountpoint: Path, options: MountOptions | None = None) -> Path:
     mounted = probe.mount_at(where)
     if mounted is not None and mounted.type.startswith("fuse"):
         standing = probe.standing(where)
-        if standing is Standing.DEAD:
+        if standing is MountState.DEAD:
             log.warning("%s was a dead mount; it is detached.", where)
             probe.detach(where)
-        elif standing is Standing.HUNG:
+        elif standing is MountState.HUNG:
             raise BusyError(f"A mount stands at {where} and does not answer. Detach it: kgfs umount --lazy {where}")
         elif mounted.type == TYPE:
             raise BusyError(f"{where} is a kgfs mount already. Take it down first: kgfs umount {where}")
@@ -239,7 +239,7 @@ def _heard_already(number: int, frame: FrameType | None) -> None:
 def _away(where: Path) -> None:
     """Detach what is still mounted: the main loop ended by itself, so no process would answer."""
     mounted = probe.mount_at(where)
-    if mounted is not None and mounted.type == TYPE and probe.standing(where) is not Standing.ALIVE:
+    if mounted is not None and mounted.type == TYPE and probe.standing(where) is not MountState.ALIVE:
         try:
             probe.detach(where)
         except KgfsError as error:

@@ -21,7 +21,7 @@ from kgfs.stores.mount_table import Mount, mounts
 DEADLINE = 2.0
 
 
-class Standing(StrEnum):
+class MountState(StrEnum):
     """The state of a mount point."""
 
     ABSENT = "not mounted"
@@ -62,10 +62,10 @@ def located(mountpoint: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def standing(mountpoint: Path, deadline: float = DEADLINE) -> Standing:
+def standing(mountpoint: Path, deadline: float = DEADLINE) -> MountState:
     """Return whether a mount exists at ``mountpoint`` and whether it answers within ``deadline`` seconds."""
     if mount_at(mountpoint) is None:
-        return Standing.ABSENT
+        return MountState.ABSENT
     child = subprocess.Popen(
         ["stat", "--file-system", "--format=%t", "--", str(located(mountpoint))],
         stdout=subprocess.DEVNULL,
@@ -79,13 +79,13 @@ def standing(mountpoint: Path, deadline: float = DEADLINE) -> Standing:
         child.kill()
         with suppress(subprocess.TimeoutExpired):  # uninterruptible while the mount's process keeps it waiting
             child.communicate(timeout=0.2)
-        return Standing.HUNG
+        return MountState.HUNG
     finally:
         if child.stderr is not None:
             child.stderr.close()
     # Another user's mount may deny access, which does not mean that its process is dead.
     dead = child.returncode != 0 and b"Permission denied" not in said
-    return Standing.DEAD if dead else Standing.ALIVE
+    return MountState.DEAD if dead else MountState.ALIVE
 
 
 def holders(mountpoint: Path) -> list[Holder]:
@@ -116,9 +116,9 @@ def umount(mountpoint: Path, *, lazy: bool = False) -> bool:
     """
     where = located(mountpoint)
     state = standing(where)
-    if state is Standing.ABSENT:
+    if state is MountState.ABSENT:
         raise MissingError(f"{where} is not mounted.")
-    if lazy or state is not Standing.ALIVE:
+    if lazy or state is not MountState.ALIVE:
         detach(where)
         return False
     try:

@@ -4,7 +4,7 @@ Callers are ``tree`` (a file is written), ``cli`` (the commands ingest and worke
 order in which they run: spool → keep → settle → identify (package ``keeping``, in the process that takes the bytes),
 then parse → chunk → gate → extract → validate → rank (``reading``) → match → commit (``matching``) → index, by the
 worker (``working``). Each stage is one module. ``working.pipeline`` runs the stages, and ``working.worker`` claims
-jobs. After a crash at any point the work resumes from the journal. Each stage is idempotent: running it twice gives
+jobs. After a crash at any point the work resumes from the catalog. Each stage is idempotent: running it twice gives
 the same result.
 
 ``depositing`` has the use cases that change documents/. ``life`` has what happens to a document after it was

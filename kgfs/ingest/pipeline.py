@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.compute.attended import Attended
 from kgfs.compute.contract import Compute
-from kgfs.compute.engine import Place, Progress
+from kgfs.compute.engine import Progress, WorkerSlot
+from kgfs.compute.heartbeat import WithHeartbeat
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.failpoints import border
 from kgfs.formats.headings import section_paths
-from kgfs.ingest.keeping import identify, keep, settle, spool
 from kgfs.ingest.matching import index, match, publication
 from kgfs.ingest.reading import stages
 from kgfs.ingest.reading.chunk import METHOD
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.draft import Draft
+from kgfs.ingest.storing import identify, keep, settle, spool
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import Reading, decode_reading
@@ -91,7 +91,7 @@ class ReadDocument:
     run: str = ""
     known: tuple[str, ...] = ()
 
-    def __call__(self, place: Place, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
         compute = place.compute.using(self.extractor) if self.extractor else place.compute
         clock = StageClock()
         reader = Reader(place.objects, compute, self.settings, clock, self.run, self.known)
@@ -127,7 +127,7 @@ class Reader:
             filename=filename,
             earlier=earlier,
             objects=self.objects,
-            compute=Attended(self.compute, report.again),
+            compute=WithHeartbeat(self.compute, report.again),
             settings=self.settings,
             clock=self.clock,
             report=report,

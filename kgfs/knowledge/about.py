@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgfs.domain.documents import Ontology
-from kgfs.knowledge.standing import standing_of
+from kgfs.knowledge.document_location import standing_of
 from kgfs.render.about import About, MainConcept, NewDocument
 from kgfs.stores.stores import Stores
 
@@ -16,9 +16,9 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
     counts = stores.graph.counts(ontology.id)
     changed = max(ontology.made_at, stores.graph.changed_at(ontology.id))
     newest: list[NewDocument] = []
-    for document in stores.journal.names.newest(ontology.id, NEWEST):
+    for document in stores.catalog.names.newest(ontology.id, NEWEST):
         changed = max(changed, document.deposited_at, document.removed_at)
-        standing = standing_of(stores.journal.names, document.doc_id)
+        standing = standing_of(stores.catalog.names, document.doc_id)
         if not standing.origin.note:
             changed = max(changed, standing.changed_at)
             newest.append(NewDocument(standing.origin.path.removeprefix("documents/"), document.deposited_at))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kgfs.domain.documents import Document
 from kgfs.domain.text import Chunk
 from kgfs.errors import MissingError
-from kgfs.knowledge.standing import standing_of
+from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.chunk_index import ChunkIndex, ChunkRef
 from kgfs.stores.readings import Reading, load_reading, text_of
 from kgfs.stores.stores import Stores
@@ -58,19 +58,19 @@ def cited(stores: Stores, index: ChunkIndex, chunk_id: str) -> Cited:
         if row is not None:
             return _cited(stores, chunk_id, ChunkRef(row.doc_id, row.reading, held[1]), shown=True)
     for ref in index.find(chunk_id):
-        if stores.journal.names.document(ref.doc_id) is not None:
+        if stores.catalog.names.document(ref.doc_id) is not None:
             return _cited(stores, chunk_id, ref, shown=False)
     raise MissingError(f"No Source has the chunk_id '{chunk_id}': it was never issued, or its document was purged.")
 
 
 def _cited(stores: Stores, chunk_id: str, ref: ChunkRef, *, shown: bool) -> Cited:
-    document = stores.journal.names.document(ref.doc_id)
+    document = stores.catalog.names.document(ref.doc_id)
     if document is None:
         raise MissingError(f"The document of '{chunk_id}' was purged.")
     reading = load_reading(stores.garage.objects, ref.doc_id, ref.reading)
     chunk = reading.chunks[ref.chunk_index]
     text = _text(stores, document, reading, chunk)
-    standing = standing_of(stores.journal.names, ref.doc_id)
+    standing = standing_of(stores.catalog.names, ref.doc_id)
     return Cited(
         chunk_id=chunk_id,
         ontology=_ontology(stores, document),
@@ -99,12 +99,12 @@ def _text(stores: Stores, document: Document, reading: Reading, chunk: Chunk) ->
     try:
         return text_of(stores.garage.objects, document, reading)[chunk.start : chunk.end]
     except MissingError:
-        if stores.journal.promises(document.key):
+        if stores.catalog.promises(document.key):
             raise  # the original is promised and was lost, which is not the same as removed
         return None
 
 
 def _ontology(stores: Stores, document: Document) -> str:
-    names = stores.journal.names
+    names = stores.catalog.names
     known = (*names.ontologies(), *names.removed_ontologies())
     return next((ontology.name for ontology in known if ontology.id == document.ontology), "")

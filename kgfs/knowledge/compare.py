@@ -125,7 +125,7 @@ def compare(stores: Stores, ontology: Ontology) -> Comparison:
 def _documents(stores: Stores, ontology: Ontology) -> Iterator[Document]:
     """Yield the documents that the graph shows."""
     after = ""
-    while page := stores.journal.names.documents(ontology.id, after, PAGE):
+    while page := stores.catalog.names.documents(ontology.id, after, PAGE):
         yield from (document for document in page if document.commit_id)
         after = page[-1].doc_id
 

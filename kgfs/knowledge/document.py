@@ -7,9 +7,9 @@ from typing import Any
 from kgfs.domain.documents import Document, Name, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.render.words import time_of
-from kgfs.stores.journal.contract_jobs import Job
-from kgfs.stores.naming import Found, FoundKind
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.readings import load_reading
+from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
 
 
@@ -22,7 +22,7 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         raise BadInputError(
             f"{found} is {'an' if found.kind is FoundKind.ONTOLOGY else 'a'} {found.kind}; name one file."
         )
-    names = stores.journal.names
+    names = stores.catalog.names
     name, document = found.name, found.document
     versions = names.versions(name.id) if name else []
     n = found.version or (name.version if name else 0)
@@ -51,7 +51,7 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         "deposited_at": time_of(document.deposited_at) if document else None,
         "removed_at": time_of(document.removed_at) if document and document.removed_at else None,
         "reading": _reading(stores, document) if document else None,
-        "jobs": [_job(job) for job in stores.journal.jobs.of(document.doc_id)] if document else [],
+        "jobs": [_job(job) for job in stores.catalog.jobs.of(document.doc_id)] if document else [],
     }
 
 
@@ -63,7 +63,7 @@ def _state(name: Name | None, document: Document | None) -> str:
 
 def _paths(stores: Stores, sha256: str) -> list[str]:
     """Return every live path that has these bytes, in all ontologies, in the order of deposit in each."""
-    names = stores.journal.names
+    names = stores.catalog.names
     found = []
     for ontology in names.ontologies() if sha256 else ():
         document = names.document_with(ontology.id, sha256)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from kgfs.errors import MissingError, StoreError
-from kgfs.knowledge.standing import Standing, standing_of
+from kgfs.knowledge.document_location import DocumentLocation, standing_of
 from kgfs.render import citation, source
 from kgfs.render.citation import Citation
 from kgfs.render.source import Excerpt, Marks
@@ -23,7 +23,7 @@ class Evidence:
     """One Instance as its owner's folder shows it. Made by :func:`evidence`."""
 
     instance: InstanceRow
-    standing: Standing
+    standing: DocumentLocation
 
     @property
     def changed_at(self) -> int:
@@ -55,7 +55,7 @@ def evidence(stores: Stores, owner: str, n: int, recall: Recall, instance: Insta
     if found is None:
         raise MissingError(f"Evidence {n} is gone.")
     doc_id = found.doc_id
-    return Evidence(found, recall(("standing", doc_id), lambda: standing_of(stores.journal.names, doc_id)))
+    return Evidence(found, recall(("standing", doc_id), lambda: standing_of(stores.catalog.names, doc_id)))
 
 
 def source_txt(stores: Stores, shown: Evidence, marks: Marks, recall: Recall) -> bytes:
@@ -69,7 +69,7 @@ def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, r
     """
     instance, standing = shown.instance, shown.standing
     document = recall(("document", instance.doc_id), lambda: _document(stores.graph, instance))
-    ontology = recall(("ontology", document.ontology), lambda: stores.journal.names.ontology(document.ontology))
+    ontology = recall(("ontology", document.ontology), lambda: stores.catalog.names.ontology(document.ontology))
     return citation.render(
         Citation(
             document=standing.origin.path,

@@ -10,8 +10,8 @@ from typing import Any
 from kgfs.domain.documents import Document, Version
 from kgfs.errors import BadInputError, MissingError
 from kgfs.render.words import time_of
-from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.readings import Reading, load_decisions, load_reading, text_of
+from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
 
 NO_NEWLINE = "\\ No newline at end of file\n"
@@ -39,7 +39,7 @@ def history(stores: Stores, found: Found) -> list[dict[str, Any]]:
             "current": live is not None and (live.version, live.sha256) == (version.n, version.sha256),
         }
         for version in versions
-        for document in [stores.journal.names.document(version.doc_id)]
+        for document in [stores.catalog.names.document(version.doc_id)]
     ]
 
 
@@ -90,7 +90,7 @@ def _versions(stores: Stores, found: Found) -> list[Version]:
         raise BadInputError(
             f"{found} is {'an' if found.kind is FoundKind.ONTOLOGY else 'a'} {found.kind}; name one file."
         )
-    names = stores.journal.names
+    names = stores.catalog.names
     if found.name is not None or found.trashed is not None:
         return names.versions(found.name.id if found.name else found.trashed.id if found.trashed else 0)
     held = names.version_of(found.doc_id)
@@ -103,7 +103,7 @@ class _Side:
     def __init__(self, stores: Stores, version: Version) -> None:
         self._objects = stores.garage.objects
         self.version = version
-        self.document: Document | None = stores.journal.names.document(version.doc_id)
+        self.document: Document | None = stores.catalog.names.document(version.doc_id)
         self.reading: Reading | None = None
         if self.document is not None and self.document.reading:
             self.reading = load_reading(self._objects, version.doc_id, self.document.reading)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kgfs.domain.documents import State
 from kgfs.errors import MissingError
-from kgfs.knowledge.standing import standing_of
+from kgfs.knowledge.document_location import standing_of
 from kgfs.render.metadata import Metadata
 from kgfs.stores.stores import Stores
 
@@ -17,7 +17,7 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
     Raises MissingError for an unknown document. A document that a worker is reading now is shown as queued;
     ``.kgfs/jobs/`` shows the worker.
     """
-    names = stores.journal.names
+    names = stores.catalog.names
     document = names.document(doc_id)
     if document is None:
         raise MissingError(f"No document has the id {doc_id}.")

@@ -18,7 +18,7 @@ PRIOR = 0.5
 BEST = 2
 """The number of Sources that make the document's score."""
 
-Place = tuple[str, int]
+ChunkRef = tuple[str, int]
 """The doc_id and chunk index of a Source."""
 
 
@@ -32,7 +32,7 @@ class Match:
     """The cosine of its best window; None where it is unknown."""
 
 
-def ranked(matches: Mapping[Place, Match]) -> list[tuple[Place, float]]:
+def ranked(matches: Mapping[ChunkRef, Match]) -> list[tuple[ChunkRef, float]]:
     """Return the Sources with their scores, best first; ties are in order of document and chunk.
 
     Scores are rounded, so that they do not depend on the order of additions.

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import LONGEST_WORDS, nearest
-from kgfs.compute.patience import Patience
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
-from kgfs.knowledge.ranking import Match, Place, ranked
-from kgfs.knowledge.standing import standing_of
+from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.ranking import ChunkRef, Match, ranked
 from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
@@ -54,7 +54,7 @@ class Found:
     """Why meaning was not used; '' where it was."""
 
 
-def search(stores: Stores, run: Path, words: str, ontology: str, patience: Patience, limit: int = LIMIT) -> Found:
+def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadline, limit: int = LIMIT) -> Found:
     """Return the Sources that answer the words, best first. Blocks, at most until the deadline ``patience`` passes.
 
     The words are taken literally. Function words are left out of the full text query unless there are no others.
@@ -82,8 +82,8 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Patie
 
 
 def _cosines(
-    run: Path, words: str, ontology: str, also: Sequence[Place], patience: Patience
-) -> tuple[dict[Place, float], str]:
+    run: Path, words: str, ontology: str, also: Sequence[ChunkRef], patience: Deadline
+) -> tuple[dict[ChunkRef, float], str]:
     try:
         return nearest(run, words, ontology, CANDIDATES, also, patience.within(MODEL_SECONDS)), ""
     except GivenUpError:
@@ -95,9 +95,9 @@ def _cosines(
 
 def _hits(
     graph: Graph,
-    sources: dict[Place, SourceRow],
-    matches: dict[Place, Match],
-    order: Iterable[tuple[Place, float]],
+    sources: dict[ChunkRef, SourceRow],
+    matches: dict[ChunkRef, Match],
+    order: Iterable[tuple[ChunkRef, float]],
     limit: int,
 ) -> list[Hit]:
     documents: dict[str, DocumentRow | None] = {}
@@ -133,7 +133,7 @@ def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
 
     Paths are the present ones.
     """
-    names = stores.journal.names
+    names = stores.catalog.names
     one = names.ontology(found.ontology) if found.ontology else None
     searched = [one] if one else names.ontologies()
     changed = max((max(each.made_at, stores.graph.changed_at(each.id)) for each in searched), default=0)

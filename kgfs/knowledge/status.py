@@ -9,13 +9,13 @@ from typing import Any
 import kgfs
 from kgfs.config import Config
 from kgfs.domain.documents import Name, State, Version
-from kgfs.knowledge.owed import owed
-from kgfs.knowledge.standing import standing_of
+from kgfs.knowledge.backlog import owed
+from kgfs.knowledge.document_location import standing_of
+from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.hosts import host_id, known_roll
-from kgfs.stores.journal.contract_jobs import Job
-from kgfs.stores.journal.contract_names import Names
-from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
+from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
@@ -49,7 +49,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
     (:func:`~.projection.progress.projection_page`), and is None where there is none. ``sharing`` is None where no other home
     shares the garage. It asks no server: ``as_of`` says when a server was last asked.
     """
-    names, left = stores.journal.names, owed(stores.journal)
+    names, left = stores.catalog.names, owed(stores.catalog)
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
@@ -65,8 +65,8 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
         "reserve": asdict(reserve_state(config)),
         "epoch": stores.graph.epoch(),
         "neo4j": projection_page(config, stores.graph),
-        "sharing": sharing_page(config) if stores.journal.sharing else None,
-        "seq": stores.journal.seq(),
+        "sharing": sharing_page(config) if stores.catalog.sharing else None,
+        "seq": stores.catalog.seq(),
         "conflicts": names.conflict_count(),
         "conflict_paths": sorted({_path(names, *conflict) for conflict in names.conflicts(named)}),
         "documents": _by_state(names.counts()),
@@ -139,13 +139,13 @@ def _by_state(counts: Mapping[State, int]) -> dict[str, int]:
 
 def job_page(stores: Stores, job: Job) -> dict[str, Any]:
     """Return the content of ``.kgfs/jobs/<doc_id>.json`` for a pending job."""
-    ontology = stores.journal.names.ontology(job.ontology)
-    held = stores.journal.names.version_of(job.doc_id)
+    ontology = stores.catalog.names.ontology(job.ontology)
+    held = stores.catalog.names.version_of(job.doc_id)
     return {
         "doc_id": job.doc_id,
         "kind": job.kind,
         "ontology": ontology.name if ontology else "",
-        "document": standing_of(stores.journal.names, job.doc_id).origin.path,
+        "document": standing_of(stores.catalog.names, job.doc_id).origin.path,
         "decision": held[0].decision if held else "",
         "decision_reason": held[0].reason if held else "",
         "state": job.state,

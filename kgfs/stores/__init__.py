@@ -2,7 +2,7 @@
 conformance suite:
 
 - ``garage``: objects (originals, Readings, Records) and the ledger. The truth.
-- ``journal``: names, versions, inbox and the backlog of jobs; facts on their way to the ledger. Derived from the
+- ``catalog``: names, versions, inbox and the backlog of jobs; facts on their way to the ledger. Derived from the
   ledger, but facts are durable here first.
 - ``graph``: documents, sources, instances, concepts, relationships, full text. Derived.
 - ``vectors``: embeddings. Derived.

@@ -20,7 +20,7 @@ class Kind(StrEnum):
     OLD_FRONT = "names older than the ledger"
     UNSHIPPED = "facts not in the ledger"
     NOT_IN_GRAPH = "document not in the graph"
-    NOT_IN_JOURNAL = "document not in the journal"
+    NOT_IN_CATALOG = "document not in the catalog"
     DANGLING = "dangling row"
     WRONG_SPAN = "wrong span"
     STALE_WORDS = "stale word index"
@@ -51,7 +51,7 @@ REMEDIES: dict[Kind, str] = {
     Kind.OLD_FRONT: "--repair quarantines them, and makes them anew from the ledger",
     Kind.UNSHIPPED: "--repair ships them",
     Kind.NOT_IN_GRAPH: "--repair derives the graph anew",
-    Kind.NOT_IN_JOURNAL: "--repair derives the graph anew",
+    Kind.NOT_IN_CATALOG: "--repair derives the graph anew",
     Kind.DANGLING: "--repair derives the graph anew",
     Kind.WRONG_SPAN: "--repair derives the graph anew",
     Kind.STALE_WORDS: "--repair derives the graph anew",

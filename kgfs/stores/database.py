@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from kgfs.domain.identity import norm_hash
-from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
+from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.migrations import bring_up, format_of, newest
 from kgfs.stores.pacing import STEPS, Pacing
@@ -290,7 +290,7 @@ def typed(error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError, path: 
     if isinstance(error, UnicodeDecodeError):
         return StoreError(f"{path}: damaged (text that is none: {error}). {remedy}")
     if _is_full(error):
-        return FullError(f"{path}: no space left on the device. Free space, then try again.")
+        return NoSpaceError(f"{path}: no space left on the device. Free space, then try again.")
     if _is(error, "SQLITE_BUSY", "SQLITE_LOCKED"):
         return BusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s. Try again.")
     if is_damaged(error):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kgfs.errors import FullError, KgfsError
+from kgfs.errors import KgfsError, NoSpaceError
 
 NAME = "reserve"
 """The name of the file, in the folder of the home."""
@@ -120,7 +120,7 @@ class DiskReserve:
         raise failed
 
     def _is_full(self, error: KgfsError | OSError) -> bool:
-        if isinstance(error, FullError) or error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(error, NoSpaceError) or error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True
         with suppress(OSError):
             disk = os.statvfs(self._home)

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.errors import MissingError
+from kgfs.stores.catalog.encoding import decode_if
+from kgfs.stores.catalog.facts import ForgettingDone
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.journal.encoding import decode_if
-from kgfs.stores.journal.facts import ForgettingDone
-from kgfs.stores.notes import write_note
+from kgfs.stores.pending_uploads import LEAVING
+from kgfs.stores.run_files import write_note
 from kgfs.stores.snapshots.layout import delete_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import LEAVING
 
 HOSTS = "hosts/"
 _KEY = re.compile(r"hosts/([0-9a-f]{12})/([0-9]+)-([0-9]+)")
@@ -123,15 +123,15 @@ def is_left_aside(stores: Stores, key: str) -> bool:
     if any(True for _ in stores.garage.objects.keys(f"{HOSTS}{host}/")):
         return False
     if top == "sources":
-        wanted = stores.journal.promises(original)
+        wanted = stores.catalog.promises(original)
     else:
-        wanted = stores.journal.names.document(rest.partition("/")[0]) is not None
+        wanted = stores.catalog.names.document(rest.partition("/")[0]) is not None
     return not wanted or stores.garage.objects.exists(original)
 
 
 def read_roll(config: Config, stores: Stores) -> Roll:
     """Return the roll as the garage has it now, and cache it. Raises the errors of the garage."""
-    followed = stores.journal.confirmed()
+    followed = stores.catalog.confirmed()
     hosts = tuple(_hosts(stores.garage.objects))
     slowest = min((host.followed for host in hosts), default=followed)
     before = known_roll(config)

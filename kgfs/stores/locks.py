@@ -57,7 +57,7 @@ def locked_within(path: Path, patience: float) -> Iterator[bool]:
     descriptor = _opened(path)
     try:
         deadline = time.monotonic() + patience
-        while not (ours := lock_at_once(descriptor)) and (left := deadline - time.monotonic()) > 0:
+        while not (ours := lock_nowait(descriptor)) and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(LOOK, left))
         yield ours
     finally:
@@ -78,13 +78,13 @@ def take(path: Path) -> int | None:
     """Return the descriptor of the locked file, or None if another holds the lock. Does not wait. Closing the
     descriptor releases the lock."""
     descriptor = _opened(path)
-    if lock_at_once(descriptor):
+    if lock_nowait(descriptor):
         return descriptor
     os.close(descriptor)
     return None
 
 
-def lock_at_once(descriptor: int) -> bool:
+def lock_nowait(descriptor: int) -> bool:
     """Return whether the open file could be locked without waiting for another holder. A process that only queries
     the lock is waited for."""
     while not _try(descriptor, fcntl.LOCK_EX):

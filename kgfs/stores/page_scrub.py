@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from kgfs.errors import BusyError, FullError, KgfsError, StoreError
+from kgfs.errors import BusyError, KgfsError, NoSpaceError, StoreError
 from kgfs.stores.wal import BUSY_SECONDS
 
 HEADER = 100
@@ -35,12 +35,12 @@ Span = tuple[int, int]
 
 def scrub_pages(path: Path) -> None:
     """Overwrite all deleted data in a database file whose log is empty. The caller has no transaction open on it.
-    Raises BusyError if other processes read or write for BUSY_SECONDS, FullError if the disk has no space for one
+    Raises BusyError if other processes read or write for BUSY_SECONDS, NoSpaceError if the disk has no space for one
     page, and StoreError if the file is damaged. After an error the call can be repeated."""
     words = [sys.executable, "-m", __name__, str(path)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        kinds: dict[int, type[KgfsError]] = {EXIT_FULL: FullError, EXIT_BUSY: BusyError}
+        kinds: dict[int, type[KgfsError]] = {EXIT_FULL: NoSpaceError, EXIT_BUSY: BusyError}
         raise kinds.get(done.returncode, StoreError)(
             f"{path}: what was removed cannot be overwritten: {done.stderr.strip()[-500:]}"
         )

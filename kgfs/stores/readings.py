@@ -15,7 +15,7 @@ from typing import Any
 from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk, Text, Verdict
-from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Objects
 
 FORMAT = 1
@@ -112,7 +112,7 @@ def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
 
 def text_of(objects: Objects, document: Document, reading: Reading) -> str:
     """Return the Text of a Reading: the exact decoding of the original, or the object that the parser made. If the
-    original is gone, the copy of :func:`keep_text` is used. Raises MissingError if neither exists, and RotError if
+    original is gone, the copy of :func:`keep_text` is used. Raises MissingError if neither exists, and CorruptError if
     the length is not that of the Reading."""
     kept = _kept_text_key(document, reading)
     if reading.text_key:
@@ -125,7 +125,7 @@ def text_of(objects: Objects, document: Document, reading: Reading) -> str:
                 raise
             text = objects.get(kept).decode("utf-8", "surrogatepass")
     if len(text) != reading.text_length:
-        raise RotError(f"{document.key}: does not give the Text that was read from it.")
+        raise CorruptError(f"{document.key}: does not give the Text that was read from it.")
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kgfs.errors import FullError
+from kgfs.errors import NoSpaceError
 
 SPARE = 256 << 20
 """Bytes of the disk that are left free for the rest of the home, which records and writes first. On a small disk,
@@ -20,13 +20,13 @@ def lacking(folder: str) -> int:
 
 
 def leave_spare(path: Path, what: str, size: int, wanted: int = 0) -> None:
-    """Raise FullError if the disk has too little free space at ``path`` for ``what``. The space needed is
+    """Raise NoSpaceError if the disk has too little free space at ``path`` for ``what``. The space needed is
     ``wanted`` bytes plus the smaller of ``size``, the bytes that ``what`` has already, and the bytes that are to
     be left free. So something small may still take the last bytes of a disk."""
     spare, free = _standing(str(path.parent))
     more = wanted + min(spare, size) - free
     if more > 0:
-        raise FullError(
+        raise NoSpaceError(
             f"{path}: no space left on the device for {what}: at least {-(-more >> 20)} MiB more are needed, for some are left to"
             " what is written. Free space, then try again."
         )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.facts import GraphFact
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.facts import GraphFact
 
 if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
@@ -20,7 +20,7 @@ class Stores:
     """The open stores of one home. The worker opens ``vectors`` lazily for its embedding model; a mount has none."""
 
     garage: Garage
-    journal: Journal
+    catalog: Catalog
     graph: Graph
     vectors: Vectors | None = None
     publish: Callable[[GraphFact], None] | None = None
@@ -32,6 +32,6 @@ class Stores:
 
     def close(self) -> None:
         """Close all stores."""
-        for store in (self.vectors, self.graph, self.journal, self.garage):
+        for store in (self.vectors, self.graph, self.catalog, self.garage):
             if store is not None:
                 store.close()

@@ -12,7 +12,7 @@ from typing import Any
 from kgfs.errors import BusyError
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.locks import is_locked, take
-from kgfs.stores.notes import write_note
+from kgfs.stores.run_files import write_note
 
 LOCK = "worker.lock"
 

@@ -15,7 +15,7 @@ def about_md(context: TreeContext, ontology: Ontology) -> Page:
     """Return the page, which is rendered when its attributes are read. Rendering costs some thirty indexed reads."""
 
     def page() -> tuple[bytes, int]:
-        found = context.stores.journal.names.ontology(ontology.id)
+        found = context.stores.catalog.names.ontology(ontology.id)
         if found is None:
             raise MissingError("The ontology was removed.")
         shown, changed = about(context.stores, found)

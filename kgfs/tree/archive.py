@@ -13,8 +13,8 @@ from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.metadata import metadata
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
+from kgfs.stores.catalog.facts import VersionMinted
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow
-from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
@@ -37,18 +37,18 @@ class ArchiveFolder(DerivedFolder[None]):
         self._ontology = ontology
 
     def mtime(self) -> int:
-        newest = self.context.stores.journal.names.newest(self._ontology.id, 1)
+        newest = self.context.stores.catalog.names.newest(self._ontology.id, 1)
         return max([self._ontology.made_at, *(document.deposited_at for document in newest)])
 
     def token(self) -> Hashable | None:
         return super().token(), is_being_removed(self.context, self._ontology.id)
 
     def lookup(self, name: str) -> Node | None:
-        found = self.context.stores.journal.names.document(name)
+        found = self.context.stores.catalog.names.document(name)
         return Archived(self.context, name, found) if found and found.ontology == self._ontology.id else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names, ontology_id = self.context.stores.journal.names, self._ontology.id
+        names, ontology_id = self.context.stores.catalog.names, self._ontology.id
         listed: list[tuple[str, Node]] = []
         if is_being_removed(self.context, ontology_id):
             return listed
@@ -165,7 +165,7 @@ class FoundConcept(DerivedLink[None]):
 
 def original(context: TreeContext, doc_id: str) -> Node | None:
     """Return the original; None if the garage no longer has it."""
-    document = context.stores.journal.names.document(doc_id)
+    document = context.stores.catalog.names.document(doc_id)
     return OriginalFile(context, doc_id) if document and has_original(context.stores, document) else None
 
 
@@ -215,7 +215,7 @@ def minted(fact: VersionMinted, stale: Invalidations) -> None:
 
 def known(stores: Stores, doc_id: str) -> Document:
     """Return the Document. Raise MissingError for a doc_id that was never issued or was purged."""
-    found = stores.journal.names.document(doc_id)
+    found = stores.catalog.names.document(doc_id)
     if found is None:
         raise MissingError(f"No document has the id {doc_id}.")
     return found
@@ -230,12 +230,12 @@ def shown(stores: Stores, doc_id: str) -> DocumentRow:
 
 
 def has_original(stores: Stores, document: Document) -> bool:
-    """Return whether the garage has the original, judged from the journal alone.
+    """Return whether the garage has the original, judged from the catalog alone.
 
     An original that no file has any more, and that nothing promises to keep, has left the garage with the trash or is
     about to. The garage is not asked, because a listing would wait for its server and block the whole mount.
     """
-    return not document.removed_at or stores.journal.promises(document.key)
+    return not document.removed_at or stores.catalog.promises(document.key)
 
 
 def is_original(row: DocumentRow) -> bool:

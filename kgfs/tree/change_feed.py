@@ -1,4 +1,4 @@
-"""Derive what the kernel must forget from the feeds of the journal and the graph.
+"""Derive what the kernel must forget from the feeds of the catalog and the graph.
 
 The feed is polled every 0.1 s on the event loop. A poll costs three indexed reads if nothing has changed. Facts and
 changes of the graph become changes of the tree (:mod:`.changes`), and the table of views maps those to invalidations.
@@ -12,7 +12,7 @@ from typing import Any
 
 from kgfs.domain.names import encode_name
 from kgfs.errors import KgfsError
-from kgfs.stores.journal.facts import (
+from kgfs.stores.catalog.facts import (
     AttributesSet,
     ContentKept,
     FileMade,
@@ -39,11 +39,11 @@ STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChang
 
 
 class ChangeFeed:
-    """Poll the journal and the graph for changes, and translate them into invalidations. Used on the event loop only."""
+    """Poll the catalog and the graph for changes, and translate them into invalidations. Used on the event loop only."""
 
     def __init__(self, context: TreeContext, vfs: Vfs) -> None:
         self._context = context
-        self._journal = context.stores.journal
+        self._catalog = context.stores.catalog
         self._graph = context.stores.graph
         self._inodes = vfs.inodes
         self._stale = Invalidations(context, vfs.inodes)
@@ -52,7 +52,7 @@ class ChangeFeed:
         everywhere = on(PathsChanged, lambda _, stale: stale.everything_derived())
         for kind, make_stale in (everywhere, *ontology.RULES, *context.views.rules()):
             self._rules[kind].append(make_stale)
-        self._seq = self._journal.seq()
+        self._seq = self._catalog.seq()
         self._clears = self._graph.clears()
         self._epoch = self._graph.epoch()
         self._lost = False
@@ -71,7 +71,7 @@ class ChangeFeed:
         known = not lost and self._facts() and self._changes()
         if not known:
             # Keep this order: if the graph is replaced in between, the next poll detects it.
-            self._seq, self._clears, self._epoch = self._journal.seq(), self._graph.clears(), self._graph.epoch()
+            self._seq, self._clears, self._epoch = self._catalog.seq(), self._graph.clears(), self._graph.epoch()
             self._context.searches.graph_moved()
         self._heard()
         stale = self._stale.take()
@@ -83,10 +83,10 @@ class ChangeFeed:
         self._context.deposits.recent.heard(self._seq)
 
     def _facts(self) -> bool:
-        newest = self._journal.seq()
+        newest = self._catalog.seq()
         if newest == self._seq:
             return True
-        facts = self._journal.facts(self._seq, BATCH) if newest > self._seq else None
+        facts = self._catalog.facts(self._seq, BATCH) if newest > self._seq else None
         if facts is None:
             return False
         for seq, fact in facts:

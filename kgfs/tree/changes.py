@@ -1,6 +1,6 @@
 """Translate facts of the ledger and changes of the graph into changes that views follow.
 
-A view may also follow a fact itself (:mod:`kgfs.stores.journal.facts`).
+A view may also follow a fact itself (:mod:`kgfs.stores.catalog.facts`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgfs.domain.documents import NameKind
-from kgfs.stores.graph.vocabulary import Change as GraphChange
-from kgfs.stores.journal.facts import (
+from kgfs.stores.catalog.facts import (
     DocumentFailed,
     DocumentForgotten,
     DocumentRead,
@@ -29,6 +28,7 @@ from kgfs.stores.journal.facts import (
     TrashRestored,
     VersionMinted,
 )
+from kgfs.stores.graph.vocabulary import Change as GraphChange
 from kgfs.stores.stores import Stores
 
 MAX_FRESH = 10_000
@@ -150,7 +150,7 @@ class Translator:
     """
 
     def __init__(self, stores: Stores) -> None:
-        self._names = stores.journal.names
+        self._names = stores.catalog.names
         self._graph = stores.graph
         self._fresh: OrderedDict[int, None] = OrderedDict()
         """Files that never had a version: removing them removes no Document's path."""

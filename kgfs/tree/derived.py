@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from kgfs.domain.names import decode_name
-from kgfs.errors import DerivedError, KgfsError, MissingError, StoreError
+from kgfs.errors import KgfsError, MissingError, ReadOnlyError, StoreError
 from kgfs.stores.blocking import blocks
 from kgfs.stores.garage.contract import Reader
 from kgfs.stores.stores import Stores
@@ -79,11 +79,11 @@ class DerivedFolder(Derived[T], Folder):
         return token_of(self.context)
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
-        raise with_remedy(DerivedError("This folder is derived from the documents. Make files in documents/ instead."))
+        raise with_remedy(ReadOnlyError("This folder is derived from the documents. Make files in documents/ instead."))
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         raise with_remedy(
-            DerivedError("This folder is derived from the documents. Make folders in documents/ instead.")
+            ReadOnlyError("This folder is derived from the documents. Make folders in documents/ instead.")
         )
 
 
@@ -220,7 +220,7 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
     try:
         return Original(stores.garage.objects.open(key))
     except MissingError as error:
-        small = stores.journal.inbox(sha256)
+        small = stores.catalog.inbox(sha256)
         if small is None:
             raise StoreError(f"The garage has lost {key}. Run kgfs restore-garage.") from error
         return Rendered(small)
@@ -239,7 +239,7 @@ def with_remedy(error: KgfsError) -> KgfsError:
 
 def token_of(context: TreeContext) -> Hashable:
     """Return the token of a listing that any change of graph or names may change."""
-    return context.cache.position or (context.stores.graph.epoch(), context.stores.journal.seq())
+    return context.cache.position or (context.stores.graph.epoch(), context.stores.catalog.seq())
 
 
 def derived_attr(
@@ -252,8 +252,8 @@ def derived_attr(
 
 
 def refuse_writing(writing: bool) -> None:
-    """Raise DerivedError if ``writing`` is true."""
+    """Raise ReadOnlyError if ``writing`` is true."""
     if writing:
-        raise DerivedError(
+        raise ReadOnlyError(
             "This file is derived from the documents and cannot be written. Change the documents instead."
         )

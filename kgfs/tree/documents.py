@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, State
-from kgfs.domain.documents import Place as Kept
+from kgfs.domain.documents import StorageTier as Kept
 from kgfs.domain.names import decode_name
 from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
-from kgfs.ingest.depositing.open_file import OpenFile
-from kgfs.stores.journal.contract import Pending
-from kgfs.stores.journal.contract_names import Names
-from kgfs.stores.journal.facts import AttributesSet, ContentKept
+from kgfs.ingest.writing.open_file import OpenFile
+from kgfs.stores.catalog.contract import Pending
+from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.facts import AttributesSet, ContentKept
 from kgfs.tree import keys
 from kgfs.tree.changes import FolderTimesChanged, NameCame, NameChanged, NameLeft
 from kgfs.tree.inodes import Place
@@ -121,7 +121,7 @@ class DocumentsFolder(_Entry, Folder):
         return self._node(found) if found else None
 
     def _find(self, name: str) -> Name | None:
-        names, was = self._context.stores.journal.names, self._id
+        names, was = self._context.stores.catalog.names, self._id
         found = names.child(was, name)
         return names.child(self._id, name) if found is None and self._left(was) else found
 
@@ -143,7 +143,7 @@ class DocumentsFolder(_Entry, Folder):
         A process that holds the former folder, open or as its working folder, continues in the merged folder. Threads
         that detect the merge at the same time make the same change.
         """
-        names = self._context.stores.journal.names
+        names = self._context.stores.catalog.names
         into = names.united(was)
         if into is not None and names.name(was) is None:
             self._ontology, self._united = names.ontology(into.ontology) or self._ontology, True
@@ -162,7 +162,7 @@ class DocumentsFolder(_Entry, Folder):
     def token(self) -> Hashable | None:
         if self._united:  # do not cache absent names either: changes are reported for the other number
             return None
-        return self._context.stores.journal.seq(), self._context.deposits.copies.generation
+        return self._context.stores.catalog.seq(), self._context.deposits.copies.generation
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
         made = self._here(lambda here: self._context.deposits.make_file(here, name, mode, caller.uid, caller.gid))
@@ -286,7 +286,7 @@ class DocumentFile(_Entry, File):
         """Return the Document of exactly the stored bytes. Until new content is settled, the name still has the
         Document of the previous content.
         """
-        document = self._context.stores.journal.names.document(row.doc_id) if row.doc_id else None
+        document = self._context.stores.catalog.names.document(row.doc_id) if row.doc_id else None
         return document if document and document.sha256 == row.sha256 else None
 
 
@@ -386,7 +386,7 @@ def name_came(change: NameCame, stale: Invalidations) -> None:
 def name_left(change: NameLeft, stale: Invalidations) -> None:
     """Invalidate the former places of a name, but not the places where it is now."""
     places = _places(change.now, stale) if change.now else []
-    kind = stale.context.stores.journal.names.name(change.id) if change.now else None
+    kind = stale.context.stores.catalog.names.name(change.id) if change.now else None
     if kind is not None and kind.kind is not NameKind.FOLDER:
         stale.left(change.id, but=places)
         return
@@ -398,7 +398,7 @@ def name_changed(change: NameChanged | AttributesSet, stale: Invalidations) -> N
     """Invalidate the attributes of a name, by both of its paths."""
     stale.inode(change.id)
     stale.key(keys.beside(change.id))
-    name = stale.context.stores.journal.names.name(change.id)
+    name = stale.context.stores.catalog.names.name(change.id)
     if name is not None and not name.parent:
         stale.key(keys.ontology(name.ontology))
 
@@ -422,7 +422,7 @@ def folder_times(change: FolderTimesChanged, stale: Invalidations) -> None:
 def _places(name: NameCame, stale: Invalidations) -> list[Place]:
     """Return the places of a name of documents/: in documents/ itself, and by its path without ``documents/``."""
     raw = name_bytes(name.name)
-    row = stale.context.stores.journal.names.name(name.parent)
+    row = stale.context.stores.catalog.names.name(name.parent)
     if row is None:
         return [(name.parent, raw)]
     above = keys.beside(row.id) if row.parent else keys.ontology(name.ontology)

@@ -13,7 +13,7 @@ from typing import overload
 
 from kgfs.domain.documents import Document, Ontology
 from kgfs.domain.names import decode_name
-from kgfs.errors import BadInputError, DerivedError, MissingError, NoSuchAttributeError
+from kgfs.errors import BadInputError, MissingError, NoSuchAttributeError, ReadOnlyError
 from kgfs.stores.blocking import blocks
 from kgfs.stores.garage.contract import Look, Segment, SegmentReader
 from kgfs.stores.stores import Stores
@@ -185,7 +185,7 @@ class KeptObject(_Kept, File):
         return {name: value for name, value in known.items() if value}
 
     def _owner(self, sha256: str) -> tuple[Ontology | None, Document | None]:
-        prefix, names = self.path.split("/")[1], self.view.stores.journal.names
+        prefix, names = self.path.split("/")[1], self.view.stores.catalog.names
         for ontology in names.ontologies():
             if ontology.prefix == prefix:
                 return ontology, names.document_with(ontology.id, sha256)
@@ -276,8 +276,8 @@ def below(folder: str, name: str) -> str:
     return f"{folder}/{part}" if folder else part
 
 
-def refused() -> DerivedError:
+def refused() -> ReadOnlyError:
     """Return the error for a change in the garage view."""
-    return DerivedError(
+    return ReadOnlyError(
         "The garage is shown as it is kept; nothing in it can be changed. Change the documents instead."
     )

@@ -53,7 +53,7 @@ class GarageFeed:
         self._inodes = vfs.inodes
         self._sizes: dict[str, int] = {}
         self._times: dict[int, int] = {}
-        self._seq = view.stores.journal.seq()
+        self._seq = view.stores.catalog.seq()
         self._watch_until = 0.0
         self._round: list[int] = []
 
@@ -85,7 +85,7 @@ class GarageFeed:
         return _Due(inode_of(keys.kept(LEDGER)) in self._inodes, self._watched())
 
     def _watched(self) -> list[tuple[int, Node]]:
-        seq = self._view.stores.journal.seq()
+        seq = self._view.stores.catalog.seq()
         if seq != self._seq:
             self._seq, self._watch_until = seq, time.monotonic() + GARAGE_WATCH
         if time.monotonic() > self._watch_until:

@@ -30,7 +30,7 @@ class MirrorFolder(DerivedFolder[None]):
         return FOLDER_TIMES, None
 
     def mtime(self) -> int:
-        return live(self.context.stores.journal.names, self.name_id).mtime
+        return live(self.context.stores.catalog.names, self.name_id).mtime
 
 
 class Mirror:
@@ -84,7 +84,7 @@ class Mirror:
     def _rename_rival(self, parent: int, name: str, stale: Invalidations) -> None:
         stem = name.removesuffix(self.suffix)
         other = stem if stem != name else f"{name}{self.suffix}"
-        sibling = stale.context.stores.journal.names.child(parent, other)
+        sibling = stale.context.stores.catalog.names.child(parent, other)
         if sibling is not None:
             stale.key_left(self._rival(sibling.id))
 

@@ -5,7 +5,7 @@ All methods are synchronous. *Quick* methods (local indexed reads) never wait. M
 inline first, on the event loop, and again in a thread if they raise WouldBlock (:mod:`kgfs.stores.blocking`); so is
 any method that turns out to need a server. Methods that *block* are called in a thread. Names are encoded
 (``domain.names.encode_name``). An operation that a view does not allow raises the error that the design states; for
-derived entries this is DerivedError (EROFS).
+derived entries this is ReadOnlyError (EROFS).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import stat
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from kgfs.compute.patience import Patience
-from kgfs.errors import DerivedError, MissingError, NoSuchAttributeError, UnsupportedError
-from kgfs.stores.journal.contract import Pending
+from kgfs.compute.deadline import Deadline
+from kgfs.errors import MissingError, NoSuchAttributeError, ReadOnlyError, UnsupportedError
+from kgfs.stores.catalog.contract import Pending
 
 ROOT_INODE = 1
 
@@ -123,7 +123,7 @@ class Node:
 
     def change(self, wanted: AttrChange) -> Attr:
         """Apply chmod, chown, utimens or truncate by path. *Blocks*."""
-        raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")
+        raise ReadOnlyError("This is derived from the documents and cannot be changed. Change the documents instead.")
 
     def attributes(self) -> Sequence[str]:
         """Return the names of extended attributes, all in ``user.``. *Quick*."""
@@ -168,7 +168,7 @@ class Folder(Node):
     give it up.
     """
 
-    def work_out(self, deadline: Patience | None = None) -> Folder:
+    def work_out(self, deadline: Deadline | None = None) -> Folder:
         """Return the folder to read entries from. *May block*, until ``deadline``.
 
         This is the folder itself or, if its entries take long to compute, a folder of the same key that has them for
@@ -184,26 +184,26 @@ class Folder(Node):
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
         """Make a file. *May block*. Raise ExistsError if the name is taken. All methods below *block*."""
-        raise DerivedError("This folder is derived from the documents. Make files in documents/ instead.")
+        raise ReadOnlyError("This folder is derived from the documents. Make files in documents/ instead.")
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        raise DerivedError("This folder is derived from the documents. Make folders in documents/ instead.")
+        raise ReadOnlyError("This folder is derived from the documents. Make folders in documents/ instead.")
 
     def make_link(self, name: str, target: str, caller: Caller) -> Link:
-        raise DerivedError("This folder is derived from the documents. Make links in documents/ instead.")
+        raise ReadOnlyError("This folder is derived from the documents. Make links in documents/ instead.")
 
     def remove_file(self, name: str) -> None:
         """Remove a file or a link."""
-        raise DerivedError("This is derived from the documents and leaves with them.")
+        raise ReadOnlyError("This is derived from the documents and leaves with them.")
 
     def remove_folder(self, name: str) -> None:
-        raise DerivedError("This is derived from the documents and leaves with them.")
+        raise ReadOnlyError("This is derived from the documents and leaves with them.")
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         """Rename an entry of this folder into ``goal``. If ``replace`` is False and the goal exists, raise
         ExistsError.
         """
-        raise DerivedError("This is derived from the documents and cannot be renamed.")
+        raise ReadOnlyError("This is derived from the documents and cannot be renamed.")
 
     def sync(self) -> None:
         """Make what was made, moved or removed here durable before returning (fsync). Derived folders have nothing to
@@ -216,7 +216,7 @@ class Folder(Node):
 
         Raise the reason if no folder does. Only views call this, in ``move``.
         """
-        raise DerivedError("This folder is derived from the documents. Move things within documents/ instead.")
+        raise ReadOnlyError("This folder is derived from the documents. Move things within documents/ instead.")
 
 
 class File(Node):
@@ -225,7 +225,7 @@ class File(Node):
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        """Open the file. *May block*. Raise DerivedError for writing to a derived file."""
+        """Open the file. *May block*. Raise ReadOnlyError for writing to a derived file."""
         raise NotImplementedError
 
 
@@ -256,11 +256,11 @@ class Handle:
 
     def write(self, offset: int, data: bytes) -> int:
         """Write the data at ``offset``, and return the number of bytes written. *May block*."""
-        raise DerivedError("This file is derived from the documents and cannot be written.")
+        raise ReadOnlyError("This file is derived from the documents and cannot be written.")
 
     def truncate(self, size: int) -> None:
         """Set the file's size in bytes. *Blocks*."""
-        raise DerivedError("This file is derived from the documents and cannot be written.")
+        raise ReadOnlyError("This file is derived from the documents and cannot be written.")
 
     def flush(self) -> Pending | None:
         """Make what was written since the last flush durable, or raise the error. Called at each close(). *May

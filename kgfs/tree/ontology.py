@@ -11,8 +11,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from kgfs.domain.documents import Ontology
-from kgfs.errors import DerivedError, ExistsError, IsAFolderError, MissingError, NotAFolderError, RefusedError
-from kgfs.stores.journal.facts import OntologyMade, OntologyRemoved, OntologyRenamed
+from kgfs.errors import ExistsError, IsAFolderError, MissingError, NotAFolderError, ReadOnlyError, RefusedError
+from kgfs.stores.catalog.facts import OntologyMade, OntologyRemoved, OntologyRenamed
 from kgfs.tree import keys
 from kgfs.tree.concepts import SUFFIX, Shortcut, shortcut
 from kgfs.tree.derived import with_remedy
@@ -92,7 +92,7 @@ class OntologyFolder(Folder):
 
     def _follow(self) -> None:
         """Continue in the merged ontology, if this one was merged with another home's ontology."""
-        names = self._context.stores.journal.names
+        names = self._context.stores.catalog.names
         into = names.united(self._ontology.root)
         if into is None or names.ontology(self._ontology.id) is not None:
             return
@@ -142,7 +142,7 @@ class OntologyFolder(Folder):
         elif name == DOCUMENTS:
             remove_documents(self._context, self._ontology.id, self._ontology.root)
         elif not self._goes_along(name):
-            raise DerivedError(f"{name}/ is derived from the documents and leaves with its ontology.")
+            raise ReadOnlyError(f"{name}/ is derived from the documents and leaves with its ontology.")
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         self._own(name, "renamed")
@@ -166,7 +166,7 @@ class OntologyFolder(Folder):
         """Return documents/ for a new entry. Raise an error if the name is reserved here."""
         view = self._views().get(name)
         if view is not None and view.listed:
-            raise DerivedError(f"'{name}' is kgfs's own here. Choose another name, or put it into documents/.")
+            raise ReadOnlyError(f"'{name}' is kgfs's own here. Choose another name, or put it into documents/.")
         if view is not None or name in RESERVED or name.endswith(SUFFIX):
             raise with_remedy(RefusedError(f"'{name}' is a name of kgfs here."))
         return self._documents()
@@ -181,7 +181,7 @@ class OntologyFolder(Folder):
         if name in self._views() or isinstance(found, Shortcut):
             if name == DOCUMENTS:
                 raise RefusedError(f"documents/ belongs to its ontology and cannot be {done}.")
-            raise DerivedError(f"'{name}' is derived from the documents and cannot be {done}.")
+            raise ReadOnlyError(f"'{name}' is derived from the documents and cannot be {done}.")
         return found
 
 

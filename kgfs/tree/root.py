@@ -6,9 +6,9 @@ import time
 from collections.abc import Hashable, Sequence
 
 from kgfs.domain.documents import Ontology
-from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
-from kgfs.ingest.depositing.rules import check_ontology_name
-from kgfs.stores.journal.facts import SearchRemoved
+from kgfs.errors import ExistsError, MissingError, ReadOnlyError, RefusedError
+from kgfs.ingest.writing.rules import check_ontology_name
+from kgfs.stores.catalog.facts import SearchRemoved
 from kgfs.tree.derived import derived_attr
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Link, Node
 from kgfs.tree.ontology import OntologyFolder
@@ -30,11 +30,11 @@ class Root(Folder):
         return ROOT_INODE
 
     def attr(self) -> Attr:
-        made = (ontology.made_at for ontology in self._context.stores.journal.names.ontologies())
+        made = (ontology.made_at for ontology in self._context.stores.catalog.names.ontologies())
         return derived_attr(self._context, ROOT_INODE, FOLDER_MODE, 0, max([self._context.mounted_at, *made]))
 
     def token(self) -> Hashable | None:
-        return self._context.stores.journal.seq(), self._context.deposits.copies.generation
+        return self._context.stores.catalog.seq(), self._context.deposits.copies.generation
 
     def lookup(self, name: str) -> Node | None:
         if name in self._context.views.at(ROOT):
@@ -43,7 +43,7 @@ class Root(Folder):
         return OntologyFolder(self._context, found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        ontologies = self._context.stores.journal.names.ontologies()
+        ontologies = self._context.stores.catalog.names.ontologies()
         own = self._context.views.entries(ROOT, self._context, None)
         return [*own, *((found.name, OntologyFolder(self._context, found)) for found in ontologies)]
 
@@ -65,14 +65,14 @@ class Root(Folder):
         found = self.lookup(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
-        raise DerivedError(f"'{name}' is kgfs's own and cannot be removed.")
+        raise ReadOnlyError(f"'{name}' is kgfs's own and cannot be removed.")
 
     def remove_folder(self, name: str) -> None:
         """Remove an ontology. Raise NotEmptyError while the ontology holds documents."""
         ontology = self._renamable(name)
         if is_being_removed(self._context, ontology.id):
             # A whole tree is being removed, and a program cannot remove unlisted entries first.
-            saved = self._context.stores.journal.names.saved_searches(ontology.id)
+            saved = self._context.stores.catalog.names.saved_searches(ontology.id)
             removed = [SearchRemoved(ontology.id, found.words, time.time_ns()) for found in saved]
             if removed:
                 self._context.deposits.record(*removed)
@@ -92,11 +92,11 @@ class Root(Folder):
 
     def _renamable(self, name: str) -> Ontology:
         if name in self._context.views.at(ROOT):
-            raise DerivedError(f"'{name}' is kgfs's own.")
+            raise ReadOnlyError(f"'{name}' is kgfs's own.")
         found = self._ontology(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
         return found
 
     def _ontology(self, name: str) -> Ontology | None:
-        return None if name.startswith(".") else self._context.stores.journal.names.ontology_named(name)
+        return None if name.startswith(".") else self._context.stores.catalog.names.ontology_named(name)

@@ -12,11 +12,11 @@ import re
 import time
 from collections.abc import Hashable, Sequence
 
-from kgfs.compute.patience import Patience
+from kgfs.compute.deadline import Deadline
 from kgfs.domain.names import decode_name
-from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
+from kgfs.errors import ExistsError, MissingError, ReadOnlyError, RefusedError
 from kgfs.stores.blocking import blocks
-from kgfs.stores.journal.facts import SearchRemoved, SearchSaved
+from kgfs.stores.catalog.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
 from kgfs.tree.changes import SearchesChanged
 from kgfs.tree.derived import DerivedFile, DerivedFolder
@@ -62,18 +62,18 @@ class SearchFolder(DerivedFolder[None]):
         self._since = since
 
     def mtime(self) -> int:
-        saved = self.context.stores.journal.names.saved_searches(self._ontology_id)
+        saved = self.context.stores.catalog.names.saved_searches(self._ontology_id)
         return max([self._since, *(search.saved_at for search in saved)])
 
     def token(self) -> Hashable | None:
         # A saved search must appear in the listing before the change feed reports it.
-        return self.context.stores.journal.seq()
+        return self.context.stores.catalog.seq()
 
     def lookup(self, name: str) -> Node | None:
         return ResultsFolder(self.context, self._ontology_id, name, self._since) if is_question(name) else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        saved = self.context.stores.journal.names.saved_searches(self._ontology_id)
+        saved = self.context.stores.catalog.names.saved_searches(self._ontology_id)
         return [
             (search.words, ResultsFolder(self.context, self._ontology_id, search.words, self._since))
             for search in saved
@@ -86,7 +86,7 @@ class SearchFolder(DerivedFolder[None]):
 
     def remove_folder(self, name: str) -> None:
         """Remove a saved search from the listing. Raise MissingError if it is not saved."""
-        if all(saved.words != name for saved in self.context.stores.journal.names.saved_searches(self._ontology_id)):
+        if all(saved.words != name for saved in self.context.stores.catalog.names.saved_searches(self._ontology_id)):
             raise MissingError(f"The search '{name}' is not saved.")
         self.context.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
 
@@ -113,7 +113,7 @@ class ResultsFolder(DerivedFolder[None]):
     def mtime(self) -> int:
         """Return the time of the newest epoch, since its results may differ from earlier results."""
         stores = self.context.stores
-        searched = [self._ontology_id] if self._ontology_id else [one.id for one in stores.journal.names.ontologies()]
+        searched = [self._ontology_id] if self._ontology_id else [one.id for one in stores.catalog.names.ontologies()]
         return max([self._since, *(stores.graph.changed_at(each) for each in searched)])
 
     def token(self) -> Hashable | None:
@@ -124,12 +124,12 @@ class ResultsFolder(DerivedFolder[None]):
 
     is_search = True
 
-    def work_out(self, deadline: Patience | None = None) -> Folder:
+    def work_out(self, deadline: Deadline | None = None) -> Folder:
         words = words_in(self._name)
         answer = self.context.searches.at_hand(self._ontology_id, words)
         if answer is None:
             blocks()
-            answer = self.context.searches.work_out(self._ontology_id, words, deadline or Patience(SEARCH))
+            answer = self.context.searches.work_out(self._ontology_id, words, deadline or Deadline(SEARCH))
         return self._with(answer)
 
     def _with(self, answer: Answer) -> ResultsFolder:
@@ -151,8 +151,8 @@ class ResultsFolder(DerivedFolder[None]):
 
     def change(self, wanted: AttrChange) -> Attr:
         if wanted.atime is None and wanted.mtime is None:
-            raise DerivedError("A search has no modes and owners of its own.")
-        names = self.context.stores.journal.names
+            raise ReadOnlyError("A search has no modes and owners of its own.")
+        names = self.context.stores.catalog.names
         if all(saved.words != self._name for saved in names.saved_searches(self._ontology_id)):
             self.context.deposits.record(SearchSaved(self._ontology_id, self._name, time.time_ns()))
         return self.attr()

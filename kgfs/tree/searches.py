@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from kgfs.compute.patience import Patience
+from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.knowledge.search import Found, page_of, search
 from kgfs.render.search import passage, results_json, results_md
@@ -89,7 +89,7 @@ class Searches:
         return self._graph_moves if self._cache.position is not None else ("asked", self._stores.graph.epoch())
 
     def _names(self) -> Hashable:
-        return self._name_moves if self._cache.position is not None else ("asked", self._stores.journal.seq())
+        return self._name_moves if self._cache.position is not None else ("asked", self._stores.catalog.seq())
 
     # -------------------------------------------------------------------------------------------- answering
 
@@ -106,7 +106,7 @@ class Searches:
             self._answers.move_to_end((ontology, words))
             return answer
 
-    def work_out(self, ontology: str, words: str, patience: Patience) -> Answer:
+    def work_out(self, ontology: str, words: str, patience: Deadline) -> Answer:
         """Search, and return the answer. *Blocks*, for no longer than ``patience`` lasts."""
         graph, names = self._graph(), self._names()
         known = self._lately(ontology, words)

@@ -10,7 +10,7 @@ from kgfs.errors import MissingError, from_os_error
 from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
 from kgfs.stores.blocking import blocks
-from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFolder, Page, derived_attr, refuse_writing
 from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, inode_of
@@ -118,7 +118,7 @@ class JobsFolder(DerivedFolder[None]):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         jobs: dict[str, Job] = {}
-        for job in self.context.stores.journal.jobs.all():
+        for job in self.context.stores.catalog.jobs.all():
             jobs.setdefault(job.doc_id, job)
         return [(f"{doc_id}.json", job_json(self.context, job)) for doc_id, job in jobs.items()]
 
@@ -141,4 +141,4 @@ def job_json(context: TreeContext, seen: Job) -> Page:
 
 def owed(context: TreeContext, doc_id: str) -> Job | None:
     """Return the oldest job of a document; None if it has none."""
-    return next(iter(context.stores.journal.jobs.of(doc_id)), None)
+    return next(iter(context.stores.catalog.jobs.of(doc_id)), None)

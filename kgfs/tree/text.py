@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import Name, NameKind
 from kgfs.errors import MissingError
-from kgfs.knowledge.standing import place_of
+from kgfs.knowledge.document_location import place_of
 from kgfs.render import text as render
 from kgfs.render.names import id_in, with_id, with_suffix
+from kgfs.stores.catalog.facts import VersionMinted
 from kgfs.stores.graph.vocabulary import DocumentRow
-from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.archive import is_original, read_text
@@ -61,10 +61,10 @@ class TextFolder(MirrorFolder):
         """Return the newest time of the folder's names and of publications, both of which add and remove Texts."""
         stores = self.context.stores
         published = stores.graph.changed_at(self._ontology_id)
-        return max(live(stores.journal.names, self.name_id).mtime, published)
+        return max(live(stores.catalog.names, self.name_id).mtime, published)
 
     def lookup(self, name: str) -> Node | None:
-        names = self.context.stores.journal.names
+        names = self.context.stores.catalog.names
         child = names.child(self.name_id, name)
         if child is not None and child.kind is NameKind.FOLDER:
             return self._folder(child)
@@ -81,10 +81,10 @@ class TextFolder(MirrorFolder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         stores = self.context.stores
-        here = place_of(stores.journal.names, live(stores.journal.names, self.name_id))
+        here = place_of(stores.catalog.names, live(stores.catalog.names, self.name_id))
         if here is None:
             raise MissingError("The folder was removed.")
-        rows = list(children(stores.journal.names, self.name_id))
+        rows = list(children(stores.catalog.names, self.name_id))
         taken = {row.name for row in rows}
         listed: list[tuple[str, Node]] = []
         for name in rows:
@@ -110,7 +110,7 @@ class TextFolder(MirrorFolder):
         plain = with_suffix(name.name, SUFFIX)
         if plain is None:
             return with_id(name.name, name.id, SUFFIX)
-        rival = plain in taken if taken is not None else self.context.stores.journal.names.child(self.name_id, plain)
+        rival = plain in taken if taken is not None else self.context.stores.catalog.names.child(self.name_id, plain)
         return with_id(name.name, name.id, SUFFIX) if rival else plain
 
 
@@ -142,8 +142,8 @@ class TextFile(DerivedFile[Shown]):
 
     def _shown(self) -> Shown:
         stores = self.context.stores
-        name = live(stores.journal.names, self._name_id)
-        row, here = published(stores, name), place_of(stores.journal.names, name)
+        name = live(stores.catalog.names, self._name_id)
+        row, here = published(stores, name), place_of(stores.catalog.names, name)
         if row is None or here is None:
             raise MissingError("The document has no text any more.")
         return Shown(row, here[0], max(here[1], _settled_at(stores, name)))
@@ -156,14 +156,14 @@ def published(stores: Stores, name: Name) -> DocumentRow | None:
     found = stores.graph.document(name.doc_id) if name.doc_id else None
     if found is not None:
         return found
-    for version in reversed(stores.journal.names.versions(name.id)):
+    for version in reversed(stores.catalog.names.versions(name.id)):
         if version.doc_id not in (name.doc_id, "") and (found := stores.graph.document(version.doc_id)):
             return found
     return None
 
 
 def _settled_at(stores: Stores, name: Name) -> int:
-    versions = stores.journal.names.versions(name.id) if name.version > 1 else []
+    versions = stores.catalog.names.versions(name.id) if name.version > 1 else []
     return versions[-1].minted_at if versions else 0
 
 
@@ -181,7 +181,7 @@ def name_changed(change: NameChanged | VersionMinted, stale: Invalidations) -> N
 
 def document_published(change: DocumentPublished, stale: Invalidations) -> None:
     """Invalidate the Texts of all names of a document, and the entries that may be their names."""
-    for name in stale.context.stores.journal.names.names_of(change.doc_id):
+    for name in stale.context.stores.catalog.names.names_of(change.doc_id):
         MIRROR.shown(NameShown(name.parent, name.name, name.id), stale)
         stale.key_left(keys.text_file(name.id))
         stale.key(keys.text_file(name.id), data=True)

@@ -2,7 +2,7 @@
 
 Questions and changes each have a bounded number of slots, and searches have a few slots of their own. A slot is for a
 call that waits for this machine: for its disk, or for other such calls. A call that begins to wait for a server, or
-for another call that may do so, releases its slot (:mod:`kgfs.stores.aside`) and continues in its thread. So calls
+for another call that may do so, releases its slot (:mod:`kgfs.stores.thread_slots`) and continues in its thread. So calls
 that the disk can answer never queue behind a silent server.
 """
 
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 import trio
 
-from kgfs.compute.patience import Patience
+from kgfs.compute.deadline import Deadline
 from kgfs.errors import CrowdedError, KgfsError, StoppingError, TimedOutError
-from kgfs.stores.aside import in_place
 from kgfs.stores.blocking import WouldBlock, inline
+from kgfs.stores.thread_slots import in_place
 from kgfs.tree.gate import Gate
 from kgfs.tree.timing import SEARCH, SEARCH_ENDS
 
@@ -147,7 +147,7 @@ class Threads:
             return await trio.to_thread.run_sync(asking, limiter=limiter, abandon_on_cancel=True)
         raise StoppingError("The mount is being taken down.")
 
-    async def search(self, work: Callable[[Patience], T], pid: int = 0) -> T:
+    async def search(self, work: Callable[[Deadline], T], pid: int = 0) -> T:
         """Return the result of ``work``, run in a thread apart from all other questions. ``pid`` is the thread that
         asks; 0 if it is not known.
 
@@ -155,7 +155,7 @@ class Threads:
         CrowdedError if all slots are taken, TimedOutError after SEARCH seconds (SEARCH_ENDS later if the work does
         not notice), and StoppingError as :meth:`ask` does.
         """
-        patience = Patience(self._seconds, lambda: ends(pid))
+        patience = Deadline(self._seconds, lambda: ends(pid))
         searching = partial(work, patience)
         with self._given_up_at_stop():
             if self._searching.available_tokens < 1:

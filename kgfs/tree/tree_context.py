@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kgfs.config import Config
-from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores.stores import Stores
 from kgfs.tree.searches import Searches
 from kgfs.tree.view import Views

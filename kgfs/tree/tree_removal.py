@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 
 from kgfs.errors import NotEmptyError
-from kgfs.stores.journal.facts import SettingChanged
+from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.tree.tree_context import TreeContext
 
 SETTING = "documents_removed"
@@ -24,7 +24,7 @@ SETTING = "documents_removed"
 
 def is_being_removed(context: TreeContext, ontology_id: str) -> bool:
     """Return whether documents/ of the ontology was removed and has not changed since. *Quick*."""
-    names = context.stores.journal.names
+    names = context.stores.catalog.names
     removed = names.settings(ontology_id).get(SETTING)
     if not removed:
         return False
@@ -39,14 +39,14 @@ def is_being_removed(context: TreeContext, ontology_id: str) -> bool:
 
 def remove_documents(context: TreeContext, ontology_id: str, root: int) -> None:
     """Record the removal of an empty documents/. *Blocks*. Raise NotEmptyError while documents/ has entries."""
-    if context.stores.journal.names.children(root, limit=1):
+    if context.stores.catalog.names.children(root, limit=1):
         raise NotEmptyError("documents/ is not empty. Remove what is in it first; it goes to the trash.")
     documents = context.deposits.name(root)
     context.deposits.record(SettingChanged(ontology_id, SETTING, str(documents.mtime), time.time_ns()))
     # A program that removes a tree reads the next folder before the change feed reports anything, so no earlier
     # listing may be used.
     if context.cache.position is not None:
-        context.cache.move((SETTING, context.stores.journal.seq()))
+        context.cache.move((SETTING, context.stores.catalog.seq()))
 
 
 def bring_back(context: TreeContext, ontology_id: str) -> None:

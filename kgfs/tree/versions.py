@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kgfs.domain.documents import Name, NameKind, Version
 from kgfs.errors import MissingError
-from kgfs.knowledge.standing import version_file
+from kgfs.knowledge.document_location import version_file
 from kgfs.render.names import history_folder, id_in, with_id
-from kgfs.stores.journal.contract_names import Names
-from kgfs.stores.journal.facts import ConflictKept, VersionMinted
+from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.facts import ConflictKept, VersionMinted
 from kgfs.tree import keys
 from kgfs.tree.changes import NameLeft
 from kgfs.tree.derived import DerivedFile, DerivedFolder, open_original
@@ -32,7 +32,7 @@ class VersionsFolder(MirrorFolder):
         super().__init__(context, keys.versions_folder(name_id), name_id)
 
     def lookup(self, name: str) -> Node | None:
-        names = self.context.stores.journal.names
+        names = self.context.stores.catalog.names
         candidates = (
             names.child(self.name_id, name),
             names.child(self.name_id, name.removesuffix("@")) if name.endswith("@") else None,
@@ -45,13 +45,13 @@ class VersionsFolder(MirrorFolder):
         return None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names = self.context.stores.journal.names
+        names = self.context.stores.catalog.names
         rows = list(children(names, self.name_id))
         shown = ((self._shown(row, names), row) for row in rows)
         return sorted(((name, self._node(row)) for name, row in shown if name), key=lambda entry: entry[0])
 
     def _with_id(self, name_id: int | None) -> Name | None:
-        found = self.context.stores.journal.names.name(name_id) if name_id and name_id < 1 << 63 else None
+        found = self.context.stores.catalog.names.name(name_id) if name_id and name_id < 1 << 63 else None
         return found if found and found.parent == self.name_id else None
 
     def _shown(self, name: Name, names: Names) -> str:
@@ -89,7 +89,7 @@ class HistoryFolder(DerivedFolder[None]):
         ]
 
     def _versions(self) -> list[Version]:
-        names = self.context.stores.journal.names
+        names = self.context.stores.catalog.names
         live(names, self._name_id)
         return names.versions(self._name_id)
 
@@ -113,7 +113,7 @@ class VersionFile(DerivedFile[Version]):
         return open_original(self.context.stores, version.key, version.sha256)
 
     def _version(self) -> Version:
-        for version in self.context.stores.journal.names.versions(self._name_id):
+        for version in self.context.stores.catalog.names.versions(self._name_id):
             if version.n == self._n:
                 return version
         raise MissingError("The version is gone.")
@@ -134,5 +134,5 @@ def history_changed(fact: ConflictKept | VersionMinted, stale: Invalidations) ->
 
 def name_left(change: NameLeft, stale: Invalidations) -> None:
     """Invalidate all versions of a name that left its place."""
-    for version in stale.context.stores.journal.names.versions(change.id):
+    for version in stale.context.stores.catalog.names.versions(change.id):
         stale.key(keys.version(change.id, version.n), data=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgfs.stores.journal.facts import ConflictKept, SearchRemoved, SearchSaved, VersionMinted
+from kgfs.stores.catalog.facts import ConflictKept, SearchRemoved, SearchSaved, VersionMinted
 from kgfs.tree import archive, concepts, documents, evidence, related, search, text, versions
 from kgfs.tree.about import about_md
 from kgfs.tree.changes import (

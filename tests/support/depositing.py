@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from kgfs.config import Config, load
 from kgfs.domain.documents import Name, Ontology
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.sessions import Session, open_session
+from kgfs.ingest.storing.sessions import Session, open_session
+from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 
 
@@ -28,11 +28,11 @@ class Desk:
     deposits: Deposits
 
     @property
-    def journal(self) -> Journal:
-        return self.stores.journal
+    def catalog(self) -> Catalog:
+        return self.stores.catalog
 
     def ontology(self, name: str = "Notes") -> Ontology:
-        return self.journal.names.ontology_named(name) or self.deposits.make_ontology(name, 0o755, 0, 0)
+        return self.catalog.names.ontology_named(name) or self.deposits.make_ontology(name, 0o755, 0, 0)
 
     def file(self, name: str = "a.txt", content: bytes | None = None, parent: int = 0) -> Name:
         """A file made and, with ``content``, written and closed."""
@@ -64,7 +64,7 @@ class Desk:
         return bytes(content)
 
     def row(self, name_id: int) -> Name:
-        found = self.journal.names.name(name_id)
+        found = self.catalog.names.name(name_id)
         assert found is not None
         return found
 
@@ -84,7 +84,7 @@ def open_desk(home: Path, config: Config | None = None) -> Desk:
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     graph = cast(Any, None)  # depositing never looks at the graph
-    stores = Stores(open_garage(config), SqliteJournal(config.front_db), graph)
+    stores = Stores(open_garage(config), SqliteCatalog(config.catalog_db), graph)
     session = open_session(config.run)
     return Desk(config, stores, session, Deposits(config, stores, session.id))
 

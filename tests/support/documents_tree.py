@@ -48,7 +48,7 @@ def documents_of(desk: Desk, ontology: Ontology) -> DocumentsFolder:
 
 
 def root_of(desk: Desk) -> Root:
-    made = desk.journal.names.ontology_named("Notes") or desk.deposits.make_ontology(
+    made = desk.catalog.names.ontology_named("Notes") or desk.deposits.make_ontology(
         "Notes", 0o755, os.getuid(), os.getgid()
     )
     return Root(documents_of(desk, made))

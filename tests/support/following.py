@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.compute.engine import LocalEngine
-from kgfs.ingest.life import forget
-from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import follow_graph as following
 from kgfs.ingest.working.pipeline import Pipeline
@@ -18,7 +18,7 @@ from kgfs.ingest.working.turns import only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.naming import find_document
+from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from tests.fakes.garage import MemoryGarage
 from tests.support.hosts import Host, host

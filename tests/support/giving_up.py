@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kgfs.ingest.depositing.trash import drop_unheld, empty
-from kgfs.ingest.life import purge
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.waiting import LEAVING, WAITING
+from kgfs.ingest.lifecycle import purge
+from kgfs.ingest.writing.trash import drop_unheld, empty
+from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.pending_uploads import LEAVING, WAITING
 from tests.fakes.garage import MemoryGarage
 from tests.support.hosts import Host
 
@@ -35,7 +35,7 @@ def unheld_by(there: Host, here: Host, content: bytes) -> str:
     met(here, there)
     empty(there.stores, there.deposits.settler)
     met(there, here)
-    assert there.stores.garage.objects.exists(key) and there.journal.unheld() == [key]
+    assert there.stores.garage.objects.exists(key) and there.catalog.unheld() == [key]
     return key
 
 
@@ -52,7 +52,7 @@ def give_up_while(host: Host, monkeypatch: pytest.MonkeyPatch, at: str, other: H
             other.exchange()
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", deposited)
+        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", deposited)
         give_up(host)
 
 
@@ -98,7 +98,7 @@ def called(home: Host, host: str) -> None:
 
 def purged_by(there: Host, path: str) -> None:
     """A file that ``there`` knows, with its document; as ``kgfs forget --purge`` has it of one that was not read yet."""
-    name = there.journal.names.resolve(there.ontology().id, path)
+    name = there.catalog.names.resolve(there.ontology().id, path)
     assert name is not None and name.doc_id
     purged_of(there, name.doc_id, name.id)
 

@@ -24,23 +24,23 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
-from kgfs.ingest.depositing import trash
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.ship import ship_once
-from kgfs.ingest.life import forget
-from kgfs.ingest.life.again import owe_again
-from kgfs.ingest.life.regenerate import Order, all_of, owe
+from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle.again import owe_again
+from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.storing.ship import ship_once
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.shared_commits import Exchange
 from kgfs.ingest.working.turns import only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
+from kgfs.ingest.writing import trash
+from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import STRATEGIES, Models
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.naming import find_document
 from kgfs.stores.readings import decode_decisions, decode_reading
+from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
@@ -76,12 +76,12 @@ class Place:
     """With other homes, where the ledger is shared."""
 
     def ontology(self, name: str) -> Ontology:
-        names = self.stores.journal.names
+        names = self.stores.catalog.names
         return names.ontology_named(name) or self.deposits.make_ontology(name, 0o755, os.getuid(), os.getgid())
 
     def entries(self, kind: NameKind) -> list[Name]:
         """All of a kind, in an order that depends on nothing random."""
-        names, found = self.stores.journal.names, []
+        names, found = self.stores.catalog.names, []
         for ontology in names.ontologies():
             folders = [ontology.root]
             while folders:
@@ -117,7 +117,7 @@ class Place:
     def _chores(self) -> None:
         self.settle()
         self.exchange(self.stores)
-        jobs = self.stores.journal.jobs
+        jobs = self.stores.catalog.jobs
         for job in jobs.all():
             if job.not_before and job.state == "queued":
                 jobs.owe(job.kind, job.doc_id)  # without waiting whether its bytes come back
@@ -143,7 +143,7 @@ def act(place: Place, what: str, seed: int) -> None:
 def write(place: Place, chance: random.Random) -> None:
     """A new file, or other bytes in one that is there."""
     parent, name = place.folder(chance), chance.choice(FILES)
-    standing = place.stores.journal.names.child(parent, name)
+    standing = place.stores.catalog.names.child(parent, name)
     uid, gid = os.getuid(), os.getgid()
     made = standing or place.deposits.make_file(parent, name, 0o644, uid, gid)
     file = place.deposits.open(made.id, write=True, truncate=True)
@@ -206,12 +206,12 @@ def read_again(place: Place, chance: random.Random) -> None:
 @operation
 def regenerate(place: Place, chance: random.Random) -> None:
     """``kgfs regenerate`` of an ontology, or ``kgfs ingest --strategy`` of one document."""
-    names, strategy = place.stores.journal.names, chance.choice(STRATEGIES)
+    names, strategy = place.stores.catalog.names, chance.choice(STRATEGIES)
     ontology = place.ontology(chance.choice(ONTOLOGIES))
     place.settle()
     if chance.random() < 0.7:
         order = Order("asked for", strategy, anew=True)
-        owe(place.stores.journal, lambda: all_of(names, ontology), order)
+        owe(place.stores.catalog, lambda: all_of(names, ontology), order)
     elif known := all_of(names, ontology):
         owe_again(place.stores, [chance.choice(sorted(known, key=lambda d: d.deposit)).doc_id], strategy)
 
@@ -237,7 +237,7 @@ def forget_some(place: Place, chance: random.Random) -> None:
     if name is None:
         return
     place.settle()
-    names = place.stores.journal.names
+    names = place.stores.catalog.names
     ontology, path = names.ontology(name.ontology), names.path(name.id)
     assert ontology is not None
     _forget(place, chance, f"{ontology.name}/documents/{path}")
@@ -288,7 +288,7 @@ def words_used(place: Place) -> set[str]:
     objects, graph = place.stores.garage.objects, place.stores.graph
     decisions = [decode_decisions(objects.get(key), key) for key, _ in list(objects.keys("decisions/"))]
     used = {(m.founded_norm, m.name) for one in decisions for m in one.concepts}
-    for ontology in place.stores.journal.names.ontologies():
+    for ontology in place.stores.catalog.names.ontologies():
         used |= {(concept.norm, concept.name) for concept in graph.concepts(ontology.id)}
     return {word for norm, name in used for word in (norm, name.partition("~")[0].replace("-", " "))}
 
@@ -297,7 +297,7 @@ def words_used(place: Place) -> set[str]:
 def forget_known(place: Place, chance: random.Random) -> None:
     """``kgfs forget DOC_ID`` of whatever is known: earlier versions, what is in the trash, tombstones."""
     place.settle()
-    names = place.stores.journal.names
+    names = place.stores.catalog.names
     known = [document for ontology in names.ontologies() for document in names.documents(ontology.id)]
     if known:
         _forget(place, chance, chance.choice(sorted(known, key=lambda document: document.deposit)).doc_id)
@@ -401,7 +401,7 @@ def put_away(place: Place) -> None:
     for name in ONTOLOGIES:  # as when it is opened
         place.ontology(name)
     place.work()
-    ship_once(place.stores.journal, place.stores.garage.ledger)
+    ship_once(place.stores.catalog, place.stores.garage.ledger)
 
 
 def open_place(config: Config, stores: Stores, deposits: Deposits, compute: Compute) -> Place:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import Config
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.storing.sessions import open_session
+from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import Garage as GarageSettings
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from tests.fakes.garage import MemoryGarage
 from tests.support.depositing import Desk
@@ -29,12 +29,12 @@ class Host(Desk):
     exchange: Exchange
 
     def read_at(self, path: str) -> bytes:
-        name = self.journal.names.resolve(self.ontology().id, path)
+        name = self.catalog.names.resolve(self.ontology().id, path)
         assert name is not None, path
         return self.read(name.id)
 
     def key_at(self, path: str) -> str:
-        name = self.journal.names.resolve(self.ontology().id, path)
+        name = self.catalog.names.resolve(self.ontology().id, path)
         assert name is not None, path
         return name.key
 
@@ -42,9 +42,9 @@ class Host(Desk):
         self.deposits.settler.settle_now()
 
     def history(self, path: str) -> list[tuple[str, bytes]]:
-        name = self.journal.names.resolve(self.ontology().id, path)
+        name = self.catalog.names.resolve(self.ontology().id, path)
         assert name is not None
-        found = self.journal.names.versions(name.id)
+        found = self.catalog.names.versions(name.id)
         return [(version.decision, self.stores.garage.objects.get(version.key)) for version in found]
 
 
@@ -53,8 +53,8 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
     config = Config(home=home, garage_store=settings)
     for folder in (config.home, config.spool, config.run):
         folder.mkdir(parents=True, exist_ok=True)
-    stores = Stores(garage, SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
-    stores.journal.share()
+    stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db))
+    stores.catalog.share()
     session = open_session(config.run)
     return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
 

@@ -16,7 +16,7 @@ def knowledge_of(home: Path) -> dict[str, Any]:
 
 
 def knowledge_in(stores: Stores) -> dict[str, Any]:
-    graph, names = stores.graph, stores.journal.names
+    graph, names = stores.graph, stores.catalog.names
     found: dict[str, Any] = {}
     for ontology in names.ontologies():
         documents = {}

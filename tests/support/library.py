@@ -21,13 +21,13 @@ from kgfs.domain.names import encode_name
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import IsAFolderError, NotAFolderError
 from kgfs.formats.table import parse
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.storing.sessions import open_session
 from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from kgfs.tree.node import Caller, File, Folder, Link, Node
@@ -104,7 +104,7 @@ class Library:
     # -------------------------------------------------------------------------------------- documents
 
     def ontology(self, name: str = "Zen") -> Ontology:
-        names = self.stores.journal.names
+        names = self.stores.catalog.names
         return names.ontology_named(name) or self.context.deposits.make_ontology(name, 0o755, ME.uid, ME.gid)
 
     def write(self, path: str, content: bytes) -> None:
@@ -130,9 +130,9 @@ class Library:
     def document(self, path: str) -> Document:
         """The Document of the file ``<Ontology>/documents/<path>``."""
         name, _, below = path.partition("/documents/")
-        row = self.stores.journal.names.resolve(self.ontology(name).id, below)
+        row = self.stores.catalog.names.resolve(self.ontology(name).id, below)
         assert row is not None and row.doc_id, f"{path} has no Document"
-        document = self.stores.journal.names.document(row.doc_id)
+        document = self.stores.catalog.names.document(row.doc_id)
         assert document is not None
         return document
 
@@ -255,7 +255,7 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     config = replace(config or load(home), home=home)
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
+    stores = Stores(open_garage(config), SqliteCatalog(config.catalog_db), open_graph(config))
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)

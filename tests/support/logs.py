@@ -13,7 +13,7 @@ _LOUD = re.compile(r" (WARNING|ERROR|CRITICAL) |^Traceback |^[a-zA-Z_.]*(Error|E
 _NOBODY_WAITS = re.compile(r"fuse_release\(\): fuse_reply_\* failed with No such file")
 """Of a file that was open when its mount was detached: the kernel has dropped the request, which nobody waits for."""
 
-AWAY = r"\b(AwayError|TimedOutError): (?!.*(refuses|does not let))|could not be given back"
+AWAY = r"\b(UnavailableError|TimedOutError): (?!.*(refuses|does not let))|could not be given back"
 """For ``@pytest.mark.logs``: a server is told to be away, in whatever words. It refuses connections, breaks one off, says
 nothing, or that it is starting, as the moment has it; the kind of error is what kgfs makes of all that. Keys that a server
 takes no more are something else, though of that kind."""

@@ -1,4 +1,4 @@
-"""A real mount of a real home, and what its journal says about it: for tests that act as programs do."""
+"""A real mount of a real home, and what its catalog says about it: for tests that act as programs do."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgfs.domain.documents import Ontology
-from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.facts import VersionMinted
-from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.facts import VersionMinted
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from tests.support.logs import undeclared
 from tests.support.running import Place, until
 
@@ -51,10 +51,10 @@ def run(*words: str | bytes | Path, at: Path | None = None, code: int = 0, env: 
 
 @dataclass
 class Library:
-    """One ontology of a mount, as its user and its journal see it."""
+    """One ontology of a mount, as its user and its catalog see it."""
 
     place: Place
-    journal: Journal
+    catalog: Catalog
     name: str
     since: int = 0
     """The number of the newest fact before it was made."""
@@ -69,7 +69,7 @@ class Library:
 
     @property
     def ontology(self) -> Ontology:
-        found = self.journal.names.ontology_named(self.name)
+        found = self.catalog.names.ontology_named(self.name)
         assert found is not None
         return found
 
@@ -79,7 +79,7 @@ class Library:
 
     def minted(self) -> list[Version]:
         """Every version this ontology ever got, in order, whatever became of the path."""
-        facts = self.journal.facts(self.since, 1_000_000)
+        facts = self.catalog.facts(self.since, 1_000_000)
         assert facts is not None
         return [
             (fact.path, fact.n, fact.sha256)
@@ -114,19 +114,19 @@ def mounted_place(
 
 
 @contextmanager
-def journal_of(place: Place) -> Iterator[Journal]:
-    journal = SqliteJournal(place.home / "front.sqlite")
+def catalog_of(place: Place) -> Iterator[Catalog]:
+    catalog = SqliteCatalog(place.home / "front.sqlite")
     try:
-        yield journal
+        yield catalog
     finally:
-        journal.close()
+        catalog.close()
 
 
 def settled(place: Place) -> None:
     """Wait until everything written in the whole home was quiet for long enough and is decided about. Where no worker lives
     ``kgfs wait`` does that, too, and then waits for one."""
-    with journal_of(place) as journal:
-        until(lambda: not journal.names.unsettled(quiet_before=EVER))
+    with catalog_of(place) as catalog:
+        until(lambda: not catalog.names.unsettled(quiet_before=EVER))
 
 
 MakeLibrary = Callable[[], Library]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.ingest.keeping.ship import entries
-from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import VersionMinted
+from kgfs.ingest.storing.ship import entries
+from kgfs.stores.catalog.encoding import decode
+from kgfs.stores.catalog.facts import VersionMinted
 from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
 from tests.support.peers.buckets import Server
 from tests.support.running import Place
@@ -99,7 +99,7 @@ def wait(place: Place) -> None:
 def minted(home: Path) -> list[str]:
     """The paths of all versions that were ever made, in order: a deposit that was carried out twice shows here."""
     with open_stores(load(home)) as stores:
-        facts = map(decode, entries(stores.journal, stores.garage.ledger))
+        facts = map(decode, entries(stores.catalog, stores.garage.ledger))
         return [fact.path for fact in facts if isinstance(fact, VersionMinted)]
 
 

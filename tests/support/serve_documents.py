@@ -22,7 +22,7 @@ from tests.support.documents_tree import root_of
 from tests.support.serve_small_tree import log_error, say
 
 
-async def obey(desk: Desk) -> None:
+async def apply_purges(desk: Desk) -> None:
     async with trio.lowlevel.FdStream(os.dup(0)) as commands:
         rest = b""
         async for data in commands:
@@ -51,7 +51,7 @@ def main() -> int:
                 mountpoint,
                 log_error=log_error,
                 news=list,
-                tasks=[lambda: obey(desk)],
+                tasks=[lambda: apply_purges(desk)],
                 ready=lambda: say("ready"),
             )
 

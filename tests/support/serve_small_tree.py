@@ -18,7 +18,7 @@ import trio
 from kgfs.errors import KgfsError
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.mount import mount
-from kgfs.stores.mount_notes import mount_note
+from kgfs.stores.mount_files import mount_note
 from kgfs.tree.node import Caller
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.scenarios.small_tree import Tree
@@ -32,7 +32,7 @@ def log_error(where: str, error: BaseException) -> None:
     print(f"logged {where} {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
-async def obey(tree: Tree, requests: Requests) -> None:
+async def apply_purges(tree: Tree, requests: Requests) -> None:
     async with trio.lowlevel.FdStream(os.dup(0)) as commands:
         rest = b""
         async for data in commands:
@@ -71,7 +71,7 @@ def main() -> int:
             arguments.mountpoint,
             log_error=log_error,
             news=tree.news,
-            tasks=[lambda: obey(tree, requests)],
+            tasks=[lambda: apply_purges(tree, requests)],
             ready=lambda: say("ready"),
             requests=requests,
             connected=connected,

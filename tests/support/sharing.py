@@ -33,8 +33,8 @@ def corpus(folder: Path, count: int = COUNT) -> list[Path]:
 def known(home: Path) -> tuple[dict[str, Any], list[int], int]:
     """What it knows, the epochs of its documents in order of deposit, and how many Readings the garage has."""
     with open_stores(load(home)) as stores:
-        (ontology,) = stores.journal.names.ontologies()
-        rows = sorted((d.deposit, d.commit_id) for d in stores.journal.names.documents(ontology.id))
+        (ontology,) = stores.catalog.names.ontologies()
+        rows = sorted((d.deposit, d.commit_id) for d in stores.catalog.names.documents(ontology.id))
         epochs = [stores.graph.published(commit_id) or 0 for _, commit_id in rows]
         assert stores.graph.staged() == stores.graph.faults() == []
         return knowledge_in(stores), epochs, len(list(stores.garage.objects.keys("readings/")))

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from kgfs.compute.local import LocalCompute
 from kgfs.domain.documents import Document
-from kgfs.errors import AwayError
+from kgfs.errors import UnavailableError
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.models.contract import Passage
 from kgfs.settings import Models
-from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.readings import Reading
 
 THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
@@ -25,9 +25,9 @@ TEXTS = {
 
 def read_first(publisher: Pipeline) -> tuple[Document, Reading, Job]:
     """What is owed first, read and not published yet."""
-    job = publisher.stores.journal.jobs.claim("slow", 600)
+    job = publisher.stores.catalog.jobs.claim("slow", 600)
     assert job is not None
-    document = publisher.stores.journal.names.document(job.doc_id)
+    document = publisher.stores.catalog.names.document(job.doc_id)
     assert document is not None
     return document, publisher.read(document, job, lambda stage, share: None), job
 
@@ -46,7 +46,7 @@ class Slow(LocalCompute):
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
         if len(self.asked) >= self.answers:
-            raise AwayError("only here")
+            raise UnavailableError("only here")
         self.asked.extend(passage.text for passage in passages)
         time.sleep(0.1)
         self.may_go_on.wait()

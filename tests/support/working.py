@@ -16,7 +16,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import Document, State
-from kgfs.ingest.life.regenerate import Order, all_of, owe
+from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
@@ -61,11 +61,11 @@ def work(config: Config, stores: Stores, compute: LocalCompute) -> Pipeline:
 
 
 def states(stores: Stores) -> dict[State, int]:
-    return {state: count for state, count in stores.journal.names.counts().items() if count}
+    return {state: count for state, count in stores.catalog.names.counts().items() if count}
 
 
 def documents(stores: Stores) -> list:  # type: ignore[type-arg]
-    return [d for o in stores.journal.names.ontologies() for d in stores.journal.names.documents(o.id)]
+    return [d for o in stores.catalog.names.ontologies() for d in stores.catalog.names.documents(o.id)]
 
 
 @dataclass
@@ -108,17 +108,17 @@ TEXTS = {
 
 
 def regenerate(stores: Stores, **asked: Any) -> list[Document]:
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     order = Order("asked for", **{"anew": True, **asked})
-    return owe(stores.journal, lambda: all_of(stores.journal.names, ontology), order)
+    return owe(stores.catalog, lambda: all_of(stores.catalog.names, ontology), order)
 
 
 OTHER = "Tracing collectors find cycles. A tracing collector visits every reachable object from its roots."
 
 
 def remove(config: Config, stores: Stores, path: str) -> None:
-    [ontology] = stores.journal.names.ontologies()
-    name = stores.journal.names.resolve(ontology.id, path)
+    [ontology] = stores.catalog.names.ontologies()
+    name = stores.catalog.names.resolve(ontology.id, path)
     assert name is not None
     with open_deposits(config, stores) as (deposits, _):
         deposits.remove(name.id)

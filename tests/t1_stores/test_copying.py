@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import ExistsError, RotError
+from kgfs.errors import CorruptError, ExistsError
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, prove_ledger
 from kgfs.stores.garage.embedded import FileGarage
@@ -66,7 +66,7 @@ def test_what_rotted_on_arrival_is_taken_out_and_copied_anew(source: FileGarage,
     with rotten.open("r+b") as file:
         file.seek(3 * BLOCK)
         file.write(b"L")
-    with pytest.raises(RotError, match="texts/x"):
+    with pytest.raises(CorruptError, match="texts/x"):
         copy_objects(source.objects, target.objects, tmp_path, lambda done: None)
     assert not target.objects.exists("texts/x")
     copy_objects(source.objects, target.objects, tmp_path, lambda done: None)
@@ -80,7 +80,7 @@ def test_a_ledger_is_copied_from_where_it_ends_and_proved(source: FileGarage, ta
     copy_ledger(told, target.ledger)
     prove_ledger(told, target.ledger)
     for other in (told[:1], [*told, b"{}"], [told[0], b'{"n":3}']):
-        with pytest.raises(RotError, match=r"Entry [23]"):
+        with pytest.raises(CorruptError, match=r"Entry [23]"):
             prove_ledger(other, target.ledger)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import FullError
+from kgfs.errors import NoSpaceError
 from kgfs.stores.database import Database
 from tests.support.small_disk import free, small_file_system
 
@@ -27,7 +27,7 @@ def test_what_a_transaction_took_that_filled_the_disk_is_given_back(small_disk: 
             connection.execute("INSERT INTO word VALUES ('kept')")
         database.shorten_log()
         before = free(small_disk)
-        with pytest.raises(FullError), database.write(durable=False) as connection:
+        with pytest.raises(NoSpaceError), database.write(durable=False) as connection:
             connection.execute(
                 "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)"
                 " INSERT INTO word SELECT printf('%4000d', i) FROM n"

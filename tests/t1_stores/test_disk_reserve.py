@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import FullError, StoreError
+from kgfs.errors import NoSpaceError, StoreError
 from kgfs.stores.disk_reserve import NAME, SMALLEST, STEP, DiskReserve
 from tests.support.small_disk import fill, free, small_file_system
 
@@ -130,7 +130,7 @@ def test_a_program_that_takes_every_free_byte_does_not_take_the_reserve_at_once(
         while free(small_disk):
             pass
         done = 0
-        with suppress(OSError, FullError):
+        with suppress(OSError, NoSpaceError):
             for n in range(8):
                 reserve.run(lambda n=n: write(small_disk / f"removal-{n}", 4096))  # type: ignore[misc]
                 done += 1

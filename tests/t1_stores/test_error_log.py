@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kgfs.errors import AwayError, FullError, TimedOutError
+from kgfs.errors import NoSpaceError, TimedOutError, UnavailableError
 from kgfs.stores.error_log import ErrorLog, Trouble
 
 
 def test_what_fails_again_and_again_is_said_once_while_it_lasts(tmp_path: Path) -> None:
     log = ErrorLog(tmp_path / "deep" / "said.ndjson")
     trouble = Trouble(log, "chores")
-    for error in (AwayError("1"), TimedOutError("2"), FullError("3"), FullError("4"), AwayError("5")):
+    for error in (
+        UnavailableError("1"),
+        TimedOutError("2"),
+        NoSpaceError("3"),
+        NoSpaceError("4"),
+        UnavailableError("5"),
+    ):
         trouble.met(error)
     trouble.over()
     trouble.over()
-    trouble.met(AwayError("6"))
+    trouble.met(UnavailableError("6"))
     said = [json.loads(line) for line in log.read().splitlines()]
     assert [(line["where"], line["error"], line["message"]) for line in said] == [
-        ("chores", "AwayError", "1"),
-        ("chores", "FullError", "3"),
-        ("chores", "AwayError", "5"),
-        ("chores", "AwayError", "6"),
+        ("chores", "UnavailableError", "1"),
+        ("chores", "NoSpaceError", "3"),
+        ("chores", "UnavailableError", "5"),
+        ("chores", "UnavailableError", "6"),
     ]

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from kgfs.errors import StoreError
-from kgfs.stores.journal.encoding import TAGS, decode, decode_if, encode
-from kgfs.stores.journal.facts import DocumentRead, Fact, ForgettingDone
+from kgfs.stores.catalog.encoding import TAGS, decode, decode_if, encode
+from kgfs.stores.catalog.facts import DocumentRead, Fact, ForgettingDone
 
 STORED = {
     "ontology.made": ("OntologyMade", "ontology name prefix root mode uid gid at"),

@@ -20,7 +20,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.errors import BadInputError, ExistsError, FullError, MissingError, NameTooLongError, RotError, StoreError
+from kgfs.errors import (
+    BadInputError,
+    CorruptError,
+    ExistsError,
+    MissingError,
+    NameTooLongError,
+    NoSpaceError,
+    StoreError,
+)
 from kgfs.stores.garage import files as files_module
 from kgfs.stores.garage import staging
 from kgfs.stores.garage.contract import BLOCK, Objects, Sums
@@ -358,12 +366,12 @@ def test_rot_is_noticed_where_it_is_and_only_there(files: FileObjects, block: in
     for other in range(3):
         if other == block:
             for offset in (other * BLOCK, end - 1):
-                with pytest.raises(RotError, match=f"watts.*block {block}"):
+                with pytest.raises(CorruptError, match=f"watts.*block {block}"):
                     files.get(KEY, offset, 1)
         else:
             stop = min((other + 1) * BLOCK, len(LONG))
             assert files.get(KEY, other * BLOCK, BLOCK if other < 2 else None) == LONG[other * BLOCK : stop]
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         files.get(KEY)
 
 
@@ -373,7 +381,7 @@ def test_a_truncated_file_is_rot_from_its_end_on(files: FileObjects, size: int) 
     os.truncate(file_of(files, KEY), size)
     whole = size // BLOCK * BLOCK
     assert files.get(KEY, 0, whole) == LONG[:whole]
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         files.get(KEY, whole, 1)
     assert files.stat(KEY).size == len(LONG)
 
@@ -385,7 +393,7 @@ def test_a_file_cut_off_under_a_reader_is_rot(files: FileObjects) -> None:
         reader.read_at(BLOCK, 1)
         os.truncate(file_of(files, KEY), 10)
         assert reader.read_at(0, 10) == LONG[:10]
-        with pytest.raises(RotError):
+        with pytest.raises(CorruptError):
             reader.read_at(0, 11)
 
 
@@ -404,7 +412,7 @@ def test_rot_is_never_at_hand_and_is_told_to_who_reads_it(files: FileObjects) ->
         assert reader.read_at(0, BLOCK) == LONG[:BLOCK]
         for _ in range(2):
             assert reader.at_hand(BLOCK, 1) is None
-            with pytest.raises(RotError, match="block 1"):
+            with pytest.raises(CorruptError, match="block 1"):
                 reader.read_at(BLOCK, 1)
         assert reader.read_at(2 * BLOCK, 10) == LONG[2 * BLOCK : 2 * BLOCK + 10]
 
@@ -463,9 +471,9 @@ def test_lost_sums_are_rot_when_nothing_proves_the_bytes(files: FileObjects, how
     files.put(KEY, b"zen")
     lose_sums(files, KEY, how)
     for ask in (files.stat, files.get, files.open):
-        with pytest.raises(RotError, match="watts"):
+        with pytest.raises(CorruptError, match="watts"):
             ask(KEY)
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         files.put(KEY, b"koan")
 
 
@@ -476,7 +484,7 @@ def test_lost_sums_come_back_when_the_name_proves_the_bytes(files: FileObjects, 
     lose_sums(files, key, how)
     assert files.get(key) == LONG
     flip(file_of(files, key), 5)
-    with pytest.raises(RotError, match="block 0"):
+    with pytest.raises(CorruptError, match="block 0"):
         files.get(key, 0, 1)
     assert files.get(key, BLOCK) == LONG[BLOCK:]
 
@@ -487,7 +495,7 @@ def test_lost_sums_of_rotten_bytes_do_not_come_back(files: FileObjects, how: str
     files.put(key, LONG)
     flip(file_of(files, key), 5)
     lose_sums(files, key, how)
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         files.get(key, BLOCK, 1)
 
 
@@ -717,7 +725,7 @@ def test_a_full_disk_is_said_and_nothing_is_half(small_disk: Path, tmp_path: Pat
     source = tmp_path / "source"
     source.write_bytes(LONG[::-1])
     content = LONG[::-1] if kind == "bytes" else source
-    with pytest.raises(FullError, match="second"):
+    with pytest.raises(NoSpaceError, match="second"):
         files.put("second", content, move=kind == "moved file")
     assert source.exists()
     assert list(dict(files.keys())) == ["first"]
@@ -734,7 +742,7 @@ def test_a_full_disk_leaves_the_ledger_whole(small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(bytes(2 << 20))
     assert ledger.append(1, [b'"first"']) == 1
-    with pytest.raises(FullError, match="ledger"):
+    with pytest.raises(NoSpaceError, match="ledger"):
         ledger.append(2, [entry] * 30)
     assert ledger.last_seq() == 1
     assert ledger.append(2, [b'"second"']) == 2

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.errors import RotError
-from kgfs.ingest.keeping.content import SMALL, Kept
+from kgfs.errors import CorruptError
+from kgfs.ingest.storing.content import SMALL, Kept
 from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.sums import sums_of
 from tests.support.peers.buckets import GARAGES, garage_of
 
@@ -78,7 +78,7 @@ def test_a_small_content_is_read_without_its_sums_and_a_rotten_one_is_told(tmp_p
     path.write_bytes(ZEN.replace(b"moon", b"noon"))
     rotten = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
     assert rotten.at_hand(0, 100) is None
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         rotten.read_at(0, 100)
     rotten.close()
 
@@ -98,7 +98,7 @@ def test_nobody_waits_for_a_server_to_learn_that_nothing_is_at_hand(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "one")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "two")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        place = Place(f"http://127.0.0.1:{silent.getsockname()[1]}", "kgfs", region="us-east-1", timeout=1.0)
+        place = Endpoint(f"http://127.0.0.1:{silent.getsockname()[1]}", "kgfs", region="us-east-1", timeout=1.0)
         with closing(S3Garage(place, tmp_path, 1 << 20)) as garage:
             for size in (len(ZEN), SMALL + 1):
                 kept = Kept(garage.objects, KEY, size, sha256=sha256_of(ZEN))
@@ -116,7 +116,7 @@ def test_cached_blocks_are_at_hand_one_after_the_other(tmp_path: Path) -> None:
     cache.keep_sums(KEY, sums, cache.round())
     for number in range(len(sums.blocks)):
         cache.keep_block(KEY, number, content[number * BLOCK : (number + 1) * BLOCK], cache.round())
-    with closing(S3Garage(Place("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)) as garage:
+    with closing(S3Garage(Endpoint("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)) as garage:
         with closing(garage.objects.open(KEY)) as reader:
             for at in range(0, len(content), BLOCK // 4):
                 assert reader.at_hand(at, BLOCK // 4) == content[at : at + BLOCK // 4]
@@ -143,7 +143,7 @@ def test_a_cached_block_is_opened_once_by_who_reads_on(tmp_path: Path, monkeypat
     monkeypatch.setattr(
         Cache, "open_block", lambda self, key, number: opened.append(number) or plain(self, key, number)
     )
-    garage = S3Garage(Place("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)
+    garage = S3Garage(Endpoint("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)
     with closing(garage), closing(garage.objects.open(KEY)) as reader:
         for at in range(0, len(content), BLOCK // 4):
             assert reader.at_hand(at, BLOCK // 4) == content[at : at + BLOCK // 4]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.errors import BadInputError, MissingError, RotError
+from kgfs.errors import BadInputError, CorruptError, MissingError
 from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.ledger import SegmentLedger
@@ -140,5 +140,5 @@ def test_a_flipped_bit_in_a_segment_is_rot(tmp_path: Path) -> None:
     raw = bytearray(path.read_bytes())
     raw[25] ^= 1
     path.write_bytes(raw)
-    with closing(ledger.open_segment(segment.name)) as reader, pytest.raises(RotError):
+    with closing(ledger.open_segment(segment.name)) as reader, pytest.raises(CorruptError):
         reader.read_at(0, 10)

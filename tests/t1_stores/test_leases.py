@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import AwayError, LostLeaseError
+from kgfs.errors import LostLeaseError, UnavailableError
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.objects import S3Objects
@@ -100,7 +100,7 @@ class Refusing(BucketLeases):
 
     def release(self, lease: Lease) -> None:
         if self.away:
-            raise AwayError("The bucket does not answer.")
+            raise UnavailableError("The bucket does not answer.")
         super().release(lease)
 
 
@@ -138,7 +138,7 @@ def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
 
 
 def test_an_error_of_any_kind_ends_no_renewing() -> None:
-    class Once(BucketLeases):
+    class Lazy(BucketLeases):
         renewals = 0
 
         def renew(self, lease: Lease, seconds: float) -> bool:
@@ -147,7 +147,7 @@ def test_an_error_of_any_kind_ends_no_renewing() -> None:
                 raise RuntimeError("can't start new thread")
             return super().renew(lease, LONG)
 
-    leases = Once(MemoryObjects())
+    leases = Lazy(MemoryObjects())
     with closing(Holding(leases, SHORT)) as holding:
         with holding._lock:
             holding._held[lease := taken(leases)] = False

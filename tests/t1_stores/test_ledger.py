@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kgfs.errors import BadInputError, RotError, StoreError
+from kgfs.errors import BadInputError, CorruptError, StoreError
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.segments import encode_line
@@ -192,7 +192,7 @@ def test_a_flipped_bit_is_rot_and_never_a_wrong_entry(
         place -= len(raw)
         seq += raw.count(b"\n")
     got: list[tuple[int, bytes]] = []
-    with pytest.raises(RotError, match=rf"{path.name}: entry {seq} "):
+    with pytest.raises(CorruptError, match=rf"{path.name}: entry {seq} "):
         got.extend(SegmentLedger(root).replay())
     assert got == numbered(1, seq - 1)
 
@@ -204,7 +204,7 @@ def test_rot_in_the_last_entry_stops_the_writer(tmp_path: Path) -> None:
     raw[-5] ^= 4
     path.write_bytes(raw)
     for ask in (lambda: SegmentLedger(tmp_path).append(3, entries(3, 3)), SegmentLedger(tmp_path).last_seq):
-        with pytest.raises(RotError, match="entry 2"):
+        with pytest.raises(CorruptError, match="entry 2"):
             ask()
     assert path.read_bytes() == raw
 
@@ -215,7 +215,7 @@ def test_a_lost_segment_is_rot(tmp_path: Path, lost: int) -> None:
     for n in range(1, 8):
         ledger.append(n, entries(n, n))
     (tmp_path / f"{lost:016d}.log").unlink()
-    with pytest.raises(RotError, match=str(lost)):
+    with pytest.raises(CorruptError, match=str(lost)):
         list(SegmentLedger(tmp_path).replay())
     assert list(SegmentLedger(tmp_path).replay(after=6)) == numbered(7, 7)
 
@@ -228,7 +228,7 @@ def test_a_cut_segment_before_the_last_is_rot(tmp_path: Path) -> None:
     raw = path.read_bytes()
     for size in (len(raw) - 5, raw.index(b"\n") + 1):
         path.write_bytes(raw[:size])
-        with pytest.raises(RotError, match="2"):
+        with pytest.raises(CorruptError, match="2"):
             list(SegmentLedger(tmp_path).replay())
 
 

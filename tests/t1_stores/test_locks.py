@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BusyError
-from kgfs.stores.locks import alone, is_locked, lock_at_once, locked, locked_folder, locked_within, take
+from kgfs.stores.locks import alone, is_locked, lock_nowait, locked, locked_folder, locked_within, take
 
 FORK = """
 import os, sys
@@ -151,5 +151,5 @@ def test_those_who_share_a_folder_do_not_wait_for_each_other(tmp_path: Path) -> 
     with locked_folder(tmp_path):
         assert is_locked(tmp_path)
         other = os.open(tmp_path, os.O_RDONLY)
-        assert not lock_at_once(other)
+        assert not lock_nowait(other)
         os.close(other)

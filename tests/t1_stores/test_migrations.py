@@ -10,16 +10,16 @@ import pytest
 
 from kgfs.domain.documents import INGEST_VERSIONS, IngestVersion, State
 from kgfs.errors import StoreError
+from kgfs.stores.catalog import schema as catalog
+from kgfs.stores.catalog.encoding import encode
+from kgfs.stores.catalog.facts import VersionMinted
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.database import Database
 from kgfs.stores.graph.migrations import MIGRATIONS as GRAPH
 from kgfs.stores.graph.sqlite import FORMAT, SqliteGraph
-from kgfs.stores.journal import schema as journal
-from kgfs.stores.journal.encoding import encode
-from kgfs.stores.journal.facts import VersionMinted
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.migrations import newest, statements
+from tests.support.catalog_building import Hand
 from tests.support.graph_building import ONTOLOGY
-from tests.support.journal_building import Hand
 
 FIRST = "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
 SECOND = "ALTER TABLE thing ADD COLUMN size INTEGER NOT NULL DEFAULT 7;\nCREATE INDEX by_size ON thing (size);\n"
@@ -87,28 +87,28 @@ def test_an_unknown_format_is_refused_and_left(tmp_path: Path, found: int) -> No
 
 def test_a_journal_of_the_first_format_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "front.sqlite"
-    _made(path, journal.SCHEMA, journal.VERSION)
-    opened = SqliteJournal(path)
+    _made(path, catalog.SCHEMA, catalog.VERSION)
+    opened = SqliteCatalog(path)
     hand = Hand(opened)
     doc_id = hand.mint(hand.file("a.txt", "one"))
     document = opened.names.document(doc_id)
     assert document is not None and document.state is State.QUEUED
     opened.close()
-    assert _format(path) == journal.VERSION + len(journal.MIGRATIONS)
+    assert _format(path) == catalog.VERSION + len(catalog.MIGRATIONS)
 
 
 @pytest.mark.claim("AGE-2")
 def test_a_journal_of_a_later_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "front.sqlite"
-    _made(path, journal.SCHEMA, journal.VERSION + len(journal.MIGRATIONS) + 1)
+    _made(path, catalog.SCHEMA, catalog.VERSION + len(catalog.MIGRATIONS) + 1)
     with pytest.raises(StoreError, match="a newer kgfs wrote it"):
-        SqliteJournal(path)
+        SqliteCatalog(path)
 
 
 @pytest.mark.claim("AGE-2")
 def test_what_knew_facts_by_the_names_of_classes_refuses_the_format_of_tags() -> None:
     """Such a kgfs knew formats up to 13."""
-    assert newest(journal.VERSION, journal.MIGRATIONS) > 13
+    assert newest(catalog.VERSION, catalog.MIGRATIONS) > 13
 
 
 def test_a_graph_of_the_first_format_is_opened(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_graph_of_the_first_format_is_opened(tmp_path: Path) -> None:
 
 def test_decisions_of_before_are_taken_from_the_facts_at_hand(tmp_path: Path) -> None:
     path = tmp_path / "front.sqlite"
-    _made(path, journal.SCHEMA, journal.VERSION)
+    _made(path, catalog.SCHEMA, catalog.VERSION)
     fact = VersionMinted(5, "o", 1, "d", "s", 3, "k", "o/a", "a", "insert", "new document", 9)
     with sqlite3.connect(path) as db:
         db.execute("INSERT INTO entry VALUES (7, ?)", (encode(fact),))
@@ -131,7 +131,7 @@ def test_decisions_of_before_are_taken_from_the_facts_at_hand(tmp_path: Path) ->
         row = (5, "o", 4, "a", "file", 420, 0, 0, 9, 9, 9, 3, "", "garage", "s", "k", "d", 1, 1, 5, 9, 9, "")
         db.execute(f"INSERT INTO name VALUES ({', '.join('?' * len(row))})", row)
     db.close()
-    opened = SqliteJournal(path)
+    opened = SqliteCatalog(path)
     try:
         versions = [(version.decision, version.reason) for version in opened.names.versions(5)]
         name = opened.names.name(5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from kgfs.stores.mount_notes import GARAGE, mount_note, mount_notes
+from kgfs.stores.mount_files import GARAGE, mount_note, mount_notes
 
 
 def test_a_copy_of_a_home_has_none_of_the_mounts_of_the_other(tmp_path: Path) -> None:

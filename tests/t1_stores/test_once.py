@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kgfs.stores.once import Once
+from kgfs.stores.lazy import Lazy
 
 
 def test_it_is_made_once_for_all_threads() -> None:
@@ -19,7 +19,7 @@ def test_it_is_made_once_for_all_threads() -> None:
         free.wait(60)
         return object()
 
-    once = Once(make)
+    once = Lazy(make)
     assert once.made is None and not begun.is_set()
     with ThreadPoolExecutor(8) as threads:
         asked = [threads.submit(once) for _ in range(8)]
@@ -37,7 +37,7 @@ def test_where_it_could_not_be_made_the_next_one_tries_again() -> None:
             raise OSError("away")
         return answer
 
-    once = Once(make)
+    once = Lazy(make)
     with pytest.raises(OSError, match="away"):
         once()
     assert once.made is None

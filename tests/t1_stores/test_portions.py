@@ -7,13 +7,13 @@ from itertools import chain, islice, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.stores.portions import portions
+from kgfs.stores.batched import batched
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 6), st.integers(0, 30))
 @settings(max_examples=200, deadline=None)
 def test_portions_are_as_large_as_they_may_be(items: list[int], most: int, heaviest: int) -> None:
-    found = list(portions(items, most, lambda item: item, heaviest))
+    found = list(batched(items, most, lambda item: item, heaviest))
     assert list(chain(*found)) == items
     for portion in found:
         assert 0 < len(portion) <= most and (sum(portion) <= heaviest or len(portion) == 1)
@@ -24,12 +24,12 @@ def test_portions_are_as_large_as_they_may_be(items: list[int], most: int, heavi
 @given(st.lists(st.integers()), st.integers(1, 6))
 @settings(max_examples=100, deadline=None)
 def test_without_weights_all_but_the_last_are_full(items: list[int], most: int) -> None:
-    found = list(portions(items, most))
+    found = list(batched(items, most))
     assert list(chain(*found)) == items and all(found)
     assert all(len(portion) == most for portion in found[:-1])
 
 
 def test_no_item_is_asked_for_before_its_portion_is() -> None:
     rest = iter(range(10))
-    assert list(islice(portions(rest, 3), 2)) == [[0, 1, 2], [3, 4, 5]]
+    assert list(islice(batched(rest, 3), 2)) == [[0, 1, 2], [3, 4, 5]]
     assert next(rest) == 6

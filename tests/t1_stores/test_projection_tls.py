@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import AwayError, BadInputError, TimedOutError
+from kgfs.errors import BadInputError, TimedOutError, UnavailableError
 from kgfs.stores.projection.endpoint import Endpoint
 from scripts.servers import neo4j as server
 from scripts.servers import process
@@ -129,7 +129,7 @@ def test_any_other_certificate_is_refused_at_once(
         place = replace(place, ca_file=trusted, uri=f"{scheme}://localhost:{listening}")
     before = time.monotonic()
     told = probe(place)
-    assert isinstance(told, AwayError)
+    assert isinstance(told, UnavailableError)
     assert re.search(r"certificate is not trusted: .* Set graph\.ca_file", str(told))
     assert place.password not in str(told)
     assert time.monotonic() - before < 300, "nothing is tried until the time-out"
@@ -142,7 +142,7 @@ def test_a_server_that_speaks_no_tls_is_told_at_once(neo4j_place: Endpoint, sche
 
     before = time.monotonic()
     told = probe(replace(behind_tls(neo4j_place, scheme), timeout=8.0))
-    assert isinstance(told, AwayError) and "speaks no TLS. Check graph.uri" in str(told)
+    assert isinstance(told, UnavailableError) and "speaks no TLS. Check graph.uri" in str(told)
     assert time.monotonic() - before < 60, "nothing is tried until the time-out"
 
 
@@ -182,11 +182,11 @@ def test_what_is_no_neo4j_and_what_says_nothing_are_told_apart() -> None:
 
     with _listener(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         told = probe(Endpoint(f"bolt://127.0.0.1:{port}", timeout=5.0))
-    assert isinstance(told, AwayError) and "is not Neo4j, or another of its ports. Check graph.uri" in str(told)
+    assert isinstance(told, UnavailableError) and "is not Neo4j, or another of its ports. Check graph.uri" in str(told)
     before = time.monotonic()
     with _listener(None) as port:
         told = probe(Endpoint(f"bolt://127.0.0.1:{port}", timeout=1.0))
-    assert isinstance(told, AwayError | TimedOutError)
+    assert isinstance(told, UnavailableError | TimedOutError)
     assert time.monotonic() - before < 60
     told = probe(Endpoint("bolt://127.0.0.1:1", timeout=5.0))
-    assert isinstance(told, AwayError) and "Neo4j cannot be reached" in str(told)
+    assert isinstance(told, UnavailableError) and "Neo4j cannot be reached" in str(told)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, BadInputError
+from kgfs.errors import BadInputError, UnavailableError
 from kgfs.settings import Vectors
 from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.opening import open_vectors
@@ -92,15 +92,15 @@ def test_another_key_in_the_same_file_is_taken(server: Path, tmp_path: Path) -> 
         assert vectors.count() == 1
         vectors.upsert([ROW])
         known(server, "third")
-        with pytest.raises(AwayError, match=REFUSED) as caught:
+        with pytest.raises(UnavailableError, match=REFUSED) as caught:
             vectors.upsert([ROW])
         assert "second" not in str(caught.value)
         for between in (b"", b"\xff", b"thi\nrd"):  # while it is being written
             file.write_bytes(between)
-            with pytest.raises(AwayError, match=REFUSED):
+            with pytest.raises(UnavailableError, match=REFUSED):
                 vectors.count()
         file.unlink()
-        with pytest.raises(AwayError, match=REFUSED):
+        with pytest.raises(UnavailableError, match=REFUSED):
             vectors.count()
         file.write_text("third\n")
         vectors.upsert([ROW])

@@ -8,9 +8,9 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from kgfs.errors import AwayError
+from kgfs.errors import UnavailableError
 from kgfs.stores.vectors.contract import Filter
-from kgfs.stores.vectors.qdrant import Place, QdrantVectors
+from kgfs.stores.vectors.qdrant import Endpoint, QdrantVectors
 from tests.support.peers.strangers import stranger
 
 PAGE = b"<html>\n<p>Who are you?</p>\n</html>"
@@ -22,8 +22,8 @@ PAGE = b"<html>\n<p>Who are you?</p>\n</html>"
 def test_what_is_not_qdrant_is_told_as_such(scheme: str, status: int, said: str) -> None:
     with (
         stranger(PAGE, status) as port,
-        closing(QdrantVectors(Place(f"{scheme}://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
-        pytest.raises(AwayError, match=rf"{said}.*vectors\.url") as caught,
+        closing(QdrantVectors(Endpoint(f"{scheme}://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        pytest.raises(UnavailableError, match=rf"{said}.*vectors\.url") as caught,
     ):
         vectors.count()
     assert "\n" not in str(caught.value)
@@ -42,10 +42,10 @@ def test_only_qdrant_itself_says_that_nothing_was_ever_kept(body: bytes) -> None
     """Before a server that is away, what stands before it answers so; and what has another path."""
     with (
         stranger(body, 404) as port,
-        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
     ):
         for ask in ASKING:
-            with pytest.raises(AwayError, match=r"not Qdrant.*vectors\.url"):
+            with pytest.raises(UnavailableError, match=r"not Qdrant.*vectors\.url"):
                 ask(vectors)
 
 
@@ -53,7 +53,7 @@ def test_qdrant_says_in_its_own_words_that_nothing_was_ever_kept() -> None:
     said = b'{"status": {"error": "Not found: Collection kgfs-1 does not exist"}, "time": 0.1}'
     with (
         stranger(said, 404) as port,
-        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
     ):
         assert (vectors.count(), vectors.fetch(Filter())) == (0, [])
 
@@ -63,8 +63,8 @@ def test_who_asks_too_often_is_told_to_try_later(after: str | None) -> None:
     said = b'{"status": {"error": "Rate limiting exceeded: Write rate limit exceeded, retry later"}, "time": 0.1}'
     with (
         stranger(said, 429, {"Retry-After": after} if after else {}) as port,
-        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
-        pytest.raises(AwayError, match="answers 429"),
+        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        pytest.raises(UnavailableError, match="answers 429"),
     ):
         vectors.count()
 
@@ -74,7 +74,7 @@ def test_what_a_server_cannot_now_is_no_documents_fault(status: int) -> None:
     said = b'{"status": {"error": "Service internal error: No space left on device"}, "time": 0.1}'
     with (
         stranger(said, status) as port,
-        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
-        pytest.raises(AwayError, match=f"answers {status}: .*No space left on device"),
+        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        pytest.raises(UnavailableError, match=f"answers {status}: .*No space left on device"),
     ):
         vectors.count()

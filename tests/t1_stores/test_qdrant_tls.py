@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, BadInputError
+from kgfs.errors import BadInputError, UnavailableError
 from kgfs.settings import Vectors
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.vectors.opening import open_vectors
@@ -59,7 +59,7 @@ def test_any_other_certificate_is_refused(server: Path, port: int, tmp_path: Pat
         host, ca_file = "localhost", server / "certs/ca.crt"
     with closing(open_vectors(config(tmp_path, f"https://{host}:{port}", ca_file), "small/1")) as vectors:
         for ask in (vectors.count, lambda: vectors.upsert([ROW])):
-            with pytest.raises(AwayError, match=r"certificate verify failed.*vectors\.ca_file"):
+            with pytest.raises(UnavailableError, match=r"certificate verify failed.*vectors\.ca_file"):
                 ask()
 
 

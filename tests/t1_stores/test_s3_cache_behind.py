@@ -18,7 +18,7 @@ from kgfs.stores.garage.s3 import behind
 from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import PAGE, Cache
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.reader import S3Reader
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.locks import locked
@@ -102,7 +102,7 @@ def test_its_folders_are_its_owners_alone_whatever_the_umask(tmp_path: Path) -> 
 
 def test_what_is_opened_for_a_reader_that_was_closed_meanwhile_is_closed(tmp_path: Path) -> None:
     cache, sums = Cache(tmp_path, LIMIT), sums_of(LONG)
-    bucket = Bucket(Place("http://127.0.0.1:1", "none"))
+    bucket = Bucket(Endpoint("http://127.0.0.1:1", "none"))
     for number in range(2):
         cache.keep_block("long", number, LONG[number * BLOCK : (number + 1) * BLOCK], cache.round())
     reader = S3Reader("long", sums, bucket, cache)

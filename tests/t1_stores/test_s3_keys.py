@@ -14,14 +14,14 @@ from minio import MinioAdmin
 from minio.error import S3Error
 from urllib3 import HTTPResponse
 
-from kgfs.errors import AwayError, FullError, KgfsError, StoreError
+from kgfs.errors import KgfsError, NoSpaceError, StoreError, UnavailableError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import PART, S3Objects
-from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.speaking import spoken
 from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server, started
@@ -30,12 +30,12 @@ from tests.support.peers.lending import Lender, lending, without_keys, write
 
 
 @pytest.fixture
-def place(minio: Server) -> Place:
+def place(minio: Server) -> Endpoint:
     return minio.place
 
 
 @pytest.fixture
-def lent(place: Place) -> Iterator[Lender]:
+def lent(place: Endpoint) -> Iterator[Lender]:
     with lending(place) as lender:
         yield lender
 
@@ -46,7 +46,7 @@ def admin(lent: Lender) -> MinioAdmin:
 
 
 def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken(
-    place: Place,
+    place: Endpoint,
     lent: Lender,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -78,7 +78,7 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
             lambda: uncached.objects.get("short"),
             lambda: ledger.append(3, entries(3, 3)),
         ):
-            with pytest.raises(AwayError, match="refuses the keys") as caught:
+            with pytest.raises(UnavailableError, match="refuses the keys") as caught:
                 ask()
             for secret in (first.secret_key, first.session_token):
                 assert secret not in f"{caught.value!r} {caught.value.__cause__!r}"
@@ -86,10 +86,10 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
         assert objects.get("long") == long
 
         file.write_text("half of a fi")
-        with pytest.raises(AwayError, match="no keys"):
+        with pytest.raises(UnavailableError, match="no keys"):
             objects.stat("short")
         file.unlink()
-        with pytest.raises(AwayError, match="no keys"):
+        with pytest.raises(UnavailableError, match="no keys"):
             objects.stat("short")
 
         write(file, lent("second"))
@@ -100,7 +100,7 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
 
 
 def test_keys_of_the_instance_are_kept_until_they_expire_and_then_asked_for_anew(
-    place: Place,
+    place: Endpoint,
     lent: Lender,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -127,13 +127,13 @@ def test_keys_of_the_instance_are_kept_until_they_expire_and_then_asked_for_anew
                 try:
                     garage.objects.put("second", b"zen")
                     break
-                except AwayError as error:
+                except UnavailableError as error:
                     assert time.monotonic() < deadline
                     told.add(str(error))
                     time.sleep(0.2)
             assert told and all("refuses the keys" in line for line in told)
             here.take_away()
-            with pytest.raises(AwayError, match="no keys to ask with") as caught:
+            with pytest.raises(UnavailableError, match="no keys to ask with") as caught:
                 garage.objects.get("second")
             for keys in (first, second):
                 assert keys.secret_key not in f"{told} {caught.value!r}" and str(keys.session_token) not in f"{told}"
@@ -142,7 +142,7 @@ def test_keys_of_the_instance_are_kept_until_they_expire_and_then_asked_for_anew
 
 
 def test_an_instance_that_is_silent_is_not_waited_for_long(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_keys(monkeypatch)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
@@ -150,29 +150,32 @@ def test_an_instance_that_is_silent_is_not_waited_for_long(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://127.0.0.1:{port}")
-        with closing(S3Garage(place, tmp_path, 0)) as garage, pytest.raises(AwayError, match="no keys to ask with"):
+        with (
+            closing(S3Garage(place, tmp_path, 0)) as garage,
+            pytest.raises(UnavailableError, match="no keys to ask with"),
+        ):
             garage.objects.stat("zen")
 
 
 def test_a_key_of_a_service_that_is_deleted_is_told_and_another_in_the_same_files_is_taken(
-    place: Place, admin: MinioAdmin, tmp_path: Path
+    place: Endpoint, admin: MinioAdmin, tmp_path: Path
 ) -> None:
     files = (tmp_path / "access_key", tmp_path / "secret_key")
     with closing(S3Garage(replace(place, access_key_file=files[0], secret_key_file=files[1]), tmp_path, 0)) as garage:
         for turn in ("first", "second"):
             for file, content in zip(files, (f"{turn}-service", f"{turn}-service-secret"), strict=True):
                 file.write_text(content)
-            with pytest.raises(AwayError, match="refuses the keys"):
+            with pytest.raises(UnavailableError, match="refuses the keys"):
                 garage.objects.put(turn, b"zen")
             admin.add_service_account(access_key=f"{turn}-service", secret_key=f"{turn}-service-secret")
             garage.objects.put(turn, b"zen")
             assert garage.objects.get("first") == b"zen"
             admin.delete_service_account(f"{turn}-service")
-            with pytest.raises(AwayError, match="refuses the keys"):
+            with pytest.raises(UnavailableError, match="refuses the keys"):
                 garage.objects.get("first")
 
 
-def test_keys_that_may_only_read_are_told_and_read(place: Place, admin: MinioAdmin, tmp_path: Path) -> None:
+def test_keys_that_may_only_read_are_told_and_read(place: Endpoint, admin: MinioAdmin, tmp_path: Path) -> None:
     with closing(S3Garage(place, tmp_path / "none", 0)) as garage:
         garage.objects.put("short", b"zen")
         assert garage.ledger.append(1, entries(1, 1)) == 1
@@ -190,7 +193,7 @@ def test_keys_that_may_only_read_are_told_and_read(place: Place, admin: MinioAdm
             lambda: garage.objects.delete("short"),
             lambda: garage.ledger.append(2, entries(2, 2)),
         ):
-            with pytest.raises(AwayError, match=r"AccessDenied.* what they may do"):
+            with pytest.raises(UnavailableError, match=r"AccessDenied.* what they may do"):
                 ask()
         assert garage.objects.get("short") == b"zen"
         assert (garage.objects.names(), garage.ledger.last_seq()) == (["short"], 1)
@@ -200,7 +203,7 @@ def test_keys_that_may_only_read_are_told_and_read(place: Place, admin: MinioAdm
         assert garage.ledger.append(2, entries(2, 2)) == 2
 
 
-def test_keys_that_may_not_list_uploads_keep_and_purge(place: Place, admin: MinioAdmin, tmp_path: Path) -> None:
+def test_keys_that_may_not_list_uploads_keep_and_purge(place: Endpoint, admin: MinioAdmin, tmp_path: Path) -> None:
     content = bytes(PART + 1)
     actions = [
         f"s3:{what}" for what in ("GetObject", "PutObject", "DeleteObject", "ListBucket", "AbortMultipartUpload")
@@ -216,7 +219,7 @@ def test_keys_that_may_not_list_uploads_keep_and_purge(place: Place, admin: Mini
     )
     mine = replace(place, region="us-east-1", access_key_file=files[0], secret_key_file=files[1])
     with closing(Bucket(mine)) as bucket:
-        with pytest.raises(AwayError, match="AccessDenied"):
+        with pytest.raises(UnavailableError, match="AccessDenied"):
             bucket.uploads(object_name("long"))
         kept = S3Objects(bucket, Cache(tmp_path / "none", 0))
         kept.put("long", content)
@@ -246,13 +249,13 @@ def test_another_region_is_told_and_the_right_one_is_taken(tmp_path: Path, monke
                 lambda: garage.ledger.last_seq(),
                 lambda: garage.ledger.append(2, entries(2, 2)),
             ):
-                with pytest.raises(AwayError, match=r"refuses .*\bregion .*garage\.region"):
+                with pytest.raises(UnavailableError, match=r"refuses .*\bregion .*garage\.region"):
                     ask()
         # Where none is set the server is asked for that of a bucket; of one that is to be made there is nobody to ask.
         new = replace(right, bucket="new")
         with (
             closing(S3Garage(replace(new, region=""), tmp_path / "none", 0)) as garage,
-            pytest.raises(AwayError, match=r"Set garage\.region"),
+            pytest.raises(UnavailableError, match=r"Set garage\.region"),
         ):
             garage.objects.put("short", b"zen")
         for place in (replace(right, region=""), right, new):
@@ -283,7 +286,7 @@ def test_a_server_that_was_told_of_no_region_takes_any(kind: str, request: pytes
     ],
 )
 def test_what_a_server_refuses_is_told_with_what_to_do(code: str, words: str) -> None:
-    with pytest.raises((AwayError, FullError), match=words), spoken("http://bucket", "zen"):
+    with pytest.raises((UnavailableError, NoSpaceError), match=words), spoken("http://bucket", "zen"):
         raise refused(code, 400)
 
 
@@ -304,7 +307,7 @@ def test_what_a_server_cannot_now_it_may_later(code: str, status: int, later: bo
     """Each maker has words of his own for being asked too much; the number is everybody's."""
     with pytest.raises(StoreError) as caught, spoken("http://bucket", "zen"):
         raise refused(code, status)
-    assert isinstance(caught.value, AwayError) == later
+    assert isinstance(caught.value, UnavailableError) == later
     assert code in str(caught.value)
 
 
@@ -320,5 +323,5 @@ def test_every_way_to_refuse_keys_is_told_alike(code: str) -> None:
     """Servers of all makers; those here say only some of them."""
     with pytest.raises(KgfsError) as caught, spoken("http://bucket", "zen"):
         raise refused(code, 403)
-    assert isinstance(caught.value, AwayError)
+    assert isinstance(caught.value, UnavailableError)
     assert code in str(caught.value)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.errors import RotError, StoreError
+from kgfs.errors import CorruptError, StoreError
 from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.merging import merge
@@ -247,10 +247,10 @@ import sys
 from pathlib import Path
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 
 endpoint, prefix, access, secret = sys.argv[1:]
-merge(Bucket(Place(endpoint, "kgfs", prefix, access_key_file=Path(access), secret_key_file=Path(secret))), 0, 8192)
+merge(Bucket(Endpoint(endpoint, "kgfs", prefix, access_key_file=Path(access), secret_key_file=Path(secret))), 0, 8192)
 """
 
 
@@ -295,7 +295,7 @@ def test_what_is_not_what_was_put_is_told_and_mended(bucket: Bucket, seq: int, h
         assert S3Ledger(bucket).last_seq() == 4
         return
     got = []
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         got.extend(S3Ledger(bucket).replay())
     assert got == numbered(1, len(got))
     assert S3Ledger(bucket).faults()

@@ -15,7 +15,7 @@ import pytest
 from kgfs.errors import MissingError, TimedOutError
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.client import CONNECTIONS
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from tests.support.peers.buckets import Server
 
 MANY = 3 * CONNECTIONS
@@ -42,7 +42,7 @@ def test_nobody_waits_for_a_silent_bucket_after_the_others(tmp_path: Path) -> No
     (key := tmp_path / "key").write_text("any-key")
     with socket.create_server(("127.0.0.1", 0), backlog=MANY) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        place = Place(address, "bucket", region="any", access_key_file=key, secret_key_file=key, timeout=4.0)
+        place = Endpoint(address, "bucket", region="any", access_key_file=key, secret_key_file=key, timeout=4.0)
 
         def ask(number: int) -> float:
             before = time.monotonic()

@@ -26,7 +26,15 @@ from urllib3 import HTTPResponse, PoolManager
 from urllib3.exceptions import ProtocolError
 
 from kgfs.config import Config, load
-from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, RotError, StoreError, TimedOutError
+from kgfs.errors import (
+    BadInputError,
+    CorruptError,
+    ExistsError,
+    MissingError,
+    StoreError,
+    TimedOutError,
+    UnavailableError,
+)
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3 import names, objects, proof
@@ -35,11 +43,11 @@ from kgfs.stores.garage.s3.bucket import Bucket, Upload
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.download import Download
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.errors import NotAllowedError
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
-from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.reader import FIRST, S3Reader
 from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of
@@ -93,12 +101,12 @@ def lie(bucket: Bucket, key: str, content: bytes) -> None:
 def test_a_flipped_byte_is_rot_in_its_block_only(kept: S3Objects, bucket: Bucket) -> None:
     kept.put(KEY, LONG)
     lie(bucket, KEY, LONG[: BLOCK + 9] + bytes([LONG[BLOCK + 9] ^ 1]) + LONG[BLOCK + 10 :])
-    with pytest.raises(RotError, match=r"watts.*block 1"):
+    with pytest.raises(CorruptError, match=r"watts.*block 1"):
         kept.get(KEY)
     with closing(kept.open(KEY)) as reader:
         assert reader.read_at(0, BLOCK) == LONG[:BLOCK]
         for _ in range(2):
-            with pytest.raises(RotError):
+            with pytest.raises(CorruptError):
                 reader.read_at(BLOCK, 1)
             assert reader.at_hand(BLOCK, 1) is None
         assert reader.read_at(2 * BLOCK, 9) == LONG[2 * BLOCK : 2 * BLOCK + 9]
@@ -111,7 +119,7 @@ def test_a_stream_that_lied_once_is_not_read_on(kept: S3Objects, bucket: Bucket)
     lie(bucket, KEY, LONG[:BLOCK] + bytes(BLOCK) + LONG[2 * BLOCK :])
     with closing(kept.open(KEY)) as reader:
         lie(bucket, KEY, LONG)
-        with pytest.raises(RotError):
+        with pytest.raises(CorruptError):
             reader.read_at(BLOCK, 1)
         assert reader.read_at(BLOCK, BLOCK) == LONG[BLOCK : 2 * BLOCK]
 
@@ -123,7 +131,7 @@ def test_a_truncated_object_is_rot_from_its_end_on(kept: S3Objects, bucket: Buck
     lie(bucket, KEY, LONG[:size])
     whole = size // BLOCK * BLOCK
     assert kept.get(KEY, 0, whole) == LONG[:whole]
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         kept.get(KEY, whole, 1)
 
 
@@ -143,7 +151,7 @@ def test_bytes_of_strangers_are_taken_for_ours_only_where_the_name_proves_them(k
     for key in (KEY, hashed_key(LONG)):
         bucket.replace(object_name(key), LONG, {})
         assert not kept.has_sums(key)
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         kept.get(KEY)
     assert kept.get(hashed_key(LONG)) == LONG
     assert kept.has_sums(hashed_key(LONG))
@@ -151,7 +159,7 @@ def test_bytes_of_strangers_are_taken_for_ours_only_where_the_name_proves_them(k
     assert kept.has_sums(KEY)
     assert kept.get(KEY) == LONG
     bucket.replace(object_name(hashed_key(LONG)), LONG[::-1], {})
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         kept.get(hashed_key(LONG))
 
 
@@ -225,7 +233,7 @@ def test_a_bucket_that_goes_is_away_and_is_not_made_anew(server: Server, tmp_pat
                 lambda: ledger.append(2, [b"{}"]),
             ]
         for ask in asks:
-            with pytest.raises(AwayError, match=r"not there any more\. Bring it back"):
+            with pytest.raises(UnavailableError, match=r"not there any more\. Bring it back"):
                 ask()
         assert not client.bucket_exists("going")
         client.make_bucket("going")
@@ -328,14 +336,14 @@ def test_an_upload_that_may_have_ended_is_not_aborted(
     def unheard(method: str, *rest: Any) -> bool:
         done = ends(method, *rest)
         if method == "POST" and said == "nothing":
-            raise AwayError("the answer was lost")
+            raise UnavailableError("the answer was lost")
         return done and method != "POST"
 
     with monkeypatch.context() as lost:
         lost.setattr(bucket, "_unless_taken", unheard)
         lost.setattr(bucket, "abort", lambda upload: aborted.append(upload.name))
         if said == "nothing":
-            with pytest.raises(AwayError):
+            with pytest.raises(UnavailableError):
                 kept.put(KEY, LONGER)
         else:
             kept.put(KEY, LONGER)
@@ -395,7 +403,7 @@ def test_an_answer_that_breaks_off_in_its_first_block_is_asked_for_once_more(
 
     def broken(*_: Any) -> Any:
         monkeypatch.undo()
-        raise AwayError("the server ended in the middle of it")
+        raise UnavailableError("the server ended in the middle of it")
 
     monkeypatch.setattr(Download, "read_into", broken)
     monkeypatch.setattr(Download, "read", broken)
@@ -435,7 +443,7 @@ def test_a_server_that_says_taken_of_what_it_has_not_is_not_asked_for_ever(
     kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket, "put", lambda *_: False)
-    with pytest.raises(AwayError, match="is called taken and is not there"):
+    with pytest.raises(UnavailableError, match="is called taken and is not there"):
         kept.put(KEY, b"zen")
 
 
@@ -486,11 +494,11 @@ import sys
 from pathlib import Path
 from kgfs.stores.garage.s3 import objects
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 
 objects.PART = 5 << 20
 endpoint, prefix, access, secret, cache = sys.argv[1:]
-place = Place(endpoint, "kgfs", prefix, access_key_file=Path(access), secret_key_file=Path(secret))
+place = Endpoint(endpoint, "kgfs", prefix, access_key_file=Path(access), secret_key_file=Path(secret))
 garage = S3Garage(place, Path(cache), 0)
 read = objects._read
 
@@ -897,7 +905,7 @@ def test_wrong_keys_are_told_and_no_key_is(server: Server, tmp_path: Path) -> No
         objects.get(KEY)
 
 
-LOCAL = Place("http://127.0.0.1:9", "kgfs", access_key_file=Path("/none"), secret_key_file=Path("/none"))
+LOCAL = Endpoint("http://127.0.0.1:9", "kgfs", access_key_file=Path("/none"), secret_key_file=Path("/none"))
 
 
 @pytest.mark.parametrize("endpoint", ["", "127.0.0.1:9000", "ftp://host", "http://host/path", "http://me:key@host"])

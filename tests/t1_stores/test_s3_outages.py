@@ -18,14 +18,14 @@ from pathlib import Path
 import minio.time
 import pytest
 
-from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import KgfsError, StoreError, TimedOutError, UnavailableError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.objects import PART, S3Objects
-from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process
 from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server, started
@@ -41,7 +41,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def place(server: Server) -> Place:
+def place(server: Server) -> Endpoint:
     return server.place
 
 
@@ -63,7 +63,7 @@ def away(server: Server, how: str) -> Iterator[None]:
 
 
 def test_reading_goes_on_where_a_server_that_was_restarted_broke_off(
-    server: Server, place: Place, tmp_path: Path
+    server: Server, place: Endpoint, tmp_path: Path
 ) -> None:
     content = os.urandom(40 * BLOCK)
     with closing(S3Garage(place, tmp_path / "cache", 0)) as garage:
@@ -76,9 +76,9 @@ def test_reading_goes_on_where_a_server_that_was_restarted_broke_off(
             assert reader.read_at(10 * BLOCK, 30 * BLOCK) == content[10 * BLOCK :]
 
 
-@pytest.mark.parametrize(("how", "error"), [("killed", AwayError), ("hangs", TimedOutError)])
+@pytest.mark.parametrize(("how", "error"), [("killed", UnavailableError), ("hangs", TimedOutError)])
 def test_an_outage_is_told_in_time_and_what_was_kept_is_there_afterwards(
-    server: Server, place: Place, tmp_path: Path, how: str, error: type[KgfsError]
+    server: Server, place: Endpoint, tmp_path: Path, how: str, error: type[KgfsError]
 ) -> None:
     impatient = replace(place, timeout=1.0)
     with (
@@ -130,7 +130,7 @@ def until_more(found: Sized, count: int) -> None:
 
 
 def test_what_is_put_while_a_server_is_killed_again_and_again_is_kept_once_acknowledged(
-    server: Server, place: Place, tmp_path: Path
+    server: Server, place: Endpoint, tmp_path: Path
 ) -> None:
     stop = threading.Event()
     kept: dict[str, bytes] = {}
@@ -177,10 +177,10 @@ LATER = {"Retry-After": "60"}
 TAGGED = {"ETag": '"5d41402abc4b2a76b9719d911017c592"'}
 
 
-def keyed(tmp_path: Path, endpoint: str) -> Place:
+def keyed(tmp_path: Path, endpoint: str) -> Endpoint:
     key = tmp_path / "key"
     key.write_text("some-key")
-    return Place(endpoint, "kgfs", region="us-east-1", access_key_file=key, secret_key_file=key, timeout=5.0)
+    return Endpoint(endpoint, "kgfs", region="us-east-1", access_key_file=key, secret_key_file=key, timeout=5.0)
 
 
 def test_a_server_that_is_busy_for_a_minute_is_not_waited_for(tmp_path: Path) -> None:
@@ -233,14 +233,14 @@ def test_what_is_no_s3_server_keeps_nothing_and_has_nothing(tmp_path: Path, regi
             lambda: bucket.download("zen", 0, 3),
             lambda: list(bucket.listed("zen")),
         ):
-            with pytest.raises(AwayError, match=r"no S3 server\. Check garage\.endpoint"):
+            with pytest.raises(UnavailableError, match=r"no S3 server\. Check garage\.endpoint"):
                 ask()
 
 
 def test_tls_where_none_is_spoken_is_told_as_such(tmp_path: Path) -> None:
     with (
         stranger(HELLO, headers=LATER) as port,
-        pytest.raises(AwayError, match=r"speaks no TLS\. Check garage\.endpoint"),
+        pytest.raises(UnavailableError, match=r"speaks no TLS\. Check garage\.endpoint"),
     ):
         Bucket(keyed(tmp_path, f"https://127.0.0.1:{port}")).get("zen")
 
@@ -251,7 +251,7 @@ def test_a_clock_that_is_off_is_told_as_such(server: Server, monkeypatch: pytest
     monkeypatch.setattr(minio.time, "utcnow", lambda: now() + timedelta(seconds=ahead))
     bucket = Bucket(server.place)
     for ask in (lambda: bucket.put("late", b"zen", {}), lambda: bucket.get("late")):
-        with pytest.raises(AwayError, match="clock"):
+        with pytest.raises(UnavailableError, match="clock"):
             ask()
 
 
@@ -273,6 +273,6 @@ def test_certificates_are_verified_unless_their_authority_is_named(certificate: 
     context.load_cert_chain(certificate, tmp_path / "private.pem")
     with stranger(HELLO, headers=LATER | TAGGED, context=context) as port:
         place = keyed(tmp_path, f"https://127.0.0.1:{port}")
-        with pytest.raises(AwayError, match="certificate is not trusted"):
+        with pytest.raises(UnavailableError, match="certificate is not trusted"):
             Bucket(place).get("zen")
         assert Bucket(replace(place, ca_file=certificate)).get("zen")[1] == b"hello"

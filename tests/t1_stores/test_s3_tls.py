@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from kgfs.config import load
-from kgfs.errors import AwayError
+from kgfs.errors import UnavailableError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process, s3
 from tests.support.certificates import make_certificates
 from tests.support.ledger_entries import entries, numbered
@@ -36,7 +36,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(params=["path-style", "host-style"])
-def place(server: Server, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(server: Server, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     if request.param == "path-style":
         return server.place
     resolved = socket.getaddrinfo
@@ -50,7 +50,7 @@ def place(server: Server, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     return replace(server.place, endpoint=f"https://{s3.DOMAIN}:{port}", path_style=False)
 
 
-def test_a_garage_is_kept_behind_a_certificate_that_is_trusted(place: Place, tmp_path: Path) -> None:
+def test_a_garage_is_kept_behind_a_certificate_that_is_trusted(place: Endpoint, tmp_path: Path) -> None:
     for path, limit in (("cache", 64 << 20), ("none", 0)):
         with closing(S3Garage(place, tmp_path / path, limit)) as garage:
             for key, content in (("sources/T/short", b"zen"), ("sources/T/long", LONG)):
@@ -65,14 +65,14 @@ def test_a_garage_is_kept_behind_a_certificate_that_is_trusted(place: Place, tmp
         assert not garage.objects.exists("sources/T/long")
 
 
-def test_a_certificate_of_an_authority_that_is_not_named_is_refused(place: Place) -> None:
-    with pytest.raises(AwayError, match=r"certificate is not trusted.*garage\.ca_file"):
+def test_a_certificate_of_an_authority_that_is_not_named_is_refused(place: Endpoint) -> None:
+    with pytest.raises(UnavailableError, match=r"certificate is not trusted.*garage\.ca_file"):
         Bucket(replace(place, ca_file=None)).put("zen", b"zen", {})
 
 
 def test_a_certificate_of_other_hosts_is_refused(server: Server) -> None:
     port = server.place.endpoint.rpartition(":")[2]
-    with pytest.raises(AwayError, match="certificate is not trusted"):
+    with pytest.raises(UnavailableError, match="certificate is not trusted"):
         Bucket(replace(server.place, endpoint=f"https://localhost:{port}")).put("zen", b"zen", {})
 
 
@@ -81,7 +81,7 @@ def test_the_setting_names_the_authority(server: Server, tmp_path: Path) -> None
     assert found
     (tmp_path / "config.toml").write_text(server.module.settings(server.folder, found.ports))
     config = load(tmp_path, environ={"KGFS_GARAGE_PREFIX": server.place.prefix})
-    with closing(open_garage(config)) as garage, pytest.raises(AwayError, match="certificate is not trusted"):
+    with closing(open_garage(config)) as garage, pytest.raises(UnavailableError, match="certificate is not trusted"):
         garage.objects.put("zen", b"zen")
     environ = {"KGFS_GARAGE_PREFIX": server.place.prefix, "KGFS_GARAGE_CA_FILE": str(server.folder / "certs/ca.crt")}
     with closing(open_garage(load(tmp_path, environ=environ))) as garage:

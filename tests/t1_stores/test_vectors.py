@@ -30,7 +30,7 @@ from tests.support.peers.losing import Losing
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-    from kgfs.stores.vectors.qdrant import Place
+    from kgfs.stores.vectors.qdrant import Endpoint
 
 MODEL = "small/1"
 SERVERS = ("qdrant-wire", "qdrant")
@@ -50,27 +50,27 @@ def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vectors]
     store.close()
 
 
-def part_of(server: str, request: pytest.FixtureRequest) -> Place:
+def part_of(server: str, request: pytest.FixtureRequest) -> Endpoint:
     """A part of its own of one of :data:`SERVERS`, which others use too."""
-    from kgfs.stores.vectors.qdrant import Place
+    from kgfs.stores.vectors.qdrant import Endpoint
 
     url = request.getfixturevalue("qdrant_url" if server == "qdrant" else "qdrant_wire_url")
-    return Place(url, api_key=os.environ.get("QDRANT_API_KEY", ""), prefix=f"test-{secrets.token_hex(6)}")
+    return Endpoint(url, api_key=os.environ.get("QDRANT_API_KEY", ""), prefix=f"test-{secrets.token_hex(6)}")
 
 
-def on_server(place: Place, model: str = MODEL) -> Vectors:
+def on_server(place: Endpoint, model: str = MODEL) -> Vectors:
     from kgfs.stores.vectors.qdrant import QdrantVectors
 
     return QdrantVectors(place, model)
 
 
 @pytest.fixture(params=SERVERS)
-def place(request: pytest.FixtureRequest) -> Place:
+def place(request: pytest.FixtureRequest) -> Endpoint:
     return part_of(request.param, request)
 
 
 @pytest.fixture
-def people(place: Place) -> Iterator[QdrantClient]:
+def people(place: Endpoint) -> Iterator[QdrantClient]:
     """A client of those who ask the server by other means. When it goes, nothing is left of the test's part."""
     from qdrant_client import QdrantClient
 
@@ -447,7 +447,7 @@ def test_a_model_without_rows_is_concluded_in_a_file(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(place: Place, people: QdrantClient) -> None:
+def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(place: Endpoint, people: QdrantClient) -> None:
     ours, theirs = on_server(place), on_server(replace(place, prefix=f"{place.prefix}-team"))
     for store in (ours, theirs):
         store.upsert([row("a", 1, 0)])
@@ -460,7 +460,9 @@ def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(place: Pla
         store.close()
 
 
-def test_those_who_ask_the_alias_see_one_whole_model_while_another_is_made(place: Place, people: QdrantClient) -> None:
+def test_those_who_ask_the_alias_see_one_whole_model_while_another_is_made(
+    place: Endpoint, people: QdrantClient
+) -> None:
     """All that they ever find are the rows of the former one or those of the new one: no error, none, no part."""
     former, new = on_server(place, "former"), on_server(place, "new")
     former.upsert([row(f"i{n}", 1, n, role="former") for n in range(20)])
@@ -490,7 +492,7 @@ def test_those_who_ask_the_alias_see_one_whole_model_while_another_is_made(place
 
 
 @pytest.mark.parametrize("chosen", [False, True])
-def test_a_collection_has_what_settings_say(place: Place, people: QdrantClient, chosen: bool) -> None:
+def test_a_collection_has_what_settings_say(place: Endpoint, people: QdrantClient, chosen: bool) -> None:
     from kgfs.stores.vectors.qdrant import INDEXED
 
     with closing(on_server(replace(place, quantisation=chosen, on_disk=chosen, content=chosen))) as store:
@@ -509,7 +511,7 @@ def test_a_collection_has_what_settings_say(place: Place, people: QdrantClient, 
 @pytest.mark.claim("VEC-3")
 @pytest.mark.parametrize("wrote", [True, False], ids=["who wrote there", "who looked there"])
 def test_what_is_put_after_the_server_lost_all_does_not_pass_for_all(
-    place: Place, people: QdrantClient, wrote: bool
+    place: Endpoint, people: QdrantClient, wrote: bool
 ) -> None:
     with closing(on_server(place)) as former, closing(on_server(place)) as other:
         former.upsert([row("a", 1, 0)])
@@ -532,7 +534,7 @@ def test_what_is_put_after_the_server_lost_all_does_not_pass_for_all(
 
 
 @pytest.fixture
-def half_made(place: Place, people: QdrantClient) -> Iterator[Vectors]:
+def half_made(place: Endpoint, people: QdrantClient) -> Iterator[Vectors]:
     """Who made the collection waited in vain for its first index."""
     from kgfs.stores.vectors.qdrant import INDEXED
 
@@ -546,7 +548,9 @@ def half_made(place: Place, people: QdrantClient) -> Iterator[Vectors]:
             yield store
 
 
-def test_a_collection_that_was_half_made_is_made_whole(place: Place, people: QdrantClient, half_made: Vectors) -> None:
+def test_a_collection_that_was_half_made_is_made_whole(
+    place: Endpoint, people: QdrantClient, half_made: Vectors
+) -> None:
     from kgfs.stores.vectors.qdrant import INDEXED
 
     half_made.upsert([row("a", 1, 0)])
@@ -556,7 +560,7 @@ def test_a_collection_that_was_half_made_is_made_whole(place: Place, people: Qdr
 
 @pytest.mark.usefixtures("half_made")
 def test_a_collection_that_another_half_made_gets_its_indexes_and_is_to_be_derived(
-    place: Place, people: QdrantClient
+    place: Endpoint, people: QdrantClient
 ) -> None:
     from kgfs.stores.vectors.qdrant import INDEXED
 
@@ -569,7 +573,7 @@ def test_a_collection_that_another_half_made_gets_its_indexes_and_is_to_be_deriv
 
 @pytest.mark.claim("VEC-5")
 @pytest.mark.parametrize("content", [False, True])
-def test_points_have_their_text_in_full_or_lead_to_it(place: Place, people: QdrantClient, content: bool) -> None:
+def test_points_have_their_text_in_full_or_lead_to_it(place: Endpoint, people: QdrantClient, content: bool) -> None:
     from kgfs.stores.vectors import qdrant
 
     longest = "ж" * (qdrant.MOST_CONTENT // 2)
@@ -592,7 +596,7 @@ def test_points_have_their_text_in_full_or_lead_to_it(place: Place, people: Qdra
 
 @pytest.mark.parametrize("content", [False, True])
 def test_points_of_sources_say_where_they_stand_and_can_be_filtered_by_it(
-    place: Place, people: QdrantClient, content: bool
+    place: Endpoint, people: QdrantClient, content: bool
 ) -> None:
     from qdrant_client.http import models
 
@@ -628,14 +632,14 @@ def _is(key: str, value: str) -> Any:
 
 def test_what_is_sent_at_once_stays_below_what_a_server_takes() -> None:
     """In points and in bytes of their texts."""
-    from kgfs.stores.portions import portions
+    from kgfs.stores.batched import batched
     from kgfs.stores.vectors import qdrant
 
     heavy = [row(f"{n}", 1, n, content="x" * qdrant.MOST_CONTENT) for n in range(10)]
     light = [row(f"{n}", 1, n) for n in range(600)]
     for rows in (heavy, light):
         points = [qdrant._point(each, each.vector) for each in rows]
-        for portion in portions(points, qdrant.BATCH, qdrant._weight, qdrant.WEIGHT):
+        for portion in batched(points, qdrant.BATCH, qdrant._weight, qdrant.WEIGHT):
             texts = [(point.payload or {}).get("content", "") for point in portion]
             assert len(portion) <= qdrant.BATCH
             assert sum(map(len, texts)) <= qdrant.WEIGHT
@@ -643,7 +647,7 @@ def test_what_is_sent_at_once_stays_below_what_a_server_takes() -> None:
 
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("quantisation", [False, True])
-def test_the_graph_of_the_server_finds_nearly_all(place: Place, quantisation: bool) -> None:
+def test_the_graph_of_the_server_finds_nearly_all(place: Endpoint, quantisation: bool) -> None:
     """Recall of the 10 best among 500, which are below the server's own threshold for its graph: what is said here is that
     the settings are understood."""
     random = np.random.default_rng(1)

@@ -7,8 +7,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from kgfs.errors import KgfsError
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.journal.sqlite import SqliteJournal
 
 AT_ONCE, TIMES = 4, 60
 
@@ -17,7 +17,7 @@ def open_all(folder: Path, together: Barrier, refused: multiprocessing.Queue[str
     for number in range(TIMES):
         together.wait()
         try:
-            SqliteJournal(folder / str(number) / "front.sqlite").close()
+            SqliteCatalog(folder / str(number) / "front.sqlite").close()
             SqliteGraph(folder / str(number) / "graph.sqlite").close()
         except KgfsError as error:
             refused.put(str(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.compute.attended import COUNTED, PASSAGES, Attended
+from kgfs.compute.heartbeat import COUNTED, PASSAGES, WithHeartbeat
 from kgfs.compute.local import LocalCompute
 from kgfs.errors import LostLeaseError
 from kgfs.models.contract import Passage
@@ -33,7 +33,7 @@ def passages(number: int) -> list[Passage]:
 
 def test_what_is_attended_gives_the_same(engine: LocalCompute) -> None:
     looker = Looker(1000)
-    attended = Attended(engine, looker)
+    attended = WithHeartbeat(engine, looker)
     asked = passages(2 * PASSAGES + 1)
     assert attended.extract(asked, ()) == engine.extract(asked, ())
     assert looker.looks == 3
@@ -49,9 +49,9 @@ def test_what_is_attended_gives_the_same(engine: LocalCompute) -> None:
 
 def test_it_ends_between_two_portions(engine: LocalCompute) -> None:
     with pytest.raises(LostLeaseError):
-        Attended(engine, Looker(1)).extract(passages(2 * PASSAGES), ())
+        WithHeartbeat(engine, Looker(1)).extract(passages(2 * PASSAGES), ())
     with pytest.raises(LostLeaseError):
-        Attended(engine, Looker(2)).tokens.counts(["word"] * 5 * COUNTED)
+        WithHeartbeat(engine, Looker(2)).tokens.counts(["word"] * 5 * COUNTED)
 
 
 @pytest.mark.models
@@ -59,7 +59,7 @@ def test_vectors_come_in_the_order_of_the_texts() -> None:
     engine = LocalCompute(Models(extractor="statistics"))
     looker = Looker(1000)
     texts = [f"lantern {n}" for n in range(PASSAGES + 2)]
-    rows = Attended(engine, looker).embed(texts)
+    rows = WithHeartbeat(engine, looker).embed(texts)
     assert looker.looks == 2 and len(rows) == len(texts)
     one = engine.embed([texts[-1]])[0]
     assert abs(float(rows[-1][0] @ one[0]) - 1) < 0.05

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kgfs.ingest.sharing import acknowledge as acknowledging
+from kgfs.ingest.sharing import report_progress as acknowledging
 from kgfs.ingest.sharing.shipping import shipping
 from kgfs.knowledge.status import sharing_page
+from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from tests.support.graph_building import Doc, Told, publish
 from tests.support.hosts import Host
 
@@ -34,7 +34,7 @@ def purged(host: Host) -> int:
     host.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
     host.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6 * 10**9))
     exchanged(host)
-    return host.journal.seq()
+    return host.catalog.seq()
 
 
 def shown(host: Host) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_what_is_not_erased_yet_is_not_said_to_be(here: Host, there: Host, monke
 def test_what_a_graph_of_ones_own_may_still_have_is_not_said_to_be_gone(here: Host, there: Host) -> None:
     exchanged(here, there)
     fact = purged(here)
-    (done,) = [told for _, told in here.journal.facts(fact - 1) or [] if isinstance(told, ForgettingDone)]
+    (done,) = [told for _, told in here.catalog.facts(fact - 1) or [] if isinstance(told, ForgettingDone)]
     publish(there.stores.graph, Doc(done.doc_ids[0], [Told("Secret")], texts=["secret"]))
     exchanged(there)
     assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]

@@ -12,7 +12,7 @@ from kgfs.app import working
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.stores.mount_notes import GARAGE, mount_note
+from kgfs.stores.mount_files import GARAGE, mount_note
 
 
 def test_a_worker_looks_at_a_shared_ledger_seldom_while_a_mount_does(
@@ -23,7 +23,7 @@ def test_a_worker_looks_at_a_shared_ledger_seldom_while_a_mount_does(
     monkeypatch.setattr(working, "shipping", lambda *_: lambda: looks.append(1))
     monkeypatch.setattr(working, "BESIDE_MOUNTS", 3600.0)
     with open_stores(config) as stores:
-        stores.journal.share()
+        stores.catalog.share()
         ship = working._beside_mounts(config, stores, Exchange(config, stores))
 
         def looked() -> int:

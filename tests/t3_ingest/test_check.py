@@ -23,24 +23,24 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.errors import StoreError
-from kgfs.ingest.depositing.open_file import OpenFile
-from kgfs.ingest.keeping.content import open_content
-from kgfs.ingest.keeping.quarantine import erase, quarantine, quarantine_file
-from kgfs.ingest.keeping.sessions import alive_sessions
-from kgfs.ingest.life.rebuild import rebuild_graph
-from kgfs.ingest.mending.repair import repair
+from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.repair.repair import repair
+from kgfs.ingest.storing.content import open_content
+from kgfs.ingest.storing.quarantine import erase, quarantine, quarantine_file
+from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
+from kgfs.ingest.writing.open_file import OpenFile
 from kgfs.knowledge import check as check_module
-from kgfs.knowledge.check import owed
+from kgfs.knowledge.check import backlog
 from kgfs.settings import Models
+from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.damage import REMEDIES, Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
-from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.locks import locked
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.worker_lock import worker_note
@@ -307,12 +307,12 @@ def test_a_rotten_ledger_is_mended_from_its_front(damaged: Home) -> None:
 @pytest.mark.files("shipped")
 def test_facts_that_nobody_shipped(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
-        ontology = stores.journal.names.ontologies()[0]
-        stores.journal.record(SettingChanged(ontology.id, "x", "y", 1))
+        ontology = stores.catalog.names.ontologies()[0]
+        stores.catalog.record(SettingChanged(ontology.id, "x", "y", 1))
     mends(damaged, Kind.UNSHIPPED, "shipped")
 
 
-# --------------------------------------------------------------------------------------- graph and journal
+# --------------------------------------------------------------------------------------- graph and catalog
 
 
 @pytest.mark.files("damage")
@@ -339,7 +339,7 @@ def test_rows_that_do_not_fit_together(damaged: Home, statement: str, kind: Kind
 
 def test_a_document_that_the_graph_lost(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
-        doc_id = stores.graph.documents(stores.journal.names.ontologies()[0].id)[0].doc_id
+        doc_id = stores.graph.documents(stores.catalog.names.ontologies()[0].id)[0].doc_id
         stores.graph.forget("nobody noted this", [doc_id], 1)
     mends(damaged, Kind.NOT_IN_GRAPH, "derived anew")
 
@@ -382,9 +382,9 @@ def test_a_damaged_database(damaged: Home) -> None:
 
 def test_stuck_jobs(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
-        doc_id = stores.graph.documents(stores.journal.names.ontologies()[0].id)[0].doc_id
-        stores.journal.jobs.owe("read", doc_id)
-        assert stores.journal.jobs.claim("somebody", 0.0)
+        doc_id = stores.graph.documents(stores.catalog.names.ontologies()[0].id)[0].doc_id
+        stores.catalog.jobs.owe("read", doc_id)
+        assert stores.catalog.jobs.claim("somebody", 0.0)
     damaged.sql(
         "front",
         "UPDATE job SET lease_until = 1",
@@ -411,7 +411,7 @@ def test_what_a_session_writes_that_began_after_the_living_were_counted_is_left_
         def counted(run: Path) -> list[str]:
             found = alive_sessions(run)
             deposits, _ = stack.enter_context(open_deposits(damaged.config, stores))
-            made = deposits.make_file(stores.journal.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
+            made = deposits.make_file(stores.catalog.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
             begun.append(deposits.open(made.id, write=True))
             begun[0].write(0, LARGE)
             return found
@@ -421,8 +421,8 @@ def test_what_a_session_writes_that_began_after_the_living_were_counted_is_left_
         begun[0].flush()
         begun[0].release()
         assert Kind.LEFT_SPOOL not in {kind for kind, _ in found}
-        (root,) = [one.root for one in stores.journal.names.ontologies()]
-        kept = stores.journal.names.child(root, "large.txt")
+        (root,) = [one.root for one in stores.catalog.names.ontologies()]
+        kept = stores.catalog.names.child(root, "large.txt")
         assert kept is not None
         with closing(open_content(stores, damaged.config.spool, kept.id)[1]) as content:
             assert content.read_at(0, len(LARGE)) == LARGE
@@ -431,7 +431,7 @@ def test_what_a_session_writes_that_began_after_the_living_were_counted_is_left_
 def test_a_spool_file_that_is_somebodys_by_now_is_left(damaged: Home) -> None:
     """Its session began, and it was kept, after the look that took it for nobody's."""
     with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
-        made = deposits.make_file(stores.journal.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
+        made = deposits.make_file(stores.catalog.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
         file = deposits.open(made.id, write=True)
         file.write(0, LARGE)
         (path,) = damaged.config.spool.iterdir()
@@ -455,7 +455,7 @@ def test_an_orphan_that_is_somebodys_by_now_is_left(damaged: Home, tmp_path: Pat
             (tmp_path / "large.txt").write_bytes(LARGE)
             deposits.ingest_file(tmp_path / "large.txt", "Test")
         else:
-            made = deposits.make_file(stores.journal.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
+            made = deposits.make_file(stores.catalog.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
             file = deposits.open(made.id, write=True)
             file.write(0, LARGE)
             file.release()
@@ -495,7 +495,7 @@ def test_a_copy_that_is_on_its_way_to_the_garage_is_no_damage(damaged: Home, mon
     copy = damaged.config.spool / "copy-0123456789abcdef"
     os.link(original, copy)
     assert damaged.found() == []
-    monkeypatch.setattr(owed, "A_DAY", 0.0)
+    monkeypatch.setattr(backlog, "A_DAY", 0.0)
     assert damaged.found() == [(Kind.LEFT_SPOOL, "")]
     with locked(copy):
         assert damaged.found() == []
@@ -509,7 +509,7 @@ def test_an_inbox_row_that_nobody_refers_to(damaged: Home) -> None:
 
 def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
     with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
-        root = stores.journal.names.ontologies()[0].root
+        root = stores.catalog.names.ontologies()[0].root
         made = deposits.make_file(root, "large.txt", 0o644, 0, 0)
         file = deposits.open(made.id, write=True)
         file.write(0, b"x" * 100_000)
@@ -523,7 +523,7 @@ def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
 
 def test_a_purge_erases_what_is_in_quarantine(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
-        key, sha256, doc_id = next(stores.journal.promised())
+        key, sha256, doc_id = next(stores.catalog.promised())
         quarantine(damaged.config, stores, key, "for a test")
         assert damaged.quarantined() == [key]
     (damaged.config.spool / "deadbeef-2").write_bytes(b"of another")
@@ -541,23 +541,23 @@ def test_every_kind_has_a_remedy() -> None:
 
 def test_an_older_copy_of_the_names(damaged: Home, tmp_path: Path) -> None:
     damaged.sql("front", "PRAGMA wal_checkpoint(TRUNCATE)")
-    older = damaged.config.front_db.read_bytes()
+    older = damaged.config.catalog_db.read_bytes()
     with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
-        deposits.make_folder(stores.journal.names.ontologies()[0].root, "later", 0o755, 0, 0)
+        deposits.make_folder(stores.catalog.names.ontologies()[0].root, "later", 0o755, 0, 0)
     for path in damaged.config.home.glob("front.sqlite-*"):
         path.unlink()
-    damaged.config.front_db.write_bytes(older)
+    damaged.config.catalog_db.write_bytes(older)
     with pytest.raises(StoreError, match="kgfs check --repair"), open_stores(damaged.config):
         pass
     assert damaged.found() == [(Kind.OLD_FRONT, "")]
     assert damaged.found(mend=True) == [(Kind.OLD_FRONT, "made anew from the ledger")]
     assert damaged.found(deep=True) == []
     with open_stores(damaged.config) as stores:
-        assert stores.journal.names.resolve(stores.journal.names.ontologies()[0].id, "later")
+        assert stores.catalog.names.resolve(stores.catalog.names.ontologies()[0].id, "later")
 
 
 def test_names_beyond_use(damaged: Home) -> None:
-    damaged.config.front_db.write_bytes(b"no database " * 1000)
+    damaged.config.catalog_db.write_bytes(b"no database " * 1000)
     for path in damaged.config.home.glob("front.sqlite-*"):
         path.unlink()
     with pytest.raises(StoreError, match="kgfs check --repair"):

@@ -14,20 +14,20 @@ from kgfs.app.upkeep import check_home
 from kgfs.config import Config, load
 from kgfs.stores.damage import Kind
 from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.names import object_name, upload_name
-from kgfs.stores.garage.s3.place import Place
 from tests.support.peers.buckets import Server
 
 KEY = "sources/Zen/0123456789abcdef0123456789abcdef.txt"
 
 
 @pytest.fixture
-def place(seaweedfs: Server) -> Place:
+def place(seaweedfs: Server) -> Endpoint:
     return seaweedfs.place
 
 
 @pytest.fixture
-def config(place: Place, home: Path) -> Iterator[Config]:
+def config(place: Endpoint, home: Path) -> Iterator[Config]:
     plain = load(home)
     settings = replace(
         plain.garage_store,
@@ -50,7 +50,7 @@ def found_in(config: Config, *, mend: bool = False) -> list[tuple[Kind, str]]:
 
 
 @pytest.mark.claim("BUCKET-6")
-def test_an_upload_that_was_not_ended(config: Config, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_that_was_not_ended(config: Config, place: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Bucket(place)) as bucket:
         bucket.replace(upload_name(KEY), KEY.encode(), {})
         bucket._begin(object_name(KEY), {})
@@ -59,14 +59,14 @@ def test_an_upload_that_was_not_ended(config: Config, place: Place, monkeypatch:
         assert found_in(config) == [(Kind.LEFT_UPLOAD, "")]
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "")], "it is not a day old"
         assert bucket.uploads(object_name(KEY))
-        monkeypatch.setattr("kgfs.ingest.mending.repair.A_DAY", -60.0)
+        monkeypatch.setattr("kgfs.ingest.repair.repair.A_DAY", -60.0)
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "aborted")]
         assert found_in(config) == []
         assert bucket.uploads(object_name(KEY)) == []
 
 
 @pytest.mark.claim("BUCKET-5")
-def test_cached_files_of_what_is_not_in_the_bucket(config: Config, place: Place) -> None:
+def test_cached_files_of_what_is_not_in_the_bucket(config: Config, place: Endpoint) -> None:
     with open_stores(config) as stores:
         for name in ("staying", "going"):
             stores.garage.objects.put(f"redactions/{name}.json", b"{}")

@@ -37,7 +37,7 @@ def issued(config: Config) -> dict[str, str]:
     with open_stores(config) as stores:
         return {
             source.chunk_id: source.full_text
-            for ontology in stores.journal.names.ontologies()
+            for ontology in stores.catalog.names.ontologies()
             for document in stores.graph.documents(ontology.id)
             for source in stores.graph.sources(document.doc_id)
         }
@@ -80,8 +80,8 @@ def test_of_what_left_the_trash_place_and_hash_stay(home: Path, tmp_path: Path) 
     read(config, tmp_path, a=FIRST)
     known = issued(config)
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        [ontology] = stores.journal.names.ontologies()
-        name = stores.journal.names.resolve(ontology.id, "a.txt")
+        [ontology] = stores.catalog.names.ontologies()
+        name = stores.catalog.names.resolve(ontology.id, "a.txt")
         assert name is not None
         deposits.remove(name.id)
     read(config, tmp_path, other=SECOND)

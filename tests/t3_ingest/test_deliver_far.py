@@ -13,11 +13,11 @@ import pytest
 
 from kgfs.errors import TimedOutError
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.together import together
+from kgfs.ingest.sharing.parallel_map import together
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.pending_uploads import WAITING
 from kgfs.stores.servers import asked
-from kgfs.stores.waiting import WAITING
 from tests.support.hosts import Host, host
 from tests.support.peers.buckets import S3, Server
 from tests.support.peers.far import Far
@@ -28,17 +28,17 @@ COUNT = 100
 
 
 @pytest.fixture(params=[*S3], name="place")
-def place_in_a_bucket(request: pytest.FixtureRequest) -> Place:
+def place_in_a_bucket(request: pytest.FixtureRequest) -> Endpoint:
     server: Server = request.getfixturevalue(request.param)
     return server.place
 
 
 @pytest.fixture
-def here(place: Place, tmp_path: Path) -> Iterator[Host]:
+def here(place: Endpoint, tmp_path: Path) -> Iterator[Host]:
     """A home near the bucket."""
     with ExitStack() as stack:
         made = host(tmp_path / "here", stack.enter_context(closing(S3Garage(place, tmp_path / "cache", 64 << 20))))
-        stack.callback(made.journal.close)
+        stack.callback(made.catalog.close)
         stack.callback(made.session.close)
         made.ontology()
         made.exchange()
@@ -46,7 +46,7 @@ def here(place: Place, tmp_path: Path) -> Iterator[Host]:
 
 
 @pytest.fixture
-def far(place: Place, here: Host, tmp_path: Path) -> Iterator[Exchange]:
+def far(place: Endpoint, here: Host, tmp_path: Path) -> Iterator[Exchange]:
     """That of a process of the same home, for which it is far away."""
     with ExitStack() as stack:
         wire = stack.enter_context(closing(Far(urlsplit(place.endpoint).port or 0, WAY)))
@@ -68,7 +68,7 @@ def test_a_portion_takes_a_part_of_what_its_requests_would_take_one_after_the_ot
     begun, before = time.monotonic(), asked["garage"]
     far.deliver()
     took, requests = time.monotonic() - begun, asked["garage"] - before
-    assert here.journal.unshipped(1)[1] == [] and waits(here) == 0
+    assert here.catalog.unshipped(1)[1] == [] and waits(here) == 0
     assert all(here.read(name.id) == b"content %d" % n for n, name in enumerate(names))
     assert requests > 2 * COUNT and took < requests * WAY / 3, f"{requests} requests in {took:.1f} s"
 

@@ -14,10 +14,9 @@ from typing import NoReturn
 
 import pytest
 
-from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import encode_name
 from kgfs.errors import (
-    AwayError,
     BadInputError,
     ExistsError,
     IsAFolderError,
@@ -27,8 +26,9 @@ from kgfs.errors import (
     NotAFolderError,
     NotEmptyError,
     RefusedError,
+    UnavailableError,
 )
-from kgfs.ingest.depositing.intake import Ingested
+from kgfs.ingest.writing.intake import Ingested
 from tests.support.depositing import Desk, desk_at
 
 BIG = b"0123456789abcdef" * 20_000
@@ -48,7 +48,7 @@ def test_an_ontology_has_a_documents_folder(desk: Desk) -> None:
     root = desk.row(made.root)
     assert (root.kind, root.parent, root.mode, root.uid, root.gid) == (NameKind.FOLDER, 0, 0o750, 5, 6)
     assert made.prefix == "Zen-the-Art"
-    assert desk.journal.names.ontology_named("Zen & the Art") == made
+    assert desk.catalog.names.ontology_named("Zen & the Art") == made
 
 
 @pytest.mark.parametrize("name", ["README.md", "AGENTS.md", ".kgfs", "search", "ask", ".git", ".Trash-0"])
@@ -89,7 +89,7 @@ def test_prefixes_are_never_shared_nor_used_again(desk: Desk) -> None:
 
 
 def away(*_: object) -> NoReturn:
-    raise AwayError("The bucket is away.")
+    raise UnavailableError("The bucket is away.")
 
 
 def test_an_ontology_is_made_without_a_word_to_its_garage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_only_an_empty_ontology_is_removed(desk: Desk) -> None:
         desk.deposits.remove_ontology(made.id)
     desk.deposits.remove(name.id)
     desk.deposits.remove_ontology(made.id)
-    assert desk.journal.names.ontologies() == []
+    assert desk.catalog.names.ontologies() == []
     with pytest.raises(MissingError):
         desk.deposits.remove_ontology(made.id)
 
@@ -144,9 +144,9 @@ def test_documents_itself_stays(desk: Desk) -> None:
 
 def test_moving_onto_itself_changes_nothing(desk: Desk) -> None:
     name = desk.file(content=b"bytes")
-    before = desk.journal.seq()
+    before = desk.catalog.seq()
     desk.deposits.move(name.id, name.parent, "a.txt", replace=True)
-    assert desk.journal.seq() == before
+    assert desk.catalog.seq() == before
 
 
 def test_a_replaced_working_copy_is_cleared_away(desk: Desk) -> None:
@@ -155,7 +155,7 @@ def test_a_replaced_working_copy_is_cleared_away(desk: Desk) -> None:
     assert desk.spool_files() == []
     desk.deposits.remove(small.id)
     desk.settle()
-    assert desk.journal.inbox(small.sha256) is None
+    assert desk.catalog.inbox(small.sha256) is None
     assert desk.deposits.shown(big.id) is None
 
 
@@ -225,17 +225,17 @@ def test_a_file_is_taken_in_and_settled_at_once(desk: Desk, tmp_path: Path, cont
     os.utime(source, ns=(1, 123_456_789))
     told: list[int] = []
     done = desk.deposits.ingest_file(source, "New", None, told.append)
-    ontology = desk.journal.names.ontology_named("New")
+    ontology = desk.catalog.names.ontology_named("New")
     assert ontology is not None
-    name = desk.journal.names.resolve(ontology.id, "Some Notes.md")
+    name = desk.catalog.names.resolve(ontology.id, "Some Notes.md")
     assert name is not None
     assert done == Ingested("Some Notes.md", name.doc_id, "insert", "new document")
-    assert (name.mode, name.mtime, name.settled, name.place) == (0o640, 123_456_789, True, Place.GARAGE)
+    assert (name.mode, name.mtime, name.settled, name.place) == (0o640, 123_456_789, True, StorageTier.GARAGE)
     assert sum(told) == len(content)
     assert desk.read(name.id) == content
     assert desk.spool_files() == []
-    assert desk.journal.inbox(name.sha256) is None
-    assert desk.journal.jobs.owed() == 1
+    assert desk.catalog.inbox(name.sha256) is None
+    assert desk.catalog.jobs.owed() == 1
 
 
 def test_missing_folders_are_made(desk: Desk, tmp_path: Path) -> None:
@@ -243,27 +243,27 @@ def test_missing_folders_are_made(desk: Desk, tmp_path: Path) -> None:
     source.write_bytes(b"bytes")
     done = ingest(desk, source, "2026/november/notes 100%.txt")
     assert done.path == "2026/november/notes 100%25.txt"
-    found = desk.journal.names.resolve(desk.ontology().id, done.path)
+    found = desk.catalog.names.resolve(desk.ontology().id, done.path)
     assert found is not None
     ingest(desk, source, "2026/other.txt")
-    assert [name.name for name in desk.journal.names.children(desk.ontology().root)] == ["2026"]
+    assert [name.name for name in desk.catalog.names.children(desk.ontology().root)] == ["2026"]
 
 
 def test_again_later_and_elsewhere(desk: Desk, tmp_path: Path) -> None:
     source = tmp_path / "a.txt"
     source.write_bytes(b"one")
     first = ingest(desk, source)
-    before = desk.journal.seq()
+    before = desk.catalog.seq()
     assert ingest(desk, source).decision == "skip"
-    assert desk.journal.seq() == before
+    assert desk.catalog.seq() == before
     assert ingest(desk, source, "b.txt").decision == "in_progress"
     source.write_bytes(b"two")
     second = ingest(desk, source)
     assert (second.decision, second.reason) == ("update", "new bytes, version 2 of the path")
     assert second.doc_id != first.doc_id
-    name = desk.journal.names.resolve(desk.ontology().id, "a.txt")
+    name = desk.catalog.names.resolve(desk.ontology().id, "a.txt")
     assert name is not None
-    assert [version.doc_id for version in desk.journal.names.versions(name.id)] == [first.doc_id, second.doc_id]
+    assert [version.doc_id for version in desk.catalog.names.versions(name.id)] == [first.doc_id, second.doc_id]
 
 
 def test_a_version_from_elsewhere_has_a_new_inode(desk: Desk, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_version_from_elsewhere_has_a_new_inode(desk: Desk, tmp_path: Path) ->
         ingest(command, source)
     assert reader.read(0, 5) == BIG[:5]
     reader.release()
-    found = desk.journal.names.resolve(desk.ontology().id, "a.txt")
+    found = desk.catalog.names.resolve(desk.ontology().id, "a.txt")
     assert found is not None
     assert found.id != name.id
     assert desk.read(found.id) == b"new"
@@ -288,21 +288,21 @@ def test_no_documents_are_taken_in_too(desk: Desk, tmp_path: Path) -> None:
     assert ingest(desk, empty) == Ingested("empty.txt", "", "none", "an empty file is no document")
     done = ingest(desk, hidden)
     assert (done.doc_id, done.decision) == ("", "none")
-    name = desk.journal.names.resolve(desk.ontology().id, ".hidden")
+    name = desk.catalog.names.resolve(desk.ontology().id, ".hidden")
     assert name is not None
     assert desk.read(name.id) == b"h"
-    assert name.place is Place.GARAGE
+    assert name.place is StorageTier.GARAGE
 
 
 @pytest.mark.parametrize("as_path", ["/etc/passwd", "../up", "a/../b", "a//b", "a/", "", ".", "./a", "a\0b", "a/./b"])
 def test_paths_that_leave_or_mean_nothing_are_refused(desk: Desk, tmp_path: Path, as_path: str) -> None:
     source = tmp_path / "a.txt"
     source.write_bytes(b"bytes")
-    before = desk.ontology(), desk.journal.seq()
+    before = desk.ontology(), desk.catalog.seq()
     with pytest.raises(BadInputError) as caught:
         ingest(desk, source, as_path)
     assert caught.value.exit_code == 3
-    assert desk.journal.seq() == before[1]
+    assert desk.catalog.seq() == before[1]
 
 
 def test_sources_that_cannot_be_read(desk: Desk, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_sources_that_cannot_be_read(desk: Desk, tmp_path: Path) -> None:
         with pytest.raises(kind, match=words) as caught:
             ingest(desk, source, "a.txt")
         assert str(source) in str(caught.value)
-    assert desk.journal.names.children(desk.ontology().root) == []
+    assert desk.catalog.names.children(desk.ontology().root) == []
 
 
 _AS_NOBODY = """
@@ -395,12 +395,12 @@ def test_several_commands_at_once(desk: Desk, tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    name = desk.journal.names.resolve(desk.ontology().id, "sub/a.txt")
+    name = desk.catalog.names.resolve(desk.ontology().id, "sub/a.txt")
     assert name is not None
-    versions = desk.journal.names.versions(name.id)
+    versions = desk.catalog.names.versions(name.id)
     assert {version.sha256 for version in versions} == {
         hashlib.sha256(b"%d" % number * 70_000).hexdigest() for number in range(4)
     }
     assert desk.read(name.id)[:1] in b"0123"
-    assert [name.name for name in desk.journal.names.children(name.parent)] == ["a.txt"]
+    assert [name.name for name in desk.catalog.names.children(name.parent)] == ["a.txt"]
     assert desk.spool_files() == []

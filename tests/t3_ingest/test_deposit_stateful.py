@@ -11,11 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import is_document_name
-from kgfs.ingest.depositing.open_file import OpenFile
-from kgfs.ingest.keeping.content import SMALL, SpoolFile
-from kgfs.ingest.keeping.ship import restore_journal, ship_once
+from kgfs.ingest.storing.content import SMALL, SpoolFile
+from kgfs.ingest.storing.ship import restore_catalog, ship_once
+from kgfs.ingest.writing.open_file import OpenFile
 from tests.support.depositing import open_desk
 
 NAMES = st.sampled_from(["a.txt", "b.txt", ".a.txt.swp", "a.txt~", "c.md"])
@@ -40,7 +40,7 @@ class Home(RuleBasedStateMachine):
         self.parents = {"": root, "sub": self.desk.deposits.make_folder(root, "sub", 0o755, 0, 0).id}
 
     def id_of(self, place: tuple[str, str]) -> int:
-        found = self.desk.journal.names.child(self.parents[place[0]], place[1])
+        found = self.desk.catalog.names.child(self.parents[place[0]], place[1])
         assert found is not None
         return found.id
 
@@ -128,19 +128,19 @@ class Home(RuleBasedStateMachine):
         if self.open:
             self.close_open()
         self.desk.settle()
-        ship_once(self.desk.journal, self.desk.stores.garage.ledger)
+        ship_once(self.desk.catalog, self.desk.stores.garage.ledger)
         self.desk.close()
         for path in self.base.glob("front.sqlite*"):
             path.unlink()
         self.desk = open_desk(self.base)
-        restore_journal(self.desk.journal, self.desk.stores.garage.ledger)
+        restore_catalog(self.desk.catalog, self.desk.stores.garage.ledger)
 
     @invariant()
     def the_tree_is_the_model(self) -> None:
         if not hasattr(self, "parents"):
             return
         for folder, parent in self.parents.items():
-            rows = self.desk.journal.names.children(parent)
+            rows = self.desk.catalog.names.children(parent)
             found = {row.name: row for row in rows if row.kind is NameKind.FILE}
             assert sorted(found) == sorted(name for where, name in self.files if where == folder)
             for name, row in found.items():
@@ -155,16 +155,16 @@ class Home(RuleBasedStateMachine):
         self.desk.settle()
         self.desk.settle()  # of two decisions that touch one history the later may be taken again
         assert not self.desk.config.errors_log.exists(), self.desk.config.errors_log.read_text()
-        journal = self.desk.journal
+        catalog = self.desk.catalog
         for place, content in self.files.items():
             row = self.desk.row(self.id_of(place))
             assert row.settled
-            assert row.place is (Place.GARAGE if content else Place.NONE)
+            assert row.place is (StorageTier.GARAGE if content else StorageTier.NONE)
             document = content and is_document_name(place[1])
             assert bool(row.doc_id) == bool(document)
             if document:
                 assert self.desk.stores.garage.objects.get(row.key) == content
-                versions = journal.names.versions(row.id)
+                versions = catalog.names.versions(row.id)
                 assert versions[-1].sha256 == row.sha256
                 assert [version.n for version in versions] == list(range(1, len(versions) + 1))
         self.desk.deposits.settler.sweep()

@@ -12,7 +12,7 @@ import pytest
 
 from kgfs.config import load
 from kgfs.errors import BadInputError, DuplicateError
-from kgfs.ingest.keeping.content import SMALL
+from kgfs.ingest.storing.content import SMALL
 from kgfs.settings import Tree
 from tests.support.depositing import Desk, desk_at
 from tests.support.peers.homes import lifecycle_of_garage
@@ -43,7 +43,7 @@ def test_a_second_path_is_refused_at_the_flush_and_written_down(desk: Desk, cont
         desk.settle()
     with pytest.raises(DuplicateError, match=r"'b.txt' was refused: the same bytes stand at a.txt"):
         desk.file("b.txt", content)
-    second = desk.journal.names.resolve(desk.ontology().id, "b.txt")
+    second = desk.catalog.names.resolve(desk.ontology().id, "b.txt")
     assert second is not None
     assert (second.size, second.sha256) == (0, ""), "the name stays, as empty as it was made"
     (line,) = refused(desk)
@@ -64,9 +64,9 @@ def test_what_was_refused_is_a_version_though_its_holder_changes_at_once(desk: D
         desk.file("b.txt", content)
     desk.write(first.id, b"Other bytes.")
     desk.settle()
-    versions = desk.journal.names.versions(first.id)
+    versions = desk.catalog.names.versions(first.id)
     assert [version.n for version in versions] == [1, 2]
-    document = desk.journal.names.document(versions[0].doc_id)
+    document = desk.catalog.names.document(versions[0].doc_id)
     assert document is not None
     assert desk.stores.garage.objects.get(document.key) == content
     assert document.sha256 == refused(desk)[0]["sha256"]
@@ -110,7 +110,7 @@ def test_a_refused_overwriting_leaves_the_version_before(desk: Desk) -> None:
         desk.write(second.id, BYTES)
     assert desk.read(second.id) == b"Other bytes."
     assert desk.settle() == 0
-    assert [version.n for version in desk.journal.names.versions(second.id)] == [1]
+    assert [version.n for version in desk.catalog.names.versions(second.id)] == [1]
 
 
 @pytest.mark.logs("refused")
@@ -154,7 +154,7 @@ def test_ingest_is_refused_too_and_changes_nothing(desk: Desk, tmp_path: Path) -
     with pytest.raises(DuplicateError) as caught:
         desk.deposits.ingest_file(source, "Notes")
     assert caught.value.exit_code == 5
-    assert desk.journal.names.resolve(desk.ontology().id, "copy.txt") is None
+    assert desk.catalog.names.resolve(desk.ontology().id, "copy.txt") is None
     assert desk.deposits.ingest_file(source, "Notes", "a.txt").decision == "skip", "settled by the refusal"
     assert len(refused(desk)) == 1
 

@@ -12,7 +12,7 @@ from kgfs.app import api
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.identity import chunk_id_of
-from kgfs.ingest.life.purge import decode_redaction, encode_redaction
+from kgfs.ingest.lifecycle.purge import decode_redaction, encode_redaction
 from kgfs.models.extractor.output import decode, encode
 from kgfs.stores.readings import decode_decisions, decode_reading
 from kgfs.stores.stores import Stores

@@ -16,12 +16,12 @@ from kgfs.app.home import derive_vectors, open_deposits, open_for_worker, open_s
 from kgfs.app.working import run_worker
 from kgfs.config import Config, load
 from kgfs.errors import LostLeaseError, MissingError
-from kgfs.ingest.life.embed_again import embed_again
-from kgfs.ingest.life.forget import order, plan
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.embed_again import embed_again
+from kgfs.ingest.lifecycle.forget import order, plan
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.settings import Models
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.naming import find_document
+from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.worker_lock import worker_note
@@ -155,8 +155,8 @@ def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, 
 
 
 def remove(config: Config, stores: Stores, name: str) -> None:
-    root = stores.journal.names.ontologies()[0].root
-    found = next(child for child in stores.journal.names.children(root) if child.name == name)
+    root = stores.catalog.names.ontologies()[0].root
+    found = next(child for child in stores.catalog.names.children(root) if child.name == name)
     with open_deposits(config, stores) as (deposits, _):
         deposits.remove(found.id)
 
@@ -190,7 +190,7 @@ def test_what_is_purged_while_there_is_no_embedder_leaves_the_vectors_of_a_forme
         with open_deposits(config, stores) as (deposits, _):
             order(deposits, stores, plan(stores, [gone], "orphans", purge=True))
         work(config, stores, Counting())
-        assert not stores.journal.names.forgettings()
+        assert not stores.catalog.names.forgettings()
     with open_to_derive(config, vectors_of="one") as stores:
         left = keyed(rows(stores))
         assert left.keys() < before.keys()

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.compute.engine import Engine, LocalEngine, Place, Progress
+from kgfs.compute.engine import Engine, LocalEngine, Progress, WorkerSlot
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
+from kgfs.errors import BadInputError, LostLeaseError, MachineError, UnavailableError
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
@@ -56,15 +56,15 @@ class Noting(LocalCompute):
         return super().extract(passages, known)
 
 
-def place(config: Config, asked: Path, seconds: float) -> Place:
-    return Place(Noting(asked, seconds), open_garage(config).objects)
+def place(config: Config, asked: Path, seconds: float) -> WorkerSlot:
+    return WorkerSlot(Noting(asked, seconds), open_garage(config).objects)
 
 
 @dataclass(frozen=True)
 class Doubled:
     number: int
 
-    def __call__(self, place: Place, progress: Progress) -> tuple[int, str]:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[int, str]:
         progress("doubling", 0.5)
         return self.number * 2, place.compute.extractor
 
@@ -78,12 +78,12 @@ class Deadly(Noting):
         return super().extract(passages, known)
 
 
-def deadly_place(config: Config, asked: Path) -> Place:
-    return Place(Deadly(asked, 0.0), open_garage(config).objects)
+def deadly_place(config: Config, asked: Path) -> WorkerSlot:
+    return WorkerSlot(Deadly(asked, 0.0), open_garage(config).objects)
 
 
 class Failing:
-    def __call__(self, place: Place, progress: Progress) -> None:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> None:
         raise BadInputError("Nothing to double.")
 
 
@@ -91,7 +91,7 @@ class Failing:
 class Unending:
     ended: Path
 
-    def __call__(self, place: Place, progress: Progress) -> None:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> None:
         try:
             while True:
                 progress("turning", 0.5)
@@ -103,7 +103,7 @@ class Unending:
 class Deaf:
     """Never says anything, so never hears that it is to end."""
 
-    def __call__(self, place: Place, progress: Progress) -> None:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> None:
         time.sleep(600)
 
 
@@ -119,7 +119,7 @@ class Unlike:
     first: Path
     how: str
 
-    def __call__(self) -> Place:
+    def __call__(self) -> WorkerSlot:
         try:
             self.first.touch(exist_ok=False)
         except FileExistsError:
@@ -127,11 +127,11 @@ class Unlike:
                 raise MachineError("folder: not on this node.") from None
             if self.how == "unnamed":
                 raise ImportError("no such model\nin this version") from None
-            return Place(Otherwise(self.first, 0.0), open_garage(self.config).objects)
+            return WorkerSlot(Otherwise(self.first, 0.0), open_garage(self.config).objects)
         return place(self.config, self.first, 0.0)
 
 
-def place_while(there: Path, config: Config) -> Place:
+def place_while(there: Path, config: Config) -> WorkerSlot:
     if not there.exists():
         raise MachineError(f"{there.name}: not on this node.")
     return place(config, there, 0.0)
@@ -143,7 +143,7 @@ class Dying:
 
     lives: Path
 
-    def __call__(self, place: Place, progress: Progress) -> str:
+    def __call__(self, place: WorkerSlot, progress: Progress) -> str:
         for life in sorted(self.lives.iterdir()):
             life.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -175,7 +175,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def on_ray(nodes: Any, make: Callable[[], Place], **settings: Any) -> Engine:
+def on_ray(nodes: Any, make: Callable[[], WorkerSlot], **settings: Any) -> Engine:
     from kgfs.compute.cluster import RayEngine, about
 
     wanted = Settings(engine="ray", address=nodes.address, token_file=str(nodes.token), **settings)
@@ -242,7 +242,7 @@ def test_a_process_that_is_killed_is_replaced_and_its_work_done(cluster: Any, ho
             Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=hanging())
         finally:
             engine.close()
-        assert {state: n for state, n in stores.journal.names.counts().items() if n} == {State.FAILED: 1, State.DONE: 1}
+        assert {state: n for state, n in stores.catalog.names.counts().items() if n} == {State.FAILED: 1, State.DONE: 1}
 
 
 def test_nodes_that_would_read_otherwise_are_refused(cluster: Any, home: Path, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_place_that_is_started_again_where_it_cannot_read_says_so_until_it_can
             lives.mkdir()
             (lives / "1").touch()
             there.unlink()
-            with pytest.raises(AwayError, match=r"cannot read: there: not on this node\.$"):
+            with pytest.raises(UnavailableError, match=r"cannot read: there: not on this node\.$"):
                 engine.run(Dying(lives), lambda stage, share: None)
             there.touch()
             assert read_at_last(engine, Dying(lives)) == "alive"
@@ -306,7 +306,7 @@ def read_at_last(engine: Engine, work: Dying) -> str:
     while True:
         try:
             return engine.run(work, lambda stage, share: None)
-        except AwayError:
+        except UnavailableError:
             if time.monotonic() > until:
                 raise
 
@@ -327,7 +327,7 @@ def test_places_that_find_no_cpus_are_done_without(
             Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=hanging())
         finally:
             engine.close()
-        assert {state: n for state, n in stores.journal.names.counts().items() if n} == {State.DONE: 6}
+        assert {state: n for state, n in stores.catalog.names.counts().items() if n} == {State.DONE: 6}
 
 
 def test_what_is_left_of_each_nodes_cpus_makes_no_place(

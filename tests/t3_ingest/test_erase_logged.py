@@ -10,8 +10,8 @@ import pytest
 
 from kgfs.cli.logs import Records
 from kgfs.config import Config, load
-from kgfs.ingest.keeping import quarantine
-from kgfs.ingest.keeping.quarantine import erase_logged
+from kgfs.ingest.storing import quarantine
+from kgfs.ingest.storing.quarantine import erase_logged
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.log_files import elder
 

@@ -19,32 +19,32 @@ import pytest
 from kgfs.app.home import open_deposits
 from kgfs.domain.documents import Name
 from kgfs.domain.identity import new_id
-from kgfs.errors import AwayError, BadInputError, FullError, StoreError, TimedOutError
-from kgfs.ingest.depositing.trash import empty
-from kgfs.ingest.keeping.place import bring_home
-from kgfs.ingest.keeping.settle import Settler
-from kgfs.ingest.sharing.acknowledge import acknowledge
+from kgfs.errors import BadInputError, NoSpaceError, StoreError, TimedOutError, UnavailableError
+from kgfs.ingest.sharing.apply_purges import is_obeyed
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.ingest.sharing.report_progress import report_progress
+from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.storing.storage_tier import bring_home
+from kgfs.ingest.writing.trash import empty
+from kgfs.knowledge.backlog import owed
+from kgfs.knowledge.check.backlog import in_catalog
 from kgfs.knowledge.check.kept import in_garage
-from kgfs.knowledge.check.owed import in_journal
-from kgfs.knowledge.owed import owed
 from kgfs.settings import Garage as GarageSettings
+from kgfs.stores.catalog.encoding import decode
+from kgfs.stores.catalog.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
+from kgfs.stores.catalog.sharing.follow import OVERDUE
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Ledger, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
-from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
-from kgfs.stores.journal.sharing.follow import OVERDUE
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
-from kgfs.stores.waiting import WAITING
+from kgfs.stores.pending_uploads import WAITING
 from tests.fakes.garage import MemoryGarage
+from tests.support.catalog_building import folder_below, loops
+from tests.support.catalog_life import tables
 from tests.support.hosts import LARGE, Host, host
-from tests.support.journal_building import folder_below, loops
-from tests.support.journal_life import tables
 from tests.support.running import until
 from tests.support.small_disk import small_file_system
 
@@ -61,7 +61,7 @@ def test_delivering_ends_though_others_write_on(
     here.file("first.txt", b"first")
     monkeypatch.setattr(garage.ledger, "append", append)
     for round_ in range(3):
-        recorded = here.journal.seq()
+        recorded = here.catalog.seq()
         here.exchange.deliver()
         assert next(appends) == 2 * round_ + 1
         assert garage.ledger.last_seq() == recorded
@@ -73,8 +73,8 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
     for n in range(60):
         here.file(f"{n}.txt", b"content %d" % n)
     here.settle()
-    journal, read = here.journal, 0
-    unshipped, facts = journal.unshipped, journal.facts
+    catalog, read = here.catalog, 0
+    unshipped, facts = catalog.unshipped, catalog.facts
     done = len(unshipped(1 << 62)[1])
 
     def counted_unshipped(limit: int = 1000) -> tuple[int, list[bytes]]:
@@ -89,8 +89,8 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
         read += len(found or ())
         return found
 
-    monkeypatch.setattr(journal, "unshipped", counted_unshipped)
-    monkeypatch.setattr(journal, "facts", counted_facts)
+    monkeypatch.setattr(catalog, "unshipped", counted_unshipped)
+    monkeypatch.setattr(catalog, "facts", counted_facts)
     monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 10)
     here.exchange.deliver()
     assert read <= 3 * done
@@ -101,16 +101,16 @@ def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
     here: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 10)
-    journal = here.stores.journal
-    assert isinstance(journal, SqliteJournal)
+    catalog = here.stores.catalog
+    assert isinstance(catalog, SqliteCatalog)
 
     def deliver(portions: int) -> int:
         for _ in range(portions):
-            journal.record(
+            catalog.record(
                 *(folder_below(here.ontology().root, f"{new_id():x}", here.ontology().id) for _ in range(10))
             )
-        spent = loops(journal, here.exchange.deliver)
-        assert not journal.unshipped()[1]
+        spent = loops(catalog, here.exchange.deliver)
+        assert not catalog.unshipped()[1]
         return spent // portions
 
     assert deliver(80) < 2 * deliver(8)
@@ -133,7 +133,7 @@ def test_what_others_had_overtaken_is_a_conflict_in_whatever_portion_it_is_deliv
     file.write(0, b"new")
     file.flush()
     file.release()
-    assert any(OVERDUE in entry for entry in here.journal.unshipped()[1])
+    assert any(OVERDUE in entry for entry in here.catalog.unshipped()[1])
     here.exchange.deliver()
     assert not any(OVERDUE in entry for _, entry in here.stores.garage.ledger.replay())
     assert ("conflict", b"new") in here.history("a.txt") and here.read_at("a.txt") == b"theirs"
@@ -143,7 +143,7 @@ def test_what_others_had_overtaken_is_a_conflict_in_whatever_portion_it_is_deliv
 def same(here: Host, there: Host) -> None:
     for one in (here, there, here):
         one.exchange.meet()
-    assert tables(here.journal) == tables(there.journal)  # type: ignore[arg-type]
+    assert tables(here.catalog) == tables(there.catalog)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", [b"small", LARGE, b""])
@@ -155,7 +155,7 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
     there.exchange()
     assert there.read_at("a.txt") == content
     there.settle()
-    assert there.journal.seq() == here.journal.seq(), "it is settled where it was written"
+    assert there.catalog.seq() == here.catalog.seq(), "it is settled where it was written"
     here.settle()
     same(here, there)
     assert there.read_at("a.txt") == content
@@ -165,14 +165,14 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A home is taken for absent sooner, and looked after more often."""
-    monkeypatch.setattr("kgfs.ingest.keeping.settle.ABSENT", 0.5)
-    monkeypatch.setattr("kgfs.ingest.keeping.settle.LOOK_ELSEWHERE", 0.0)
+    monkeypatch.setattr("kgfs.ingest.storing.settle.ABSENT", 0.5)
+    monkeypatch.setattr("kgfs.ingest.storing.settle.LOOK_ELSEWHERE", 0.0)
 
 
 def settled_by(one: Host, path: str) -> None:
     def is_settled() -> bool:
         one.deposits.settler.run_once(time.time_ns())
-        name = one.journal.names.resolve(one.ontology().id, path)
+        name = one.catalog.names.resolve(one.ontology().id, path)
         return name is not None and name.settled
 
     until(is_settled, 30)
@@ -186,15 +186,15 @@ def test_what_a_home_delivered_that_is_gone_for_good_is_settled_by_another(
 ) -> None:
     name = here.file("a.txt", content)
     here.exchange()
-    for left in (*here.spool_files(), here.config.front_db):
+    for left in (*here.spool_files(), here.config.catalog_db):
         (here.config.spool / left).unlink()  # its disk is lost
     there.exchange()
     assert there.settle() is None and not there.row(name.id).settled, "it may be there yet"
-    found = owed(there.journal)
+    found = owed(there.catalog)
     assert (found.unsettled, found.nothing, found.nothing_to_read) == (1, False, True)
     settled_by(there, "a.txt")
     assert [after for _, after in there.history("a.txt")] == ([content] if content else [])
-    assert owed(there.journal).unsettled == 0 and there.read_at("a.txt") == content
+    assert owed(there.catalog).unsettled == 0 and there.read_at("a.txt") == content
     there.exchange()
     assert list(there.stores.garage.objects.keys(WAITING)) == []
 
@@ -228,7 +228,7 @@ def test_what_another_settled_for_a_home_that_was_there_is_no_conflict_when_it_w
 
 @pytest.mark.usefixtures("soon")
 def test_what_another_home_still_writes_is_left_to_it(here: Host, there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgfs.ingest.keeping.settle.ABSENT", 1.0)
+    monkeypatch.setattr("kgfs.ingest.storing.settle.ABSENT", 1.0)
     name = here.file("a.txt")
     begun = time.monotonic()
     for number in count():
@@ -282,7 +282,7 @@ def test_bytes_that_left_before_they_were_settled_are_not_waited_for(
         there.settle()
         there.exchange()
         here.exchange()
-    name = here.journal.names.resolve(here.ontology().id, "a.txt") or here.file("a.txt")
+    name = here.catalog.names.resolve(here.ontology().id, "a.txt") or here.file("a.txt")
     if gone.startswith("saved"):
         saved = here.file("b.txt", content)
         here.deposits.move(saved.id, root, "a.txt", replace=True)
@@ -295,7 +295,7 @@ def test_bytes_that_left_before_they_were_settled_are_not_waited_for(
     else:
         here.deposits.remove(name.id)
         here.deposits.copies.drop_left()
-    theirs = there.journal.names.resolve(there.ontology().id, "a.txt") or there.file("a.txt")
+    theirs = there.catalog.names.resolve(there.ontology().id, "a.txt") or there.file("a.txt")
     there.write(theirs.id, b"theirs")
     there.settle()
     there.exchange()
@@ -331,7 +331,7 @@ def test_bytes_that_are_damaged_are_told_and_hold_up_nobody(
     if content is LARGE:
         (here.config.spool / name.key).write_bytes(LARGE[:-1] + b"?")
     else:
-        with closing(sqlite3.connect(here.config.front_db)) as db, db:
+        with closing(sqlite3.connect(here.config.catalog_db)) as db, db:
             db.execute("UPDATE inbox SET body = ?", (b"smell",))
     here.file("b.txt", b"after it")
     if overtaken:
@@ -339,7 +339,7 @@ def test_bytes_that_are_damaged_are_told_and_hold_up_nobody(
         there.exchange()
     same(here, there)
     assert there.read_at("b.txt") == b"after it"
-    assert here.config.errors_log.read_bytes().count(b"RotError") == 1
+    assert here.config.errors_log.read_bytes().count(b"CorruptError") == 1
     if overtaken:
         assert here.read_at("a.txt") == there.read_at("a.txt") == b"theirs"
     else:
@@ -355,7 +355,7 @@ def test_bytes_that_a_killed_process_had_put_in_the_garage_are_found_there(
 ) -> None:
     name = here.file("a.txt", LARGE)
     if killed == "when they waited":
-        Exchange(here.config, here.stores)._put_waiting(here.journal.unshipped(1000)[1])
+        Exchange(here.config, here.stores)._put_waiting(here.catalog.unshipped(1000)[1])
         (here.config.spool / name.key).unlink()
     else:
         bring_home(here.stores, here.config.spool, name, f"sources/{here.ontology().prefix}/{name.sha256[:32]}.txt")
@@ -381,14 +381,14 @@ def test_what_was_settled_and_overtaken_twice_before_it_was_delivered_is_found(
     saved = here.file("b.txt", content)
     here.deposits.move(saved.id, root, "a.txt", replace=True)
     here.settle()
-    before = there.journal.names.resolve(there.ontology().id, "a.txt")
+    before = there.catalog.names.resolve(there.ontology().id, "a.txt")
     assert before is not None
     there.deposits.move(before.id, root, "d.txt", replace=False)
     there.write(before.id, b"a second version")
     there.settle()
     there.exchange()
     here.exchange.pull()
-    spoken = [fact for fact in map(decode, here.journal.unshipped(1000)[1]) if isinstance(fact, ContentKept)]
+    spoken = [fact for fact in map(decode, here.catalog.unshipped(1000)[1]) if isinstance(fact, ContentKept)]
     assert [fact.key.startswith("sources/") for fact in spoken] == [False, True], "its version did not fit"
     there.file("a.txt", b"theirs")
     there.exchange()
@@ -413,7 +413,7 @@ def test_of_two_contents_of_one_name_none_is_lost(here: Host, there: Host) -> No
     for one in (here, there):
         assert one.read_at("a.txt") == b"ours"
         assert one.history("a.txt") == [("conflict", LARGE), ("update", b"ours")]
-    name = here.journal.names.resolve(here.ontology().id, "a.txt")
+    name = here.catalog.names.resolve(here.ontology().id, "a.txt")
     assert name is not None
     here.write(name.id, LARGE)
     here.settle()
@@ -430,9 +430,9 @@ def test_both_settle_at_once(here: Host, there: Host) -> None:
         one.settle()
         one.exchange.meet()
     same(here, there)
-    documents = here.journal.names.documents(here.ontology().id)
+    documents = here.catalog.names.documents(here.ontology().id)
     assert len({document.sha256 for document in documents}) == 1
-    names = [here.journal.names.resolve(here.ontology().id, name) for name in ("a.txt", "b.txt")]
+    names = [here.catalog.names.resolve(here.ontology().id, name) for name in ("a.txt", "b.txt")]
     assert [(name.settled, name.doc_id != "") for name in names if name] == [(True, True)] * 2
 
 
@@ -442,14 +442,14 @@ def test_a_day_without_the_bucket(here: Host, there: Host, monkeypatch: pytest.M
     kept = {f"f{n}": b"offline %d" % n for n in range(30)}
 
     def away(*_: object) -> None:
-        raise AwayError("no route")
+        raise UnavailableError("no route")
 
     with monkeypatch.context() as cut:
         for name in ("append", "beyond", "replay"):
             cut.setattr(type(here.stores.garage.ledger), name, away)
         for name, content in kept.items():
             there.file(name, content)
-        with pytest.raises(AwayError):
+        with pytest.raises(UnavailableError):
             there.exchange()
         assert there.read_at("f7") == b"offline 7"
     here.file("f3", b"online")
@@ -468,15 +468,15 @@ def test_shared_durability_delivers_before_a_file_is_closed_or_keeps_nothing(
     strict.file("a.txt", b"delivered")
     here.exchange()
     assert here.read_at("a.txt") == b"delivered"
-    name = strict.journal.names.resolve(strict.ontology().id, "a.txt")
+    name = strict.catalog.names.resolve(strict.ontology().id, "a.txt")
     assert name is not None
 
     def away(*_: object) -> None:
-        raise AwayError("no route")
+        raise UnavailableError("no route")
 
     with monkeypatch.context() as cut:
         cut.setattr(type(garage.ledger), "append", away)
-        with pytest.raises(AwayError):
+        with pytest.raises(UnavailableError):
             strict.write(name.id, b"refused")
     assert strict.read_at("a.txt") == b"delivered"
     strict.exchange()
@@ -499,18 +499,18 @@ def test_closing_fails_by_what_the_bucket_says_also_of_files_that_others_wrote_m
     for name in names:
         here.write(name.id, b"theirs")
     same(here, strict)
-    known = strict.journal.seq()
+    known = strict.catalog.seq()
 
     def away(*_: object, **__: object) -> None:
-        until(lambda: strict.journal.seq() >= known + 2)
-        raise AwayError("no route")
+        until(lambda: strict.catalog.seq() >= known + 2)
+        raise UnavailableError("no route")
 
     with monkeypatch.context() as cut, ThreadPoolExecutor(2) as several:
         cut.setattr(garage.objects, "put", away)
         for file in opened:
             assert file.write(0, b"ours too") == 8
         for closed in [several.submit(file.flush) for file in opened]:
-            with pytest.raises((AwayError, TimedOutError)):
+            with pytest.raises((UnavailableError, TimedOutError)):
                 closed.result()
     assert [strict.row(name.id).sha256 for name in names] == [here.row(name.id).sha256 for name in names]
     for file in opened:
@@ -620,7 +620,7 @@ def test_what_was_delivered_though_nobody_heard_so_is_there_once(
     assert [kept for _, kept in here.history("a.txt")] == [content, b"after"]
     assert list(here.stores.garage.objects.keys(WAITING)) == []
     there.session.close()
-    there.stores.journal.close()
+    there.stores.catalog.close()
 
 
 @pytest.mark.claim("FULL-3")
@@ -632,18 +632,18 @@ def test_a_disk_that_is_full_where_turns_are_taken_is_told_as_one(here: Host, tm
         here.config.run.symlink_to(point)
         with pytest.raises(OSError, match="No space left"):
             (point / "fill").write_bytes(bytes(1 << 20))
-        with pytest.raises(FullError):
+        with pytest.raises(NoSpaceError):
             here.exchange()
         (point / "fill").unlink()
         here.exchange()
-        assert not here.journal.unshipped(1)[1]
+        assert not here.catalog.unshipped(1)[1]
         here.config.run.unlink()
     here.config.run.symlink_to(tmp_path / "gone")
     with pytest.raises(StoreError, match="acknowledged"):
-        acknowledge(here.config, here.stores)
+        report_progress(here.config, here.stores)
     here.config.run.unlink()
     before.rename(here.config.run)
-    acknowledge(here.config, here.stores)
+    report_progress(here.config, here.stores)
 
 
 def test_settings_of_sharing_are_for_a_bucket() -> None:
@@ -666,9 +666,9 @@ def test_a_file_that_stays_open_while_another_host_writes_it(here: Host, there: 
     open_here.write(0, b"our")
     open_here.flush()
     open_here.release()
-    seq = here.journal.seq()
+    seq = here.catalog.seq()
     same(here, there)
-    assert here.journal.seq() > seq
+    assert here.catalog.seq() > seq
     assert here.read_at("a.txt") == there.read_at("a.txt") == b"theirs"
     assert there.history("a.txt")[-1] == ("conflict", b"our")
 
@@ -695,11 +695,11 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
         )
     for about in (f"{row.doc_id}: xyzzy", "another document"):
         ErrorLog(there.config.errors_log).add("read", about)
-    there.journal.record(SettingChanged("", "x", "y", 1), inbox={row.sha256: secret})
+    there.catalog.record(SettingChanged("", "x", "y", 1), inbox={row.sha256: secret})
     here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
     same(here, there)
-    assert there.journal.names.document(row.doc_id) is None
+    assert there.catalog.names.document(row.doc_id) is None
     left = [path for path in there.config.home.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]
     assert left == []
     assert "another document" in there.config.errors_log.read_text()
@@ -743,7 +743,7 @@ def test_what_was_purged_elsewhere_is_not_brought_back(here: Host, there: Host) 
     here.exchange()
     same(there, here)
     assert b"purged elsewhere" in there.config.errors_log.read_bytes()
-    copy = there.journal.names.resolve(there.ontology().id, "copy.txt")
+    copy = there.catalog.names.resolve(there.ontology().id, "copy.txt")
     assert copy is not None and copy.size == 0
     assert all(b"secret" not in path.read_bytes() for path in there.config.home.rglob("*.sqlite*"))
     assert list(there.stores.garage.objects.keys(WAITING)) == []
@@ -762,8 +762,8 @@ def test_what_is_written_before_a_purge_is_obeyed_to_its_end_stays(
     here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
     here.stores.garage.objects.delete(row.key)
     here.exchange()
-    with closing(sqlite3.connect(there.config.front_db)) as reader:
-        monkeypatch.setattr("kgfs.stores.journal.sqlite.BUSY_SECONDS", 0.1)
+    with closing(sqlite3.connect(there.config.catalog_db)) as reader:
+        monkeypatch.setattr("kgfs.stores.catalog.sqlite.BUSY_SECONDS", 0.1)
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM name").fetchone()
         there.exchange()
@@ -788,22 +788,22 @@ def test_one_look_brings_all_that_others_did_however_much_and_others_write_meanw
     there.deposits.record(*(SettingChanged("", f"t{n}", "x", 1) for n in range(4500)))
     here.deposits.record(*(SettingChanged("", f"h{n}", "x", 1) for n in range(3000)))
     there.exchange.deliver()
-    follow, told = type(here.journal).follow, []
+    follow, told = type(here.catalog).follow, []
 
-    def followed(journal: SqliteJournal, entries: Sequence[tuple[int, bytes]], *words: Any) -> list[str]:
-        notes = follow(journal, entries, *words)
+    def followed(catalog: SqliteCatalog, entries: Sequence[tuple[int, bytes]], *words: Any) -> list[str]:
+        notes = follow(catalog, entries, *words)
         told.append(len(entries))
         with ThreadPoolExecutor(1) as writer:
             writer.submit(here.deposits.make_folder, root, f"made meanwhile {next(made)}", 0o755, 1, 1).result()
         return notes
 
-    monkeypatch.setattr(SqliteJournal, "follow", followed)
+    monkeypatch.setattr(SqliteCatalog, "follow", followed)
     here.exchange.pull()
-    assert here.journal.unshipped(1)[0] - 1 == here.stores.garage.ledger.last_seq()
+    assert here.catalog.unshipped(1)[0] - 1 == here.stores.garage.ledger.last_seq()
     assert len(told) == 2 and sum(told) >= 4500
     monkeypatch.undo()
     same(here, there)
-    assert len(there.journal.names.children(root)) == 2
+    assert len(there.catalog.names.children(root)) == 2
 
 
 def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Host, there: Host) -> None:
@@ -868,7 +868,7 @@ def test_nothing_waits_in_the_bucket_of_what_was_carried_over_to_another_name(he
         here.exchange()
     there.file("a.txt")
     here.file("a.txt", b"ours")
-    here.exchange._put_waiting(here.journal.unshipped(1000)[1])
+    here.exchange._put_waiting(here.catalog.unshipped(1000)[1])
     there.exchange()
     for _ in range(2):
         here.exchange()
@@ -908,11 +908,11 @@ def test_what_was_given_up_is_taken_away_once_the_bucket_is_back(
     here.settle()
 
     def away(*_: object) -> bool:
-        raise AwayError("no route")
+        raise UnavailableError("no route")
 
     with monkeypatch.context() as cut:
         cut.setattr(type(here.stores.garage.objects), "delete", away)
-        with pytest.raises(AwayError):
+        with pytest.raises(UnavailableError):
             here.exchange()
     here.exchange()
     assert list(here.stores.garage.objects.keys(WAITING)) == []
@@ -961,8 +961,8 @@ def test_what_another_home_has_not_settled_yet_is_not_lost(here: Host, there: Ho
     """It waits in the bucket, and in the spool of the other home alone: for long, where that one is stopped."""
     name = there.file("a.txt", LARGE)
     same(here, there)
-    assert here.journal.names.name(name.id) is not None
-    assert list(in_journal(here.config, here.stores, [], worker=True)) == []
+    assert here.catalog.names.name(name.id) is not None
+    assert list(in_catalog(here.config, here.stores, [], worker=True)) == []
 
 
 def test_what_another_home_keeps_is_nobodys_only_once_all_is_known_and_it_is_old(

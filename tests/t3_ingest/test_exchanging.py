@@ -9,10 +9,10 @@ import pytest
 import trio
 
 from kgfs.app import mounting
-from kgfs.errors import AwayError, RotError, TimedOutError
-from kgfs.ingest.sharing.rhythm import Rhythm
+from kgfs.errors import CorruptError, TimedOutError, UnavailableError
+from kgfs.ingest.sharing.adaptive_poll import Rhythm
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.sqlite import SqliteJournal
 
 
 @pytest.mark.claim("AWAY-2")
@@ -20,11 +20,11 @@ def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mounting, "EXCHANGE_AGAIN", 0.0)
-    monkeypatch.setattr("kgfs.ingest.sharing.rhythm.EVERY", 0.0)
-    monkeypatch.setattr("kgfs.ingest.sharing.rhythm.LIVELY_EVERY", 0.0)
+    monkeypatch.setattr("kgfs.ingest.sharing.adaptive_poll.EVERY", 0.0)
+    monkeypatch.setattr("kgfs.ingest.sharing.adaptive_poll.LIVELY_EVERY", 0.0)
     log = ErrorLog(tmp_path / "errors.ndjson")
-    away = AwayError("1"), TimedOutError("2"), AwayError("3")
-    raised = iter([*away, RotError("4"), RotError("5"), None, RotError("7")])
+    away = UnavailableError("1"), TimedOutError("2"), UnavailableError("3")
+    raised = iter([*away, CorruptError("4"), CorruptError("5"), None, CorruptError("7")])
 
     def deliver() -> None:
         if error := next(raised, None):
@@ -33,7 +33,7 @@ def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
     async def exchange() -> None:
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
-                rhythm = Rhythm(SqliteJournal(None), lambda: 0)
+                rhythm = Rhythm(SqliteCatalog(None), lambda: 0)
                 nursery.start_soon(mounting.keep_exchanging, rhythm, deliver, deliver, log)
                 while len(log.read().splitlines()) < 3:
                     await trio.sleep(0.01)

@@ -7,7 +7,7 @@ import pytest
 from kgfs.ingest.working import follow_graph as following
 from kgfs.ingest.working.follow_graph import follow_graph
 from kgfs.ingest.working.turns import only_deriver
-from kgfs.stores.journal.facts import GraphFact
+from kgfs.stores.catalog.facts import GraphFact
 from kgfs.stores.stores import Stores
 from tests.support.following import Home, same, told_what_is_derived
 from tests.support.slow_reading import hanging
@@ -17,9 +17,9 @@ from tests.support.slow_reading import hanging
 def test_names_that_others_make_do_not_age_what_it_notes(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The journal tells only of the newest facts: who does nothing but look notes how far its graph is all the same."""
+    """The catalog tells only of the newest facts: who does nothing but look notes how far its graph is all the same."""
     here, _ = homes
-    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    monkeypatch.setattr("kgfs.stores.catalog.sqlite.KEPT_ENTRIES", 60)
     monkeypatch.setattr(following, "NOTED_EVERY", 5)
     here.deposit("00")
     for home in homes:
@@ -41,7 +41,7 @@ def test_names_that_others_make_do_not_age_what_it_notes(
 
 
 def write_names(home: Home, part: str) -> None:
-    """More than the journal keeps."""
+    """More than the catalog keeps."""
     for n in range(100):
         home.host.file(f"{part}-{n}.txt", b"")
     home.host.exchange()
@@ -54,7 +54,7 @@ def test_a_graph_is_derived_while_others_write_more_than_the_journal_keeps(
 ) -> None:
     """As ``kgfs rebuild`` of a large home, for hours. What it was derived with is noted, so it is derived once."""
     here, there = homes
-    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    monkeypatch.setattr("kgfs.stores.catalog.sqlite.KEPT_ENTRIES", 60)
     here.deposit("00")
     here.work()
     there.host.exchange()
@@ -88,7 +88,7 @@ def test_a_graph_follows_while_others_write_more_than_the_journal_keeps(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = homes
-    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    monkeypatch.setattr("kgfs.stores.catalog.sqlite.KEPT_ENTRIES", 60)
     for home in homes:
         home.work()
     derived = told_what_is_derived(homes, monkeypatch)
@@ -120,7 +120,7 @@ def test_a_worker_that_was_away_for_more_than_the_journal_keeps_reads_it_from_th
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, purged: bool
 ) -> None:
     here, there = homes
-    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    monkeypatch.setattr("kgfs.stores.catalog.sqlite.KEPT_ENTRIES", 60)
     here.deposit("00", "02")
     for home in homes:
         home.host.exchange()
@@ -134,7 +134,7 @@ def test_a_worker_that_was_away_for_more_than_the_journal_keeps_reads_it_from_th
     here.deposit("03")
     here.work()
     there.host.exchange()
-    assert there.stores.journal.facts(there.stores.graph.followed() or 0, confirmed=True) is None
+    assert there.stores.catalog.facts(there.stores.graph.followed() or 0, confirmed=True) is None
     for _ in range(2):
         there.work(hanging())
     assert derived == []

@@ -7,26 +7,26 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgfs.domain.identity import normalise_label
-from kgfs.errors import AwayError, BusyError, FullError, LostLeaseError
-from kgfs.ingest.keeping.followed import graph_note
-from kgfs.ingest.life import forget, survivors
-from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.errors import BusyError, LostLeaseError, NoSpaceError, UnavailableError
+from kgfs.ingest.lifecycle import forget, survivors
+from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching import publication
-from kgfs.ingest.mending.repair import repair
-from kgfs.ingest.sharing import acknowledge as acknowledging
+from kgfs.ingest.repair.repair import repair
+from kgfs.ingest.sharing import report_progress as acknowledging
+from kgfs.ingest.storing.sync_cursors import graph_note
 from kgfs.ingest.working import follow_graph as following
 from kgfs.ingest.working import shared_commits
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.follow_graph import follow_graph
 from kgfs.ingest.working.turns import Together, only_changer, only_deriver, taking_turns
 from kgfs.ingest.working.worker import Worker
+from kgfs.stores.catalog.facts import GraphFact, ReadingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id, read_roll
-from kgfs.stores.journal.facts import GraphFact, ReadingOwed
-from kgfs.stores.naming import find_document
-from kgfs.stores.notes import write_note
+from kgfs.stores.resolve import find_document
+from kgfs.stores.run_files import write_note
 from kgfs.stores.stores import Stores
 from tests.support.following import SHORT, Home, same, told_what_is_derived
 from tests.support.knowledge_of import knowledge_in
@@ -52,8 +52,8 @@ def test_two_that_work_at_once_read_each_document_once(homes: tuple[Home, Home])
 
 
 @pytest.mark.claim("MACH-3")
-@pytest.mark.logs("worker (AwayError|FullError): only here")
-@pytest.mark.parametrize("fault", [AwayError, FullError])
+@pytest.mark.logs("worker (UnavailableError|NoSpaceError): only here")
+@pytest.mark.parametrize("fault", [UnavailableError, NoSpaceError])
 def test_one_that_cannot_go_on_for_a_fault_of_its_own_lets_the_others(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
 ) -> None:
@@ -73,10 +73,10 @@ def test_one_that_cannot_go_on_for_a_fault_of_its_own_lets_the_others(
         def look(*_: object) -> bool:
             if turns._ours is not None:
                 met.append("the disk is full")
-                raise FullError("only here")
+                raise NoSpaceError("only here")
             return not met  # it claims before it has its turn
 
-        if fault is FullError:
+        if fault is NoSpaceError:
             patched.setattr(worker, "_has_room", look)
         else:
             patched.setattr(here.compute, "answers", 0)
@@ -113,7 +113,7 @@ def test_an_order_that_cannot_be_carried_out_keeps_nobody_from_the_others(homes:
     here.order("01.txt")
     here.deposit("02")
     assert here.work(hanging()) == 1
-    assert [owed.cascade for owed in here.stores.journal.names.forgettings()] == ["none"]
+    assert [owed.cascade for owed in here.stores.catalog.names.forgettings()] == ["none"]
 
 
 @pytest.mark.claim("SHARE-10")
@@ -168,16 +168,16 @@ def test_what_was_recorded_and_not_delivered_gives_way_to_what_was(homes: tuple[
     quick.host.exchange()
 
     def away(stores: Stores) -> None:
-        if stores.journal.unshipped()[1]:
-            raise AwayError("The bucket does not answer.")
+        if stores.catalog.unshipped()[1]:
+            raise UnavailableError("The bucket does not answer.")
 
     with taking_turns(late.pipeline(), away) as turns:
         publisher = turns.publisher()
         assert publisher is not None
         document, reading, job = read_first(publisher)
-        with pytest.raises(AwayError):
+        with pytest.raises(UnavailableError):
             publisher.publish(document, reading, lambda: None, job)
-    assert late.stores.journal.jobs.owed() == 1
+    assert late.stores.catalog.jobs.owed() == 1
     assert late.stores.graph.counts()["documents"] == 0, "no graph has what the ledger may refuse"
     quick.deposit("02")
     assert quick.work() == 3
@@ -238,7 +238,7 @@ def test_a_purge_is_acknowledged_when_no_word_is_left_also_after_a_rebuild(
     there.work()
     here.forget("long.txt")
     there.meet(there.stores)
-    purge = there.stores.journal.changed_elsewhere()
+    purge = there.stores.catalog.changed_elsewhere()
 
     def says() -> bool:
         acknowledging.acknowledge(there.host.config, there.stores)
@@ -335,7 +335,7 @@ def test_what_failed_midway_goes_on_and_what_was_derived_follows(
         home.work()
     derived = told_what_is_derived(homes, monkeypatch)
     config, stores = there.host.config, there.stores
-    (ontology,) = stores.journal.names.ontologies()
+    (ontology,) = stores.catalog.names.ontologies()
 
     here.deposit("00", "01", "02")
     here.work()
@@ -345,12 +345,12 @@ def test_what_failed_midway_goes_on_and_what_was_derived_follows(
     def twice(fact: GraphFact, stores: Stores) -> None:
         left[0] -= 1
         if left[0] < 0:
-            raise AwayError("The bucket does not answer.")
+            raise UnavailableError("The bucket does not answer.")
         real(fact, stores)
 
     with monkeypatch.context() as patched:
         patched.setattr(following, "replay_in_graph", twice)
-        with pytest.raises(AwayError):
+        with pytest.raises(UnavailableError):
             follow_graph(config, stores)
     assert stores.graph.counts()["documents"] == 2
     follow_graph(config, stores)
@@ -410,7 +410,7 @@ def test_a_home_that_lacks_what_a_publication_needs_waits_there_and_the_others_g
     here.host.exchange()
     assert here.work(hanging()) == 1
     lost = find_document(here.stores, here.host.config.run, "Notes/documents/00.txt").doc_id
-    here.stores.journal.record(ReadingOwed(lost, "as check --repair has it", 1, run="repair-1"))
+    here.stores.catalog.record(ReadingOwed(lost, "as check --repair has it", 1, run="repair-1"))
     here.host.exchange()
     assert here.work(hanging()) == 1
     there.host.exchange()

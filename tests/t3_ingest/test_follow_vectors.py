@@ -16,7 +16,7 @@ from kgfs.app.home import open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
-from kgfs.ingest.life import rebuild
+from kgfs.ingest.lifecycle import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import follow_graph as following_graph
 from kgfs.ingest.working import follow_vectors as following
@@ -63,7 +63,7 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
             assert stores.vectors is not None
             with closing(SqliteVectors(other.vectors_db, model)) as mine:
                 there: Stores = replace(stores, vectors=mine)
-                there.graph.note_followed(there.journal.confirmed())
+                there.graph.note_followed(there.catalog.confirmed())
                 for _ in range(2):
                     follow_vectors(there, position_of(other, there))
                 return rows(mine), rows(stores.vectors)
@@ -143,7 +143,7 @@ def test_they_follow_also_where_this_home_never_has_its_turn(two: Two) -> None:
 def test_what_the_journal_does_not_keep_any_more_is_followed_from_the_ledger(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 5)
+    monkeypatch.setattr("kgfs.stores.catalog.sqlite.KEPT_ENTRIES", 5)
     two.publish("a", "garbage collector", "root set")
     two.work(two.there)
     two.publish("b", "memory cell", "weak reference")
@@ -221,7 +221,7 @@ def test_homes_share_vectors_on_a_server_which_the_one_that_has_its_turn_writes(
             made.config = replace(made.config, vectors=VectorSettings(store="qdrant", url="http://127.0.0.1:1"))
             made.stores = replace(made.stores, vectors=server)
             stack.enter_context(closing(made.stores.graph))
-            stack.enter_context(closing(made.stores.journal))
+            stack.enter_context(closing(made.stores.catalog))
             homes.append(made)
         here, there = homes
 
@@ -239,7 +239,7 @@ def test_homes_share_vectors_on_a_server_which_the_one_that_has_its_turn_writes(
         def held(one: Host) -> bool:
             """Whether the server has the documents and concepts of the graph, and no others."""
             graph = one.stores.graph
-            (ontology,) = one.stores.journal.names.ontologies()
+            (ontology,) = one.stores.catalog.names.ontologies()
             shown = {row.doc_id for row in graph.documents(ontology.id)}
             concepts = {concept.concept_id for concept in graph.concepts(ontology.id)}
             kept = server.fetch(Filter())

@@ -13,20 +13,20 @@ import pytest
 
 from kgfs.domain.documents import Name, Ontology
 from kgfs.errors import TimedOutError
-from kgfs.ingest.depositing.trash import drop_unheld, empty
-from kgfs.ingest.keeping.giving_up import GivingUp
-from kgfs.ingest.keeping.identify import Identity, identity
-from kgfs.ingest.life import purge
-from kgfs.ingest.life.forget import carry_out
-from kgfs.ingest.mending.repair import repair
-from kgfs.ingest.sharing import acknowledge as acknowledging
+from kgfs.ingest.lifecycle import purge
+from kgfs.ingest.lifecycle.forget import carry_out
+from kgfs.ingest.repair.repair import repair
+from kgfs.ingest.sharing import report_progress as acknowledging
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import shipping
+from kgfs.ingest.storing.identify import Identity, identity
+from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
+from kgfs.ingest.writing.trash import drop_unheld, empty
+from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.embedded import OBJECTS, FileGarage
 from kgfs.stores.hosts import host_id, read_roll
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.waiting import LEAVING, WAITING
+from kgfs.stores.pending_uploads import LEAVING, WAITING
 from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import (
     BORDERS,
@@ -116,7 +116,7 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
     met(here, there)
     empty(here.stores, here.deposits.settler)
     met(here, there)
-    assert len(there.journal.unheld()) == 40
+    assert len(there.catalog.unheld()) == 40
     new, settling = there.file("new.txt", b"new"), Thread(target=there.settle)
     there.exchange()
     begun: list[bool] = []
@@ -131,14 +131,14 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
             if there.row(new.id).settled:
                 settled_after.append(len(begun))
 
-    monkeypatch.setattr("kgfs.ingest.depositing.trash.GIVEN_UP_AT_ONCE", 4)
-    monkeypatch.setattr("kgfs.ingest.keeping.giving_up.border", slow)
+    monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_AT_ONCE", 4)
+    monkeypatch.setattr("kgfs.ingest.storing.two_phase_delete.border", slow)
     drop_unheld(there.stores, there.deposits.settler, there.exchange)
     settling.join()
     assert settled_after, "it was settled between two portions"
     met(there, here)
     give_up(there)
-    assert there.journal.unheld() == []
+    assert there.catalog.unheld() == []
     assert here.read_at("new.txt") == b"new"
     assert kept(here) == [there.row(new.id).key]
 
@@ -152,15 +152,15 @@ def test_of_what_is_given_up_each_is_looked_at_a_few_times_however_many_there_ar
     empty(here.stores, here.deposits.settler)
     met(here, there)
     looked: list[str] = []
-    unheld = there.journal.unheld
+    unheld = there.catalog.unheld
 
     def counted(*asked: Sequence[str]) -> list[str]:
         found = unheld(*asked)
         looked.extend(found)
         return found
 
-    monkeypatch.setattr(there.journal, "unheld", counted)
-    monkeypatch.setattr("kgfs.ingest.depositing.trash.GIVEN_UP_AT_ONCE", 2)
+    monkeypatch.setattr(there.catalog, "unheld", counted)
+    monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_AT_ONCE", 2)
     drop_unheld(there.stores, there.deposits.settler)
     assert unheld() == [] == kept(there)
     assert len(set(looked)) == 40 and len(looked) <= 2 * 40
@@ -180,7 +180,7 @@ def test_who_settles_does_not_wait_for_all_that_stands_aside(
         here.settle()
         seen.append((len(list(garage.objects.keys(aside))), here.row(new.id).settled))
 
-    monkeypatch.setattr("kgfs.ingest.keeping.giving_up.CONCLUDED_AT_ONCE", 4, raising=False)
+    monkeypatch.setattr("kgfs.ingest.storing.two_phase_delete.CONCLUDED_AT_ONCE", 4, raising=False)
     drop_unheld(here.stores, here.deposits.settler, between)
     assert seen == [(10, True), (6, True), (2, True)]
     here.exchange()
@@ -247,10 +247,10 @@ def test_what_is_removed_while_it_is_settled_is_not_put_to_wait(here: Host, monk
     def removed(ontology: Ontology, path: str, *about: Any) -> Identity:
         if path == "a.txt":
             here.deposits.remove(gone.id)
-            here.journal.drop_inbox([gone.sha256])
+            here.catalog.drop_inbox([gone.sha256])
         return identity(ontology, path, *about)
 
-    monkeypatch.setattr("kgfs.ingest.keeping.settle.identity", removed)
+    monkeypatch.setattr("kgfs.ingest.storing.settle.identity", removed)
     here.settle()
     here.exchange()
     assert kept(here) == [here.row(stays.id).key]
@@ -267,7 +267,7 @@ def test_what_is_settled_while_what_is_left_is_taken_away_goes_on_waiting(
     with monkeypatch.context() as patch:
         hook(patch, garage, WAITING, here.settle, "before")
         here.exchange()
-    assert here.row(again.id).key == key and here.journal.unshipped()[1]
+    assert here.row(again.id).key == key and here.catalog.unshipped()[1]
     give_up(there)
     assert not garage.objects.exists(key)
     met(here, there)
@@ -341,7 +341,7 @@ def test_who_is_killed_while_giving_up_goes_on(
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", killed)
+        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", killed)
         give_up(there)
     here.exchange()
     there.file("not delivered.txt", b"")
@@ -349,7 +349,7 @@ def test_who_is_killed_while_giving_up_goes_on(
     met(there, here)
     give_up(there)
     assert kept(here) == ([key] if counted_on else [])
-    assert there.journal.unheld() == []
+    assert there.catalog.unheld() == []
     if counted_on:
         assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
 
@@ -370,7 +370,7 @@ def test_what_another_home_counts_on_stays_though_who_was_giving_it_up_goes_on_b
     met(here, there)
     empty(there.stores, there.deposits.settler)
     met(there, here)
-    keys = there.journal.unheld()
+    keys = there.catalog.unheld()
     assert len(keys) == 2
 
     def counted_on(name: str) -> None:
@@ -382,7 +382,7 @@ def test_what_another_home_counts_on_stays_though_who_was_giving_it_up_goes_on_b
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", counted_on)
+        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", counted_on)
         give_up(there)
     assert not any(there.stores.garage.objects.exists(key) for key in keys)
     give_up(there)
@@ -401,7 +401,7 @@ def test_a_purge_takes_what_a_killed_one_was_giving_up(
     called(here, "f00000000000" if is_last else "000000000000")
     called(there, "800000000000")
     key = unheld_by(there, here, LARGE)
-    document = here.journal.names.document_with(here.ontology().id, here.stores.garage.objects.stat(key).sha256)
+    document = here.catalog.names.document_with(here.ontology().id, here.stores.garage.objects.stat(key).sha256)
     assert document is not None
     garage.objects.copy(key, f"{LEAVING}{host_id(there.config)}/{key}")
     purge._erase_objects(here.config, here.stores, document.doc_id)
@@ -410,7 +410,7 @@ def test_a_purge_takes_what_a_killed_one_was_giving_up(
     here.deposits.record(ForgettingOwed("order", (), (document.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("order", (document.doc_id,), "all", True, "commit", (), "redaction", 6))
     met(here, there)
-    assert there.journal.unheld() == [], "who deposits the same bytes again has nothing given up"
+    assert there.catalog.unheld() == [], "who deposits the same bytes again has nothing given up"
     give_up(there)
     give_up(here)
     assert kept(here) == []
@@ -425,7 +425,7 @@ def test_of_what_two_homes_purge_at_once_one_has_a_copy_aside(
     called(here, "f00000000000" if is_last else "000000000000")
     called(there, "800000000000")
     key = unheld_by(there, here, LARGE)
-    of_here, of_there = (GivingUp(one.stores, one.config) for one in (here, there))
+    of_here, of_there = (TwoPhaseDelete(one.stores, one.config) for one in (here, there))
     garage.objects.copy(key, of_here.aside + key)
     garage.objects.copy(key, of_there.aside + key)
     garage.objects.delete(key)
@@ -448,7 +448,7 @@ def test_of_what_two_homes_purge_at_once_one_has_a_copy_aside(
 
 @pytest.mark.claim("SHARE-5")
 @pytest.mark.parametrize(
-    "rotten", [["here"], ["there"], pytest.param(["here", "there"], marks=pytest.mark.logs("trash RotError"))]
+    "rotten", [["here"], ["there"], pytest.param(["here", "there"], marks=pytest.mark.logs("trash CorruptError"))]
 )
 def test_what_is_counted_on_again_comes_from_a_whole_copy_whoever_set_that_aside(
     tmp_path: Path, rotten: list[str]
@@ -457,9 +457,9 @@ def test_what_is_counted_on_again_comes_from_a_whole_copy_whoever_set_that_aside
     with ExitStack() as stack:
         homes = {name: host(tmp_path / name, garage) for name in ("here", "there")}
         for one in homes.values():
-            stack.callback(one.journal.close)
+            stack.callback(one.catalog.close)
             stack.callback(one.session.close)
-        giving = {name: GivingUp(one.stores, one.config) for name, one in homes.items()}
+        giving = {name: TwoPhaseDelete(one.stores, one.config) for name, one in homes.items()}
         key = "sources/Notes/0123456789abcdef0123456789abcdef.txt"
         for name, one in giving.items():
             garage.objects.put(one.aside + key, LARGE)
@@ -470,7 +470,7 @@ def test_what_is_counted_on_again_comes_from_a_whole_copy_whoever_set_that_aside
         assert giving["here"].bring_back(key) is (len(rotten) < 2) is garage.objects.exists(key)
         assert len(rotten) == 2 or garage.objects.get(key) == LARGE
         log = homes["here"].config.errors_log
-        assert log.exists() is (len(rotten) == 2) and (not log.exists() or b"RotError" in log.read_bytes())
+        assert log.exists() is (len(rotten) == 2) and (not log.exists() or b"CorruptError" in log.read_bytes())
 
 
 @pytest.mark.claim("SHARE-7")
@@ -494,7 +494,7 @@ def test_what_was_written_of_bytes_that_another_home_purges_before_it_is_deliver
     for one in (here, there):
         give_up(one)
     assert kept(here) == [] == here.spool_files()
-    assert here.journal.inbox(ours.sha256) is None
+    assert here.catalog.inbox(ours.sha256) is None
 
 
 @pytest.mark.claim("SHARE-7")
@@ -518,7 +518,7 @@ def test_what_was_delivered_unheard_and_purged_by_another_home_is_not_made_again
     purged_by(there, "a.txt")
     here.exchange = Exchange(here.config, here.stores)
     met(here, there)
-    assert kept(here) == [] and here.journal.names.resolve(here.ontology().id, "a.txt") is None
+    assert kept(here) == [] and here.catalog.names.resolve(here.ontology().id, "a.txt") is None
 
 
 @pytest.mark.claim("SHARE-7")
@@ -541,7 +541,7 @@ def test_what_another_home_purges_just_when_it_is_delivered_is_not_made_again(
         patch.setattr("kgfs.ingest.sharing.exchange.border", purged)
         here.exchange.deliver()
     met(here, there)
-    assert kept(here) == [] and here.journal.names.resolve(here.ontology().id, "a.txt") is None
+    assert kept(here) == [] and here.catalog.names.resolve(here.ontology().id, "a.txt") is None
 
 
 @pytest.mark.logs(r"forgetting\.done was not carried out")
@@ -576,7 +576,7 @@ def test_what_another_home_deposits_while_it_is_purged_stays(
     carry_out(here.config, here.stores)
     met(here, there)
     assert garage.objects.get(reading) == b"what was read" and kept(here) == [key]
-    assert here.journal.names.forgettings() == there.journal.names.forgettings() == []
+    assert here.catalog.names.forgettings() == there.catalog.names.forgettings() == []
 
 
 @pytest.mark.claim("GONE-6")
@@ -586,7 +586,7 @@ def test_when_a_purge_ends_nothing_stands_aside(here: Host, there: Host, garage:
     carry_out(here.config, here.stores)
     assert kept(here) == [] and not garage.objects.exists(reading)
     met(there, here)
-    assert kept(there) == [] == there.journal.names.forgettings()
+    assert kept(there) == [] == there.catalog.names.forgettings()
 
 
 @pytest.mark.parametrize("at", ["erased", "forgetting-done"])
@@ -600,8 +600,8 @@ def test_a_purge_that_was_killed_leaves_nothing(
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.life.purge.border", killed)
-        patch.setattr("kgfs.ingest.life.forget.border", killed)
+        patch.setattr("kgfs.ingest.lifecycle.purge.border", killed)
+        patch.setattr("kgfs.ingest.lifecycle.forget.border", killed)
         carry_out(here.config, here.stores)
     assert not garage.objects.exists(key) and not garage.objects.exists(reading)
     give_up(here)
@@ -627,7 +627,7 @@ def test_a_purge_that_was_killed_is_said_to_be_obeyed_only_when_nothing_stands_a
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.life.forget.border", killed)
+        patch.setattr("kgfs.ingest.lifecycle.forget.border", killed)
         carry_out(here.config, here.stores)
     if is_settling:
         with here.deposits.settler.alone():

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest.keeping.giving_up import GivingUp
+from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import SENT
 from kgfs.stores.hosts import host_id
-from kgfs.stores.waiting import LEAVING
+from kgfs.stores.pending_uploads import LEAVING
 from tests.support.giving_up import called, give_up, give_up_while, kept, met, unheld_by
 from tests.support.hosts import Host, host
 from tests.support.peers.buckets import S3, Server
@@ -35,7 +35,7 @@ def two_homes_on_one_bucket(request: pytest.FixtureRequest, tmp_path: Path) -> I
         for name in ("here", "there"):
             garage = stack.enter_context(closing(S3Garage(place, tmp_path / name / "cache", 64 << 20)))
             one = host(tmp_path / name, garage)
-            stack.callback(one.journal.close)
+            stack.callback(one.catalog.close)
             stack.callback(one.session.close)
             if not made:
                 one.ontology()
@@ -57,14 +57,14 @@ def test_an_original_goes_unless_another_home_deposits_it_meanwhile(
     met(here, there)
     give_up(there)
     assert kept(here) == kept(there) == ([key] if at else [])
-    assert there.journal.unheld() == []
+    assert there.catalog.unheld() == []
     for one in hosts if at else ():
         assert one.read_at("again.txt") == content
         assert one.stores.garage.objects.get(key) == content
 
 
 @pytest.mark.claim("SHARE-5")
-@pytest.mark.logs("RotError")
+@pytest.mark.logs("CorruptError")
 def test_what_is_rotten_stays_to_be_looked_at(hosts: tuple[Host, Host], content: bytes) -> None:
     """But for what the server copies, whose bytes nobody has seen: its copy would be as rotten."""
     here, there = hosts
@@ -77,9 +77,9 @@ def test_what_is_rotten_stays_to_be_looked_at(hosts: tuple[Host, Host], content:
     bucket.replace(object_name(key), b"X" + content[1:], found.meta)
     give_up(there)
     if len(content) > SENT:
-        assert kept(there) == [] == there.journal.unheld()
+        assert kept(there) == [] == there.catalog.unheld()
         return
-    assert kept(there) == [key] == there.journal.unheld()
+    assert kept(there) == [key] == there.catalog.unheld()
     assert key.encode() in there.config.errors_log.read_bytes()
 
 
@@ -92,7 +92,7 @@ def test_what_one_home_has_set_aside_is_had_by_another_that_purges_it(hosts: tup
     objects = there.stores.garage.objects
     objects.put(f"{LEAVING}{host_id(there.config)}/{key}", content)
     objects.delete(key)
-    GivingUp(here.stores, here.config).take_out([], [key])
+    TwoPhaseDelete(here.stores, here.config).take_out([], [key])
     assert kept(there) == [f"{LEAVING}{host_id(here.config)}/{key}"]
-    assert GivingUp(there.stores, there.config).bring_back(key)
+    assert TwoPhaseDelete(there.stores, there.config).bring_back(key)
     assert here.stores.garage.objects.get(key) == content

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain.documents import INGEST_VERSION, Document, Name, NameKind, Ontology, State, Version
 from kgfs.domain.identity import doc_id_of
-from kgfs.ingest.keeping.identify import DAY, Action, decide, identity
+from kgfs.ingest.storing.identify import DAY, Action, decide, identity
 
 NOW = 1_000 * DAY
 SHA = "ab" * 32

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import Config
-from kgfs.ingest.depositing.intake import TOGETHER, Ingested
+from kgfs.ingest.writing.intake import TOGETHER, Ingested
 from kgfs.settings import Tree
 from tests.support.depositing import Desk, desk_at
 
@@ -36,14 +36,14 @@ def taken(desk: Desk, files: list[Path], *, force: bool = False) -> list[tuple[s
 def test_many_wait_for_the_journal_once_a_batch(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = sources(tmp_path, {f"{n}.txt": b"number %d" % n for n in range(3 * TOGETHER)})
     desk.ontology("Notes")
-    monkeypatch.setattr("kgfs.stores.journal.syncing.SOON", 3600.0)  # what the second's passing syncs is not counted
+    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)  # what the second's passing syncs is not counted
     syncs: list[str] = []
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda descriptor: syncs.append(os.readlink(f"/proc/self/fd/{descriptor}")))
     assert {decision for _, decision in taken(desk, files)} == {"insert"}
-    # Each object of the garage has its own, side by side with others; the journal, one after the other, one a batch.
+    # Each object of the garage has its own, side by side with others; the catalog, one after the other, one a batch.
     assert sum(path.endswith("front.sqlite-wal") for path in syncs) <= len(files) // TOGETHER + 1
-    assert desk.journal.names.unsettled(quiet_before=2**63 - 1) == []
+    assert desk.catalog.names.unsettled(quiet_before=2**63 - 1) == []
 
 
 def test_each_is_told_of_what_would_be_alone(desk: Desk, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_each_is_told_of_what_would_be_alone(desk: Desk, tmp_path: Path) -> None
         ("large.txt", "insert"),
         ("missing.txt", "MissingError"),
     ]
-    standing = desk.journal.names.child(desk.ontology().root, "a.txt")
+    standing = desk.catalog.names.child(desk.ontology().root, "a.txt")
     assert standing is not None
     assert desk.read(standing.id) == b"two"
     assert desk.spool_files() == []

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain.documents import Place
-from kgfs.errors import FullError
-from kgfs.ingest.keeping.content import SpoolFile
+from kgfs.domain.documents import StorageTier
+from kgfs.errors import NoSpaceError
+from kgfs.ingest.storing.content import SpoolFile
 from tests.support.depositing import Desk, desk_at, open_desk
 
 BIG = b"0123456789abcdef" * 20_000
@@ -31,15 +31,15 @@ def desk(home: Path) -> Iterator[Desk]:
 def test_a_flush_without_writes_records_nothing(desk: Desk) -> None:
     name = desk.file(content=b"bytes")
     file = desk.deposits.open(name.id, write=True)
-    before = desk.journal.seq()
+    before = desk.catalog.seq()
     file.flush()
     file.flush()
     file.write(0, b"other")
     file.flush()
-    assert desk.journal.seq() == before + 1
+    assert desk.catalog.seq() == before + 1
     file.flush()
     file.release()
-    assert desk.journal.seq() == before + 1
+    assert desk.catalog.seq() == before + 1
 
 
 def test_release_keeps_what_was_written_after_the_last_flush(desk: Desk) -> None:
@@ -58,7 +58,7 @@ def test_truncating_at_open_counts_as_a_write(desk: Desk) -> None:
     name = desk.file(content=b"bytes")
     desk.deposits.open(name.id, write=True, truncate=True).release()
     row = desk.row(name.id)
-    assert (row.size, row.sha256, row.place) == (0, "", Place.NONE)
+    assert (row.size, row.sha256, row.place) == (0, "", StorageTier.NONE)
 
 
 def test_times_that_were_set_win_over_those_of_the_writes_before(desk: Desk) -> None:
@@ -96,7 +96,7 @@ def test_an_open_file_that_was_removed_goes_on_and_records_nothing(desk: Desk) -
     file = desk.deposits.open(name.id, write=True)
     file.write(5, b" more")
     desk.deposits.remove(name.id)
-    before = desk.journal.seq()
+    before = desk.catalog.seq()
     reader = file
     assert reader.read(0, 20) == b"bytes more"
     file.write(0, BIG)
@@ -106,7 +106,7 @@ def test_an_open_file_that_was_removed_goes_on_and_records_nothing(desk: Desk) -
     assert shown is not None
     assert shown.size == len(BIG)
     file.release()
-    assert desk.journal.seq() == before
+    assert desk.catalog.seq() == before
     assert desk.deposits.shown(name.id) is None
     assert desk.spool_files() == []
 
@@ -132,15 +132,15 @@ def test_a_refused_flush_leaves_what_was_kept_before(desk: Desk, monkeypatch: py
     file.write(0, after)
 
     def full(self: SpoolFile) -> None:
-        raise FullError("no space")
+        raise NoSpaceError("no space")
 
     with monkeypatch.context() as patched:
         patched.setattr(SpoolFile, "sync", full)
-        with pytest.raises(FullError):
+        with pytest.raises(NoSpaceError):
             file.flush()
         assert file.read(0, len(after)) == after
         reader = desk.deposits.open(name.id)
-        with pytest.raises(FullError):
+        with pytest.raises(NoSpaceError):
             file.release()
     shown = desk.deposits.shown(name.id)
     assert shown is not None
@@ -159,11 +159,11 @@ def test_a_flush_may_succeed_after_it_was_refused(desk: Desk, monkeypatch: pytes
     file.write(0, BIG)
 
     def full(self: SpoolFile) -> None:
-        raise FullError("no space")
+        raise NoSpaceError("no space")
 
     with monkeypatch.context() as patched:
         patched.setattr(SpoolFile, "sync", full)
-        with pytest.raises(FullError):
+        with pytest.raises(NoSpaceError):
             file.flush()
     file.flush()
     file.release()
@@ -184,7 +184,7 @@ def test_a_write_that_the_disk_refuses_changes_nothing(desk: Desk, monkeypatch: 
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "pwrite", nearly_full)
-        with pytest.raises(FullError):
+        with pytest.raises(NoSpaceError):
             file.write(len(BIG), b"x" * 5000)
     file.truncate(len(BIG) + 5)
     file.release()
@@ -202,7 +202,7 @@ def test_a_full_disk_is_the_error_of_the_write(tmp_path: Path) -> None:
             name = desk.file(content=b"kept before")
             desk.settle()
             file = desk.deposits.open(name.id, write=True)
-            with pytest.raises(FullError) as caught:
+            with pytest.raises(NoSpaceError) as caught:
                 for number in range(100):
                     file.write(number * 131072, b"x" * 131072)
             assert caught.value.errno == errno.ENOSPC
@@ -213,7 +213,7 @@ def test_a_full_disk_is_the_error_of_the_write(tmp_path: Path) -> None:
             assert desk.read(name.id) == b"smaller"
             source = tmp_path / "source"
             source.write_bytes(bytes(5_000_000))
-            with pytest.raises(FullError):
+            with pytest.raises(NoSpaceError):
                 desk.deposits.ingest_file(source, "Notes")
             assert desk.spool_files() == []
             assert desk.read(name.id) == b"smaller"
@@ -232,11 +232,11 @@ def test_names_that_no_longer_fit_are_refused_and_the_others_stay(tmp_path: Path
             ballast.write_bytes(bytes(500_000))
             victim = desk.file("victim.txt", b"kept before")
             kept: dict[int, bytes] = {victim.id: b"kept before"}
-            with pytest.raises(FullError):
+            with pytest.raises(NoSpaceError):
                 for number in range(200):
                     content = b"%04d" % number * 10_000
                     kept[desk.file(f"{number}.txt", content).id] = content
-            with pytest.raises(FullError):
+            with pytest.raises(NoSpaceError):
                 for letter in (b"v", b"w", b"x"):
                     desk.write(victim.id, letter * 60_000)
                     kept[victim.id] = letter * 60_000
@@ -280,7 +280,7 @@ def test_what_was_flushed_survives_a_kill(home: Path, size: int) -> None:
     with desk_at(home) as desk:
         assert desk.read(name_id) == b"k" * size
         assert desk.settle() == 1
-        assert desk.row(name_id).place is Place.GARAGE
+        assert desk.row(name_id).place is StorageTier.GARAGE
         assert desk.read(name_id) == b"k" * size
         desk.deposits.settler.sweep()
         assert desk.spool_files() == []
@@ -302,19 +302,19 @@ def test_what_may_be_true_though_its_sync_failed_keeps_its_bytes(
     file = desk.deposits.open(name.id, write=True, truncate=True) if how == "written" else None
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdatasync", full)
-        with pytest.raises(FullError):
+        with pytest.raises(NoSpaceError):
             if file is None:
                 desk.deposits.ingest_file(tmp_path / "a.txt", "Notes")
             else:
                 file.write(0, after)
                 file.flush()
         if file is not None:
-            with pytest.raises(FullError):
+            with pytest.raises(NoSpaceError):
                 file.release()
-    with pytest.raises(FullError):
+    with pytest.raises(NoSpaceError):
         desk.close()  # it can do nothing more
     with desk_at(home) as desk:
-        found = desk.journal.names.child(root, "a.txt")
+        found = desk.catalog.names.child(root, "a.txt")
         assert found is not None
         assert desk.read(found.id) in (before, after)
         desk.deposits.settler.run_once(time.time_ns())

@@ -40,8 +40,8 @@ def desk(home: Path) -> Iterator[Desk]:
 @pytest.fixture
 def disk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Disk:
     desk.ontology()
-    monkeypatch.setattr("kgfs.stores.journal.syncing.SOON", 3600.0)
-    monkeypatch.setattr("kgfs.stores.journal.writer.SLOW", 3600.0)
+    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)
+    monkeypatch.setattr("kgfs.stores.catalog.writer.SLOW", 3600.0)
     return Disk(monkeypatch)
 
 
@@ -53,8 +53,8 @@ def test_a_small_file_costs_one_sync(desk: Desk, disk: Disk) -> None:
 
 def test_a_large_file_costs_its_own_sync_before_that(desk: Desk, disk: Disk) -> None:
     desk.file("large.txt", b"x" * 100_000)
-    own, spool, journal = disk.of()
-    assert own.count("-") == 1 and (spool, journal) == ("spool", "front.sqlite-wal")
+    own, spool, catalog = disk.of()
+    assert own.count("-") == 1 and (spool, catalog) == ("spool", "front.sqlite-wal")
 
 
 def test_names_and_attributes_wait_for_no_disk(desk: Desk, disk: Disk) -> None:
@@ -146,10 +146,10 @@ def test_what_costs_more_than_one_commit_is_not_kept_at_once(desk: Desk, disk: D
     for name, content in ((small, b"x" * 100_000), (large, b"small")):
         file = desk.deposits.open(name.id, write=True, truncate=True)
         file.write(0, content)
-        seq = desk.journal.seq()
+        seq = desk.catalog.seq()
         with pytest.raises(WouldBlock):
             inline(file.flush)
-        assert (desk.journal.seq(), disk.of()) == (seq, [])
+        assert (desk.catalog.seq(), disk.of()) == (seq, [])
         file.flush()
         assert desk.row(name.id).size == len(content)
         file.release()

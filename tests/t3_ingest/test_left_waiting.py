@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.backlog import read_backlog
-from kgfs.errors import AwayError
-from kgfs.ingest.mending.repair import repair
+from kgfs.errors import UnavailableError
+from kgfs.ingest.repair.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.settings import Pipeline
@@ -17,7 +17,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.hosts import host_id, say, strike_off
-from kgfs.stores.waiting import WAITING, waiting_key
+from kgfs.stores.pending_uploads import WAITING, waiting_key
 from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import met, while_it_waits
 from tests.support.hosts import LARGE, Host, host
@@ -56,7 +56,7 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
     assert left(here) == [] == left(there), "it may be another home's, that is about to deliver it"
     monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
     there.file("late.txt", b"not delivered yet")
-    there.exchange._put_waiting(there.journal.unshipped(1000)[1])  # killed behind it
+    there.exchange._put_waiting(there.catalog.unshipped(1000)[1])  # killed behind it
     assert [damage.what for damage in left(there)] == [waiting_key(name.id, first)]
     there.exchange()
     assert left(here) == [], "of what was delivered not all is known"
@@ -77,7 +77,7 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
 def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
     name = here.file("a.txt", b"first")
-    here.exchange._put_waiting(here.journal.unshipped(1000)[1])
+    here.exchange._put_waiting(here.catalog.unshipped(1000)[1])
     here.write(name.id, b"second")
     assert len(waits(here)) == 1 and left(here) == []
     here.exchange()
@@ -164,7 +164,7 @@ def test_nothing_waits_of_what_is_removed_or_written_while_it_is_settled(
                 exchange()
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.place.border", changed)
+        patch.setattr("kgfs.ingest.storing.storage_tier.border", changed)
         here.settle()
     assert done
     for _ in range(2):
@@ -217,7 +217,7 @@ def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_take
     here.settle()
     met(here, there)
     there.write(name.id, content)
-    there.exchange._put_waiting(there.journal.unshipped(1000)[1])
+    there.exchange._put_waiting(there.catalog.unshipped(1000)[1])
     here.write(name.id, content)
     here.exchange()
     here.write(name.id, b"newer")
@@ -248,7 +248,7 @@ def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_take
 
 
 @pytest.mark.claim("SHARE-9")
-@pytest.mark.logs("settle AwayError: just now")
+@pytest.mark.logs("settle UnavailableError: just now")
 @pytest.mark.parametrize(("at", "nth"), [("waits-too", 1), ("garage-put", 1), ("garage-put", 2), ("record", 1)])
 def test_nothing_waits_of_what_is_removed_when_settling_it_had_failed(
     here: Host, monkeypatch: pytest.MonkeyPatch, at: str, nth: int
@@ -258,12 +258,12 @@ def test_nothing_waits_of_what_is_removed_when_settling_it_had_failed(
     def away(border: str) -> None:
         seen.append(border)
         if seen.count(at) >= nth:
-            raise AwayError("just now")
+            raise UnavailableError("just now")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.place.border", away)
+        patch.setattr("kgfs.ingest.storing.storage_tier.border", away)
         if at == "record":
-            patch.setattr(here.journal, "record", lambda *_: away("record"))
+            patch.setattr(here.catalog, "record", lambda *_: away("record"))
         here.settle()
     assert at in seen and waits(here) and not any(here.row(name.id).settled for name in names)
     for name in names:
@@ -286,6 +286,6 @@ def test_nothing_waits_of_what_is_removed_while_a_verb_that_stays_settles_it(
             done.append(border)
             here.deposits.remove(name.id)
 
-    monkeypatch.setattr("kgfs.ingest.keeping.place.border", removed)
+    monkeypatch.setattr("kgfs.ingest.storing.storage_tier.border", removed)
     read_backlog(config, here.stores, lambda done, total, what: None)
     assert done and waits(here) == []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest.keeping import settle
-from kgfs.ingest.keeping.lull import HURRY, PATIENCE, SECOND, Lull
+from kgfs.ingest.storing import settle
+from kgfs.ingest.storing.write_burst import HURRY, PATIENCE, SECOND, Lull
 from tests.support.depositing import Desk, desk_at
 
 

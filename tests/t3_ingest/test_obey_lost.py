@@ -11,14 +11,14 @@ import pytest
 
 from kgfs.app import home
 from kgfs.errors import StoreError
-from kgfs.ingest.keeping.content import is_held
-from kgfs.ingest.sharing.acknowledge import acknowledge
+from kgfs.ingest.sharing.apply_purges import is_obeyed
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.ingest.sharing.report_progress import report_progress
+from kgfs.ingest.storing.content import is_held
+from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.hosts import host_id, known_roll, read_roll
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.journal.sqlite import SqliteJournal
-from kgfs.stores.notes import write_note
+from kgfs.stores.run_files import write_note
 from tests.support.hosts import LARGE, Host
 
 SECRET = b"the word is xyzzy"
@@ -37,7 +37,7 @@ def purged_elsewhere(here: Host, there: Host) -> int:
     here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6 * 10**9))
     here.exchange()
-    return here.journal.seq()
+    return here.catalog.seq()
 
 
 def left(host: Host) -> list[Path]:
@@ -49,7 +49,7 @@ def test_a_note_that_a_power_loss_emptied_is_made_anew_from_the_ledger(here: Hos
     fact = purged_elsewhere(here, there)
     (there.config.home / "purged.json").write_text("")
     Exchange(there.config, there.stores).pull()
-    assert there.journal.seq() == fact
+    assert there.catalog.seq() == fact
     assert left(there) == [] and is_obeyed(there.config)
 
 
@@ -64,7 +64,7 @@ def test_what_leaves_the_spool_while_it_is_looked_at_keeps_no_purge_from_being_o
         there.settle()
         return is_held(path)
 
-    monkeypatch.setattr("kgfs.ingest.sharing.obey.is_held", looked)
+    monkeypatch.setattr("kgfs.ingest.sharing.apply_purges.is_held", looked)
     Exchange(there.config, there.stores).pull()
     assert left(there) == [] and is_obeyed(there.config)
     assert there.spool_files() == [] and there.read_at("b.txt") == LARGE
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_in_the_spool_is_told_in_words(here: Host, there: Ho
 
 
 def test_a_roll_that_a_power_loss_emptied_is_read_anew(here: Host, there: Host) -> None:
-    acknowledge(here.config, here.stores)
+    report_progress(here.config, here.stores)
     before = known_roll(here.config)
     assert before is not None and len(before.hosts) == 1
     for damaged in ("", "{}", "[1]", '{"upto": 1, "read_at": 1.0, "hosts": [1], "purges": []}'):
@@ -123,7 +123,7 @@ def test_a_home_that_derives_its_names_anew_obeys_what_it_missed(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, killed: str
 ) -> None:
     fact = purged_elsewhere(here, there)
-    there.journal.close()
+    there.catalog.close()
     for path in there.config.home.glob("front.sqlite*"):
         path.unlink()
 
@@ -131,18 +131,18 @@ def test_a_home_that_derives_its_names_anew_obeys_what_it_missed(
         if name == killed:
             raise KeyboardInterrupt
 
-    journal = SqliteJournal(there.config.front_db)
-    there.stores = replace(there.stores, journal=journal)
-    journal.share()
+    catalog = SqliteCatalog(there.config.catalog_db)
+    there.stores = replace(there.stores, catalog=catalog)
+    catalog.share()
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.sharing.obey.border", dies)
+        patch.setattr("kgfs.ingest.sharing.apply_purges.border", dies)
         if killed:
             with pytest.raises(KeyboardInterrupt):
                 home._restore(there.config, there.stores, derive=False, later=False)
-            assert journal.seq() == 0 and left(there) and not is_obeyed(there.config)
+            assert catalog.seq() == 0 and left(there) and not is_obeyed(there.config)
     home._restore(there.config, there.stores, derive=False, later=False)
-    assert journal.seq() == fact
+    assert catalog.seq() == fact
     assert left(there) == [] and is_obeyed(there.config)
-    acknowledge(there.config, there.stores)
+    report_progress(there.config, there.stores)
     roll = read_roll(there.config, there.stores)
     assert [host.followed for host in roll.hosts if host.id == host_id(there.config)] == [fact]

@@ -13,12 +13,12 @@ from kgfs.app.confirming import Confirming
 from kgfs.app.home import as_they_are, make_home, open_existing, open_stores
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
-from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError, MissingError
-from kgfs.ingest.keeping.ship import ship_once
+from kgfs.errors import BadInputError, KgfsError, MachineError, MissingError, UnavailableError
+from kgfs.ingest.storing.ship import ship_once
 from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Graph
-from kgfs.stores.journal.facts import SettingChanged
-from kgfs.stores.notes import write_note
+from kgfs.stores.catalog.facts import SettingChanged
+from kgfs.stores.run_files import write_note
 from kgfs.stores.servers import need
 
 
@@ -94,8 +94,8 @@ def test_of_two_that_open_a_home_first_the_second_goes_by_what_the_first_bound_i
 def test_a_home_that_was_mounted_before_it_was_bound_is_bound_by_its_ledger_alone(tmp_path: Path) -> None:
     files, other = Config(home=tmp_path / "home"), Config(home=tmp_path / "other")
     with open_stores(other) as empty, open_stores(files) as stores:
-        stores.journal.record(SettingChanged("", "x", "y", 1))
-        ship_once(stores.journal, stores.garage.ledger)
+        stores.catalog.record(SettingChanged("", "x", "y", 1))
+        ship_once(stores.catalog, stores.garage.ledger)
         bucket = replace(files, garage_store=IN_A_BUCKET)
         (files.run / NOTE).unlink()
         elsewhere = replace(stores, garage=empty.garage)
@@ -130,22 +130,22 @@ def test_what_a_first_opening_in_vain_leaves_is_no_home_to_those_who_only_ask(tm
     """They were given another configuration, say: it would be bound to that."""
     files = Config(home=tmp_path / "home")
     bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
-    with pytest.raises(AwayError), open_stores(bucket):
+    with pytest.raises(UnavailableError), open_stores(bucket):
         pass
     before = sorted(files.home.rglob("*"))
     for opening in (open_existing, as_they_are):
         with pytest.raises(MissingError, match="no home of kgfs is there yet"), opening(files):
             pass
     assert sorted(files.home.rglob("*")) == before
-    with pytest.raises(AwayError), open_stores(bucket):
+    with pytest.raises(UnavailableError), open_stores(bucket):
         pass
 
 
 def test_a_home_that_was_noted_nowhere_is_bound_to_no_place_without_its_ledger(tmp_path: Path) -> None:
     files = Config(home=tmp_path / "home")
     with open_stores(files) as stores:
-        stores.journal.record(SettingChanged("", "x", "y", 1))
-        ship_once(stores.journal, stores.garage.ledger)
+        stores.catalog.record(SettingChanged("", "x", "y", 1))
+        ship_once(stores.catalog, stores.garage.ledger)
     note = files.run / NOTE
     note.unlink()
     files.garage.rename(tmp_path / "elsewhere")
@@ -154,13 +154,13 @@ def test_a_home_that_was_noted_nowhere_is_bound_to_no_place_without_its_ledger(t
             pass
         assert not note.exists()
     bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
-    with pytest.raises(AwayError), open_stores(bucket):
+    with pytest.raises(UnavailableError), open_stores(bucket):
         pass
     assert not note.exists()
     rmtree(files.garage)
     (tmp_path / "elsewhere").rename(files.garage)
     with open_stores(files) as stores:
-        assert stores.journal.seq() == 1
+        assert stores.catalog.seq() == 1
     assert is_bound(files)
 
 

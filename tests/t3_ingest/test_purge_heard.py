@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from kgfs.ingest.life.forget import carry_out
-from kgfs.ingest.sharing.acknowledge import acknowledge
+from kgfs.ingest.lifecycle.forget import carry_out
+from kgfs.ingest.sharing.apply_purges import is_obeyed
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.ingest.sharing.report_progress import report_progress
+from kgfs.stores.catalog.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import build_aside, built_beside
 from kgfs.stores.hosts import host_id, read_roll
-from kgfs.stores.journal.facts import ContentKept, Fact, ForgettingOwed
-from kgfs.stores.waiting import WAITING, waiting_key
+from kgfs.stores.pending_uploads import WAITING, waiting_key
 from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import (
     BORDERS,
@@ -46,7 +46,7 @@ def purged(there: Host, here: Host, third: Host, content: bytes) -> None:
     met(there, here, third)
     purged_by(there, "b.txt")
     met(here, there)
-    assert here.journal.names.resolve(here.ontology().id, "b.txt") is None
+    assert here.catalog.names.resolve(here.ontology().id, "b.txt") is None
 
 
 @pytest.mark.claim("SHARE-1", "SHARE-7")
@@ -180,7 +180,7 @@ def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_f
     here.file("a.txt", b"secret")
     here.settle()
     met(here, there)
-    acknowledge(there.config, there.stores)
+    report_progress(there.config, there.stores)
     before = followed_by(there)
     purged_by(here, "a.txt")
     there.file("ours.txt", b"ours")
@@ -190,7 +190,7 @@ def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_f
     assert here.read_at("ours.txt") == b"ours" and there.read_at("later.txt") == b"later"
     assert there.config.errors_log.read_text().count("worker.log") == 1
     (there.config.run / "acknowledged").unlink()
-    acknowledge(there.config, there.stores)
+    report_progress(there.config, there.stores)
     assert not is_obeyed(there.config) and followed_by(there) == before
     log.rmdir()
     monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
@@ -221,7 +221,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
     exchange.meet()
     assert not is_obeyed(strict.config)
     monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
-    put, record, looked = garage.objects.put, strict.journal.record, list[str]()
+    put, record, looked = garage.objects.put, strict.catalog.record, list[str]()
 
     def puts(key: str, content: bytes | Path, sums: Sums | None = None, **more: Any) -> Sums:
         found = put(key, content, sums, **more)
@@ -238,7 +238,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
 
     with monkeypatch.context() as patch:
         patch.setattr(garage.objects, "put", puts)
-        patch.setattr(strict.journal, "record", recorded)
+        patch.setattr(strict.catalog, "record", recorded)
         again = strict.file("again.txt", LARGE)
     assert looked and kept(strict) == [waiting_key(again.id, again.sha256)]
     built.close()
@@ -270,7 +270,7 @@ def test_what_waits_to_be_settled_stays_though_a_conflict_with_the_same_bytes_wa
     assert ("conflict", content) in third.history("a.txt") and third.stores.garage.objects.exists(conflict)
     purged_of(there, before)
     met(there, here, third)
-    assert third.journal.unheld() == [conflict]
+    assert third.catalog.unheld() == [conflict]
     here.write(name.id, content)
     met(here, there, third)
     give_up(third)
@@ -279,9 +279,9 @@ def test_what_waits_to_be_settled_stays_though_a_conflict_with_the_same_bytes_wa
     met(here, there, third)
     for one in (here, there, third):
         give_up(one)
-        assert one.journal.unheld() == []
+        assert one.catalog.unheld() == []
     assert third.read_at("a.txt") == content and kept(here) == sorted(
-        version.key for version in here.journal.names.versions(name.id)
+        version.key for version in here.catalog.names.versions(name.id)
     )
 
 
@@ -294,7 +294,7 @@ def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_pu
 ) -> None:
     """All that is left of it is what the one has set aside, when the other comes."""
     key = unheld_by(there, here, content)
-    document = here.journal.names.document_with(here.ontology().id, sums_of(content).sha256)
+    document = here.catalog.names.document_with(here.ontology().id, sums_of(content).sha256)
     assert document is not None
     here.deposits.record(ForgettingOwed("0123456789abcdef", (), (document.doc_id,), "orphans", True, (), (), 5))
     met(here, there, third)
@@ -310,7 +310,7 @@ def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_pu
             carry_out(here.config, here.stores)
         elif name == "original-gone":
             with monkeypatch.context() as patch, pytest.raises(KilledError):
-                patch.setattr("kgfs.ingest.life.purge.border", erased)
+                patch.setattr("kgfs.ingest.lifecycle.purge.border", erased)
                 carry_out(here.config, here.stores)
 
     def erased(name: str) -> None:
@@ -318,7 +318,7 @@ def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_pu
             raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", at)
+        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", at)
         give_up(there)
     assert seen == list(BORDERS)
     met(here, there, third)
@@ -356,6 +356,6 @@ def test_what_is_given_up_when_it_is_counted_on_is_made_again_though_the_same_by
         patch.setattr("kgfs.ingest.sharing.exchange.border", at)
         here.exchange.deliver()
     met(here, there)
-    assert here.journal.names.document(doc_id) is None
+    assert here.catalog.names.document(doc_id) is None
     assert here.read_at("again.txt") == there.read_at("again.txt") == content
     assert kept(here) == [key]

@@ -13,13 +13,13 @@ import pytest
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.domain.documents import Document
-from kgfs.errors import RotError
-from kgfs.ingest.life import forget
-from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.errors import CorruptError
+from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.naming import find_document
+from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.resolve import find_document
 from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import hook, met
 from tests.support.hosts import Host, host
@@ -57,14 +57,14 @@ def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
 
 def told(at: Host, path: str, content: bytes, said: Mapping[str, str], **forms: str) -> Document:
     """Deposited and read, as what is ``said`` of each label, and another form that labels have."""
-    known = at.journal.names.resolve(at.ontology().id, path)
+    known = at.catalog.names.resolve(at.ontology().id, path)
     if known is None:
         at.file(path, content)
     else:
         at.write(known.id, content)
     at.settle()
-    found = at.journal.names.resolve(at.ontology().id, path)
-    document = at.journal.names.document(found.doc_id) if found else None
+    found = at.catalog.names.resolve(at.ontology().id, path)
+    document = at.catalog.names.document(found.doc_id) if found else None
     assert document is not None
     reading = reading_of(document, path, content, {label: [quote] for label, quote in said.items()})
     concepts = tuple(replace(one, forms=(one.label, forms.get(one.label, one.label))) for one in reading.concepts)
@@ -109,13 +109,13 @@ def purge_failed(here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPat
 
     def damaged(key: str, start: int = 0, length: int | None = None) -> bytes:
         if key == rotten:
-            raise RotError(f"{key}: its bytes are others.")
+            raise CorruptError(f"{key}: its bytes are others.")
         return get(key, start, length)
 
-    with monkeypatch.context() as patch, pytest.raises(RotError):
+    with monkeypatch.context() as patch, pytest.raises(CorruptError):
         patch.setattr(garage.objects, "get", damaged)
         forget.carry_out(here.config, here.stores)
-    assert names(here) == ["abbey"] and here.journal.names.forgettings()
+    assert names(here) == ["abbey"] and here.catalog.names.forgettings()
     return survivor
 
 
@@ -126,13 +126,13 @@ def test_a_purge_that_failed_goes_on_though_what_survived_is_purged_meanwhile(
     survivor = purge_failed(here, garage, monkeypatch)
     told(here, "c.txt", b"An abbey stands on the hill.\n", {"abbey": "An abbey stands on the hill."})
     here.stores.graph.forget("gone", [survivor.doc_id], 5)
-    named = tuple(name.id for name in here.journal.names.names_of(survivor.doc_id))
+    named = tuple(name.id for name in here.catalog.names.names_of(survivor.doc_id))
     here.deposits.record(ForgettingOwed("other", named, (survivor.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("other", (survivor.doc_id,), "all", True, "gone", (), "redaction", 5))
     here.exchange()
-    assert here.journal.names.document(survivor.doc_id) is None
+    assert here.catalog.names.document(survivor.doc_id) is None
     assert forget.carry_out(here.config, here.stores) == 1
-    assert here.journal.names.forgettings() == [] and names(here) == ["abbey"]
+    assert here.catalog.names.forgettings() == [] and names(here) == ["abbey"]
 
 
 @pytest.mark.claim("GONE-6", "GONE-7", "GONE-9")
@@ -169,7 +169,7 @@ def test_what_is_left_of_an_order_goes_on_with_the_names_that_were_given_when_an
         hook(patch, garage, "sources/", deposited, "before")
         forget.carry_out(here.config, here.stores)
     here.exchange()
-    (left,) = here.journal.names.forgettings()
+    (left,) = here.catalog.names.forgettings()
     assert back.doc_id not in left.doc_ids and left.doc_ids
     assert forget.carry_out(here.config, here.stores) == 1
     met(here, there)

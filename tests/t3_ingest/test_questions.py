@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from kgfs.compute.answering import answering
+from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import nearest
-from kgfs.compute.patience import Patience
 from kgfs.compute.questions import AT_ONCE, LONGEST, NAME, Materials, QuestionServer, ask
 from kgfs.errors import BadInputError, GivenUpError, NoWorkerError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Row
@@ -40,8 +40,8 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_question_is_answered(run: Path) -> None:
     with QuestionServer(run, echo):
-        assert ask(run, {"words": "zen é\n\ud800"}, Patience(5)) == {"said": "zen é\n\ud800"}
-        assert ask(run, {"words": "x" * (LONGEST - 100)}, Patience(5))["said"] == "x" * (LONGEST - 100)
+        assert ask(run, {"words": "zen é\n\ud800"}, Deadline(5)) == {"said": "zen é\n\ud800"}
+        assert ask(run, {"words": "x" * (LONGEST - 100)}, Deadline(5))["said"] == "x" * (LONGEST - 100)
 
 
 def test_the_socket_is_the_users_alone(run: Path) -> None:
@@ -53,9 +53,9 @@ def test_the_socket_is_the_users_alone(run: Path) -> None:
 
 def test_nobody_listens(run: Path) -> None:
     with pytest.raises(NoWorkerError):
-        ask(run, {"words": "zen"}, Patience(5))
+        ask(run, {"words": "zen"}, Deadline(5))
     with pytest.raises(NoWorkerError):
-        ask(run / "missing", {"words": "zen"}, Patience(5))
+        ask(run / "missing", {"words": "zen"}, Deadline(5))
 
 
 def test_what_a_killed_worker_left_is_noticed_and_replaced(run: Path) -> None:
@@ -65,13 +65,13 @@ def test_what_a_killed_worker_left_is_noticed_and_replaced(run: Path) -> None:
     )
     with subprocess.Popen([sys.executable, "-c", code, str(run)], stdout=subprocess.PIPE) as worker:
         assert worker.stdout and worker.stdout.readline() == b"up\n"
-        assert ask(run, {}, Patience(5)) == 1
+        assert ask(run, {}, Deadline(5)) == 1
         worker.send_signal(signal.SIGKILL)
     assert (run / NAME).exists()
     with pytest.raises(NoWorkerError):
-        ask(run, {"words": "zen"}, Patience(5))
+        ask(run, {"words": "zen"}, Deadline(5))
     with QuestionServer(run, echo):
-        assert ask(run, {"words": "zen"}, Patience(5)) == {"said": "zen"}
+        assert ask(run, {"words": "zen"}, Deadline(5)) == {"said": "zen"}
 
 
 def test_errors_are_answers_too(run: Path) -> None:
@@ -82,13 +82,13 @@ def test_errors_are_answers_too(run: Path) -> None:
 
     with QuestionServer(run, failing):
         with pytest.raises(StoreError, match="this is not known"):
-            ask(run, {"kind": "typed"}, Patience(5))
+            ask(run, {"kind": "typed"}, Deadline(5))
         with pytest.raises(StoreError, match="KeyError"):
-            ask(run, {"kind": "a bug"}, Patience(5))
+            ask(run, {"kind": "a bug"}, Deadline(5))
         for raw in (b"no json\n", b"[1]\n", b"x" * (LONGEST + 10), b"\xff\n"):
             assert b"refused" in sent(run, raw)
         with pytest.raises(BadInputError):
-            ask(run, {"words": "x" * LONGEST}, Patience(5))
+            ask(run, {"words": "x" * LONGEST}, Deadline(5))
 
 
 def sent(run: Path, raw: bytes) -> bytes:
@@ -111,14 +111,14 @@ def test_a_slow_answer_is_given_up_in_time(run: Path) -> None:
 
     with QuestionServer(run, slow):
         with pytest.raises(TimedOutError):
-            ask(run, {}, Patience(0.3))
-        gone = Patience(30)
+            ask(run, {}, Deadline(0.3))
+        gone = Deadline(30)
         threading.Timer(0.2, gone.give_up).start()
         with pytest.raises(GivenUpError):
             ask(run, {}, gone)
         left = time.monotonic() + 0.2
         with pytest.raises(GivenUpError):
-            ask(run, {}, Patience(30, lambda: time.monotonic() > left))
+            ask(run, {}, Deadline(30, lambda: time.monotonic() > left))
         free.set()
 
 
@@ -132,7 +132,7 @@ def test_more_than_are_worked_on_at_once_are_refused_at_once(run: Path) -> None:
 
     with QuestionServer(run, slow):
         answers: list[Any] = []
-        askers = [threading.Thread(target=lambda: answers.append(ask(run, {}, Patience(30)))) for _ in range(AT_ONCE)]
+        askers = [threading.Thread(target=lambda: answers.append(ask(run, {}, Deadline(30)))) for _ in range(AT_ONCE)]
         try:
             for asker in askers:
                 asker.start()
@@ -140,7 +140,7 @@ def test_more_than_are_worked_on_at_once_are_refused_at_once(run: Path) -> None:
                 assert begun.acquire(timeout=20)
             for size in (0, LONGEST // 2):
                 with pytest.raises(StoreError, match="already"):
-                    ask(run, {"words": "x" * size}, Patience(30))
+                    ask(run, {"words": "x" * size}, Deadline(30))
         finally:
             free.set()
         for asker in askers:
@@ -149,7 +149,7 @@ def test_more_than_are_worked_on_at_once_are_refused_at_once(run: Path) -> None:
 
         def answered() -> bool:
             try:
-                return bool(ask(run, {}, Patience(30)) == "late")
+                return bool(ask(run, {}, Deadline(30)) == "late")
             except StoreError:  # the last one's room is given back a moment after its answer
                 return False
 
@@ -187,7 +187,7 @@ def test_they_come_over_the_socket(run: Path) -> None:
         return [("a", 3, 0.5)]
 
     with QuestionServer(run, answer):
-        assert nearest(run, "zen", "P", 5, [("b", 1)], Patience(5)) == {("a", 3): 0.5}
+        assert nearest(run, "zen", "P", 5, [("b", 1)], Deadline(5)) == {("a", 3): 0.5}
     assert asked == [{"question": "nearest", "words": "zen", "ontology": "P", "limit": 5, "also": ["b:1"]}]
     with QuestionServer(run, lambda question: [["a", "b"]]), pytest.raises(StoreError, match="form"):
-        nearest(run, "zen", "P", 5, [], Patience(5))
+        nearest(run, "zen", "P", 5, [], Deadline(5))

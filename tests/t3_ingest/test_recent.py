@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest.depositing.recent import MAX_REMEMBERED, RecentNames
+from kgfs.ingest.writing.recent import MAX_REMEMBERED, RecentNames
 from tests.support.depositing import Desk, desk_at
 
 
@@ -19,23 +19,23 @@ def desk(home: Path) -> Iterator[Desk]:
 
 @pytest.fixture
 def asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Ids that the journal was asked for."""
+    """Ids that the catalog was asked for."""
     ids: list[int] = []
-    names = type(desk.journal.names)
+    names = type(desk.catalog.names)
     name = names.name
     monkeypatch.setattr(names, "name", lambda self, name_id: (ids.append(name_id), name(self, name_id))[1])
     return ids
 
 
 def test_nothing_is_remembered_where_no_news_are_heard(desk: Desk, asked: list[int]) -> None:
-    row, recent = desk.file("a.txt"), RecentNames(desk.journal)
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
     asked.clear()
     assert recent.name(row.id) == recent.name(row.id) == row
     assert asked == [row.id, row.id]
 
 
 def test_a_row_is_read_once_until_news_are_heard(desk: Desk, asked: list[int]) -> None:
-    row, recent = desk.file("a.txt"), RecentNames(desk.journal)
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
     recent.heard(1)
     asked.clear()
     assert recent.name(row.id) == recent.name(row.id) == row
@@ -49,7 +49,7 @@ def test_a_row_is_read_once_until_news_are_heard(desk: Desk, asked: list[int]) -
 
 
 def test_what_this_process_changes_counts_at_once(desk: Desk) -> None:
-    row, recent = desk.file("a.txt"), RecentNames(desk.journal)
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
     recent.heard(1)
     recent.name(row.id)
     desk.deposits.set_attributes(row.id, mode=0o600)
@@ -61,7 +61,7 @@ def test_what_this_process_changes_counts_at_once(desk: Desk) -> None:
 
 
 def test_what_another_process_changes_counts_from_when_it_is_heard(home: Path, desk: Desk) -> None:
-    row, recent = desk.file("a.txt"), RecentNames(desk.journal)
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
     recent.heard(1)
     recent.name(row.id)
     with desk_at(home) as other:
@@ -72,7 +72,7 @@ def test_what_another_process_changes_counts_from_when_it_is_heard(home: Path, d
 
 
 def test_a_listing_is_remembered(desk: Desk, asked: list[int]) -> None:
-    rows, recent = [desk.file(f"{n}.txt") for n in range(3)], RecentNames(desk.journal)
+    rows, recent = [desk.file(f"{n}.txt") for n in range(3)], RecentNames(desk.catalog)
     recent.heard(1)
     asked.clear()
     assert recent.children(rows[0].parent, "", 10) == rows
@@ -81,7 +81,7 @@ def test_a_listing_is_remembered(desk: Desk, asked: list[int]) -> None:
 
 
 def test_a_missing_name_is_asked_for_each_time(desk: Desk, asked: list[int]) -> None:
-    recent = RecentNames(desk.journal)
+    recent = RecentNames(desk.catalog)
     recent.heard(1)
     asked.clear()
     assert recent.name(MAX_REMEMBERED) is recent.name(MAX_REMEMBERED) is None

@@ -12,13 +12,13 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
-from kgfs.ingest.life import forget
-from kgfs.ingest.life.again import owe_again
-from kgfs.ingest.life.regenerate import living
-from kgfs.ingest.life.regeneration_plan import plan
+from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle.again import owe_again
+from kgfs.ingest.lifecycle.regenerate import living
+from kgfs.ingest.lifecycle.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.settings import Pipeline as Settings
-from kgfs.stores.naming import find_document
+from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from tests.support.peers.homes import EMBEDDED, lifecycle
 from tests.support.working import TEXT, Counting, deposit, states, work
@@ -108,7 +108,7 @@ def test_other_paths_and_other_ontologies_ask_nothing(config: Config, stores: St
     assert copied.asked == []
     assert reused(config, stores, "Copied/a.txt") == (0, 1)
     assert states(stores) == {State.DONE: 2}
-    names = stores.journal.names
+    names = stores.catalog.names
     original, copy = (find_document(stores, config.run, words) for words in ("Test/a.txt", "Copied/a.txt"))
     concepts = [{c.norm for c in stores.graph.concepts_of(found.doc_id)} for found in (original, copy)]
     assert concepts[0] == concepts[1] != set()
@@ -135,7 +135,7 @@ def test_moving_to_another_ontology_asks_nothing(config: Config, stores: Stores,
     assert found.document.state is State.DONE
     assert found.document.key.startswith("sources/Goal/")
     assert stores.graph.counts(goal.id)["concepts"] > 0
-    [test] = [one for one in stores.journal.names.ontologies() if one.name == "Test"]
+    [test] = [one for one in stores.catalog.names.ontologies() if one.name == "Test"]
     assert stores.graph.counts(test.id)["concepts"] == 0, "what the path left behind was forgotten"
 
 
@@ -147,7 +147,7 @@ def test_force_reads_again_whatever_path_it_comes_by(config: Config, stores: Sto
     with open_deposits(config, stores) as (deposits, _):
         done = deposits.ingest_file(tmp_path / "a.txt", "Test", path, force=True)
     assert done.decision == "reprocess"
-    [job] = stores.journal.jobs.all()
+    [job] = stores.catalog.jobs.all()
     assert job.run, "no Reading of before may answer"
     work(config, stores, Counting())
     after = find_document(stores, config.run, f"Test/{path}").document
@@ -180,8 +180,8 @@ def test_what_others_had_from_a_purged_document_is_not_asked_again(
     forget.carry_out(config, stores)
     left = list(stores.garage.objects.keys(f"records/{doomed.doc_id}/"))
     assert left == []
-    [copied] = [ontology for ontology in stores.journal.names.ontologies() if ontology.name == "Copied"]
-    [document] = living(stores.journal.names, copied)
+    [copied] = [ontology for ontology in stores.catalog.names.ontologies() if ontology.name == "Copied"]
+    [document] = living(stores.catalog.names, copied)
     compute = Counting()
     planned = plan(config, stores, compute, "Copied", [document], "hybrid")
     assert planned.reusable_chunks == planned.chunks == asked + there

@@ -13,16 +13,16 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest.life.again import owe_again, recognise
-from kgfs.ingest.life.rebuild import rebuild
-from kgfs.ingest.life.regenerate import Order, all_of, failed, outdated, owe
-from kgfs.ingest.life.regeneration_plan import plan
+from kgfs.ingest.lifecycle.again import owe_again, recognise
+from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.lifecycle.regenerate import Order, all_of, failed, outdated, owe
+from kgfs.ingest.lifecycle.regeneration_plan import plan
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.ingest.working import worker as worker_module
 from kgfs.knowledge.compare import compare
-from kgfs.knowledge.standing import standing_of
+from kgfs.knowledge.document_location import standing_of
 from kgfs.settings import Pipeline as Settings
-from kgfs.stores.journal.facts import DocumentRead, ReadingOwed
+from kgfs.stores.catalog.facts import DocumentRead, ReadingOwed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
@@ -66,8 +66,8 @@ def test_a_regenerated_ontology_is_what_a_fresh_ingest_gives_whatever_stood_ther
         config, stores, tmp_path, x="A GC is a garbage collector. Tracing collectors (GC) free memory cells.", **TEXTS
     )
     work(config, stores, Counting())
-    [ontology] = stores.journal.names.ontologies()
-    name = stores.journal.names.resolve(ontology.id, "x.txt")
+    [ontology] = stores.catalog.names.ontologies()
+    name = stores.catalog.names.resolve(ontology.id, "x.txt")
     assert name is not None
     with open_deposits(config, stores) as (deposits, _):
         deposits.remove(name.id)
@@ -88,7 +88,7 @@ def test_nothing_changes_where_nothing_is_read_otherwise_and_nobody_is_asked(
     work(config, stores, again)
     assert again.asked == []
     assert knowledge_in(stores) == before
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     found = compare(stores, ontology)
     assert (found.compared, found.uncompared, found.documents) == (3, 0, {})
     assert found.whole.concepts[0] == found.whole.concepts[1] > 0
@@ -123,7 +123,7 @@ def test_readers_have_the_old_graph_until_each_document_is_published_anew(
     before = evidence()
     regenerate(stores, strategy="random")
     assert knowledge_in(stores)["Test"]["states"] == {"queued": 3}
-    assert not any(standing_of(stores.journal.names, doc_id).stale for doc_id in doc_ids)
+    assert not any(standing_of(stores.catalog.names, doc_id).stale for doc_id in doc_ids)
     seen: list[tuple[str, dict[str, list[Any]]]] = []
     monkeypatch.setattr(pipeline_module, "border", lambda name: seen.append((name, evidence())))
     fewer = replace(config, pipeline=Settings(concepts_per_document=1))
@@ -207,13 +207,13 @@ def test_what_cannot_be_read_again_keeps_what_was_known_of_it_until_it_can(
     before = said(stores)
     regenerate(stores)
     work(config, stores, Other(poison="cycle"))
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     assert states(stores) == {State.DONE: 2, State.FAILED: 1}
     assert said(stores) == before
-    names = stores.journal.names
+    names = stores.catalog.names
     [poor] = failed(names, [ontology])
     assert poor.source_id.endswith("/c.txt")
-    assert len(owe(stores.journal, lambda: failed(names, [ontology]), Order("failed"))) == 1
+    assert len(owe(stores.catalog, lambda: failed(names, [ontology]), Order("failed"))) == 1
     work(config, stores, Counting())
     assert states(stores) == {State.DONE: 3}
     assert said(stores) == before
@@ -224,16 +224,16 @@ def test_what_an_older_version_read_is_outdated(
 ) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    names, [ontology] = stores.journal.names, stores.journal.names.ontologies()
+    names, [ontology] = stores.catalog.names, stores.catalog.names.ontologies()
     assert outdated(names, [ontology]) == []
     newer = INGEST_VERSION + 1
     monkeypatch.setitem(INGEST_VERSIONS, newer, IngestVersion("a test"))  # type: ignore[arg-type]
     assert len(outdated(names, [ontology], newer)) == 3
     [one, *_] = documents(stores)
-    read = [fact for _, fact in stores.journal.facts(0) or [] if isinstance(fact, DocumentRead)]
+    read = [fact for _, fact in stores.catalog.facts(0) or [] if isinstance(fact, DocumentRead)]
     [fact] = [fact for fact in read if fact.doc_id == one.doc_id]
     values = {name: getattr(fact, name) for name in fact.__slots__}
-    stores.journal.record(DocumentRead(**{**values, "ingest_version": newer}))
+    stores.catalog.record(DocumentRead(**{**values, "ingest_version": newer}))
     assert {document.doc_id for document in outdated(names, [ontology], newer)} == {
         document.doc_id for document in documents(stores) if document.doc_id != one.doc_id
     }
@@ -256,23 +256,23 @@ def test_a_document_that_loses_its_path_while_it_is_owed_is_looked_for_again(
 ) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     looks: list[list[Document]] = []
 
     def choose() -> list[Document]:
-        looks.append(all_of(stores.journal.names, ontology))
+        looks.append(all_of(stores.catalog.names, ontology))
         if len(looks) == 1:
-            name = stores.journal.names.resolve(ontology.id, "a.txt")
+            name = stores.catalog.names.resolve(ontology.id, "a.txt")
             assert name is not None
             with open_deposits(config, stores) as (deposits, _):
                 deposits.remove(name.id)
         return looks[-1]
 
-    owed = owe(stores.journal, choose, Order("asked for"))
+    owed = owe(stores.catalog, choose, Order("asked for"))
     assert (len(looks[0]), len(owed)) == (3, 2)
     with pytest.raises(MissingError):
-        owe(stores.journal, lambda: looks[0], Order("asked for"))
-    recorded = [fact for _, fact in stores.journal.facts(0) or [] if isinstance(fact, ReadingOwed)]
+        owe(stores.catalog, lambda: looks[0], Order("asked for"))
+    recorded = [fact for _, fact in stores.catalog.facts(0) or [] if isinstance(fact, ReadingOwed)]
     assert {fact.doc_id for fact in recorded} == {document.doc_id for document in owed}
 
 
@@ -311,12 +311,12 @@ def test_one_document_is_read_again_and_compared_with_all_the_others(
     [document] = [d for d in documents(stores) if d.source_id.endswith("/c.txt")]
     [owed] = owe_again(stores, [document.doc_id], "random")
     assert owed.doc_id == document.doc_id
-    [job] = stores.journal.jobs.all()
+    [job] = stores.catalog.jobs.all()
     assert (job.doc_id, job.strategy, job.since) == (document.doc_id, "random", 0)
     work(config, stores, Counting())
     assert said(stores) == before
     assert len(owe_again(stores, [d.doc_id for d in documents(stores)], "hybrid")) == 3
-    assert {job.since for job in stores.journal.jobs.all()} == {stores.journal.seq() - 2}
+    assert {job.since for job in stores.catalog.jobs.all()} == {stores.catalog.seq() - 2}
 
 
 @pytest.mark.files("path")

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from kgfs.ingest.sharing.rhythm import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
-from kgfs.stores.journal.facts import SettingChanged
-from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.ingest.sharing.adaptive_poll import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
+from kgfs.stores.catalog.facts import SettingChanged
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 
 
 class Home:
@@ -17,13 +17,13 @@ class Home:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.journal = SqliteJournal(None)
+        self.catalog = SqliteCatalog(None)
         self.kept = 0
-        self.rhythm = Rhythm(self.journal, lambda: self.kept, lambda: self.now)
+        self.rhythm = Rhythm(self.catalog, lambda: self.kept, lambda: self.now)
         self.delivered: list[float] = []
 
     def record(self) -> None:
-        self.journal.record(SettingChanged("", "a", "b", 1))
+        self.catalog.record(SettingChanged("", "a", "b", 1))
 
     def looks(self, seconds: float, step: float = 0.01) -> list[float]:
         """When it looks in that time, as seconds from now."""

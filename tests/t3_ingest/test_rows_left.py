@@ -15,14 +15,14 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
-from kgfs.ingest.life import forget
-from kgfs.ingest.life.purge import OWN
-from kgfs.ingest.life.rebuild import rebuild_vectors
+from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle.purge import OWN
+from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
 from kgfs.ingest.matching import index as index_module
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.working import pipeline as pipeline_module
-from kgfs.stores.journal import standing
-from kgfs.stores.naming import find_document
+from kgfs.stores.catalog import path_states
+from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.unindexing import unindex
@@ -51,7 +51,7 @@ def config(home: Path) -> Config:
 
 @pytest.fixture
 def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
-    monkeypatch.setattr(standing, "FORGET_AFTER", 0)
+    monkeypatch.setattr(path_states, "FORGET_AFTER", 0)
     with open_stores(config) as stores:
         yield replace(stores, vectors=MemoryVectors(MODEL))
 
@@ -65,7 +65,7 @@ def rows(stores: Stores) -> tuple[set[str], set[str]]:
 
 def shown(stores: Stores) -> tuple[set[str], set[str]]:
     """Those that the graph has."""
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     documents = {row.doc_id for row in stores.graph.documents(ontology.id)}
     return documents, {concept.concept_id for concept in stores.graph.concepts(ontology.id)}
 
@@ -97,8 +97,8 @@ def test_concepts_that_died_with_a_document_whose_worker_was_killed_behind_the_c
 
 
 def document_at(stores: Stores, path: str) -> str:
-    [ontology] = stores.journal.names.ontologies()
-    name = stores.journal.names.resolve(ontology.id, path)
+    [ontology] = stores.catalog.names.ontologies()
+    name = stores.catalog.names.resolve(ontology.id, path)
     assert name is not None
     return name.doc_id
 

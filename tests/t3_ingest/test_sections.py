@@ -9,7 +9,7 @@ from typing import Any
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.knowledge.evidence import citation_json, evidence, source_txt
 from kgfs.render.source import Marks
 from kgfs.stores.readings import decode_reading, load_reading

@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import load
-from kgfs.domain.documents import Name, Place, State
+from kgfs.domain.documents import Name, State, StorageTier
 from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
-from kgfs.ingest.keeping.content import SpoolFile
-from kgfs.ingest.keeping.place import bring_home, put_small
-from kgfs.ingest.keeping.sessions import alive_sessions, open_session
-from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.storing.content import SpoolFile
+from kgfs.ingest.storing.sessions import alive_sessions, open_session
+from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.storing.storage_tier import bring_home, put_small
 from kgfs.settings import Pipeline
+from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from kgfs.stores.stores import Stores
 from tests.support.depositing import Desk, desk_at, open_desk
 from tests.support.peers.homes import EMBEDDED
@@ -44,13 +44,13 @@ def desk(home: Path) -> Iterator[Desk]:
 
 def decisions(desk: Desk) -> list[tuple[str, str]]:
     """(path, decision) of every version minted, in order."""
-    facts = desk.journal.facts(0, limit=10_000)
+    facts = desk.catalog.facts(0, limit=10_000)
     assert facts is not None
     return [(fact.path, fact.decision) for _, fact in facts if isinstance(fact, VersionMinted)]
 
 
 def read_by_worker(desk: Desk, doc_id: str) -> None:
-    desk.journal.record(DocumentRead(doc_id, "done", "reading", "decisions", "commit", (), time.time_ns()))
+    desk.catalog.record(DocumentRead(doc_id, "done", "reading", "decisions", "commit", (), time.time_ns()))
 
 
 @pytest.mark.parametrize("content", [b"small", BIG])
@@ -60,16 +60,16 @@ def test_a_quiet_file_becomes_a_version(desk: Desk, content: bytes) -> None:
     row, ontology = desk.row(name.id), desk.ontology()
     sha256 = hashlib.sha256(content).hexdigest()
     assert row.settled
-    assert row.place is Place.GARAGE
+    assert row.place is StorageTier.GARAGE
     assert row.key == f"sources/Notes/{sha256[:32]}.txt"
     assert row.doc_id == doc_id_of(f"{ontology.id}/Notes.TXT", sha256)
     assert row.version == 1
-    document = desk.journal.names.document(row.doc_id)
+    document = desk.catalog.names.document(row.doc_id)
     assert document is not None
     assert (document.state, document.source_id) == (State.QUEUED, f"{ontology.id}/Notes.TXT")
-    assert [job.doc_id for job in desk.journal.jobs.all()] == [row.doc_id]
+    assert [job.doc_id for job in desk.catalog.jobs.all()] == [row.doc_id]
     assert desk.stores.garage.objects.get(row.key) == content
-    assert desk.journal.inbox(sha256) is None
+    assert desk.catalog.inbox(sha256) is None
     assert desk.spool_files() == []
     assert desk.settle() == 0
 
@@ -121,10 +121,10 @@ def test_new_bytes_are_a_new_version_and_the_same_bytes_none(desk: Desk) -> None
     assert not desk.row(name.id).settled
     desk.settle()
     assert desk.row(name.id).settled
-    assert [(version.n, version.size) for version in desk.journal.names.versions(name.id)] == [(1, 3), (2, 3)]
+    assert [(version.n, version.size) for version in desk.catalog.names.versions(name.id)] == [(1, 3), (2, 3)]
     assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update")]
-    assert desk.row(name.id).place is Place.GARAGE
-    assert desk.journal.inbox(desk.row(name.id).sha256) is None
+    assert desk.row(name.id).place is StorageTier.GARAGE
+    assert desk.catalog.inbox(desk.row(name.id).sha256) is None
 
 
 def test_the_same_bytes_under_two_names_are_one_document(desk: Desk) -> None:
@@ -151,9 +151,9 @@ def test_a_b_a_is_no_cycle(desk: Desk) -> None:
     desk.write(name.id, b"A")
     desk.settle()
     assert desk.row(name.id).doc_id == first != second
-    assert [version.doc_id for version in desk.journal.names.versions(name.id)] == [first, second, first]
+    assert [version.doc_id for version in desk.catalog.names.versions(name.id)] == [first, second, first]
     assert decisions(desk)[-1] == ("a.txt", "alias")
-    document = desk.journal.names.document(first)
+    document = desk.catalog.names.document(first)
     assert document is not None
     assert document.state is State.DONE
 
@@ -164,13 +164,13 @@ def test_bytes_that_come_back_are_revived_with_their_identity(desk: Desk) -> Non
     before = desk.row(name.id)
     read_by_worker(desk, before.doc_id)
     desk.deposits.remove(name.id)
-    desk.journal.record(DocumentForgotten(before.doc_id, "orphans", "commit2", time.time_ns()))
+    desk.catalog.record(DocumentForgotten(before.doc_id, "orphans", "commit2", time.time_ns()))
     again = desk.file("other.md", b"bytes")
     desk.settle()
     after = desk.row(again.id)
     assert (after.doc_id, after.key) == (before.doc_id, before.key)
     assert decisions(desk)[-1] == ("other.md", "revive")
-    assert [job.doc_id for job in desk.journal.jobs.all()] == [before.doc_id]
+    assert [job.doc_id for job in desk.catalog.jobs.all()] == [before.doc_id]
 
 
 def test_bytes_that_come_back_after_the_trash_is_emptied_are_new(home: Path) -> None:
@@ -181,7 +181,7 @@ def test_bytes_that_come_back_after_the_trash_is_emptied_are_new(home: Path) -> 
         doc_id = desk.row(name.id).doc_id
         read_by_worker(desk, doc_id)
         desk.deposits.remove(name.id)
-        desk.journal.record(DocumentForgotten(doc_id, "orphans", "commit2", time.time_ns()))
+        desk.catalog.record(DocumentForgotten(doc_id, "orphans", "commit2", time.time_ns()))
         desk.file("b.txt", b"bytes")
         desk.settle()
         assert decisions(desk)[-1] == ("b.txt", "insert")
@@ -190,7 +190,7 @@ def test_bytes_that_come_back_after_the_trash_is_emptied_are_new(home: Path) -> 
 def test_a_failed_document_is_tried_again_under_a_new_name(desk: Desk) -> None:
     name = desk.file(content=b"bytes")
     desk.settle()
-    desk.journal.record(DocumentFailed(desk.row(name.id).doc_id, "failed", "broken", time.time_ns()))
+    desk.catalog.record(DocumentFailed(desk.row(name.id).doc_id, "failed", "broken", time.time_ns()))
     desk.file("b.txt", b"bytes")
     desk.settle()
     assert decisions(desk)[-1] == ("b.txt", "reprocess")
@@ -207,11 +207,11 @@ def test_what_is_no_document_is_kept_all_the_same(desk: Desk, file_name: str, co
     assert desk.settle() == 1
     row = desk.row(name.id)
     assert (row.settled, row.version, row.doc_id) == (True, 0, "")
-    assert row.place is (Place.GARAGE if content else Place.NONE)
+    assert row.place is (StorageTier.GARAGE if content else StorageTier.NONE)
     assert desk.read(name.id) == content
-    assert desk.journal.jobs.owed() == 0
+    assert desk.catalog.jobs.owed() == 0
     assert desk.spool_files() == []
-    facts = desk.journal.facts(0)
+    facts = desk.catalog.facts(0)
     assert facts is not None
     (settled,) = [fact for _, fact in facts if isinstance(fact, Settled)]
     assert settled.reason
@@ -266,7 +266,7 @@ def test_however_an_editor_saves_it_is_one_new_version(desk: Desk, edit: object)
     new: Name = edit(desk, name)
     desk.settle()
     assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update")]
-    assert [version.n for version in desk.journal.names.versions(new.id)] == [1, 2]
+    assert [version.n for version in desk.catalog.names.versions(new.id)] == [1, 2]
     assert desk.read(new.id) == b"new bytes"
 
 
@@ -292,7 +292,7 @@ def test_a_file_moved_aside_and_the_one_that_takes_its_place_settle_together(des
     desk.write(moved.id, b"bytes of its own")
     assert desk.settle() == 2, "neither is refused, with its bytes in the garage for nothing"
     assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update"), ("b.txt", "insert")]
-    assert [version.n for version in desk.journal.names.versions(successor.id)] == [1, 2]
+    assert [version.n for version in desk.catalog.names.versions(successor.id)] == [1, 2]
     keys = {desk.row(name.id).key for name in (moved, successor)}
     garage = {key for prefix in ("Notes", "Other") for key, _ in desk.stores.garage.objects.keys(f"sources/{prefix}/")}
     assert keys < garage
@@ -301,14 +301,14 @@ def test_a_file_moved_aside_and_the_one_that_takes_its_place_settle_together(des
 
 def test_a_write_between_the_decision_and_its_record_is_not_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     name = desk.file(content=BIG)
-    record = desk.journal.record
+    record = desk.catalog.record
 
     def late(*facts: object, **more: object) -> int:
         monkeypatch.undo()
         desk.write(name.id, b"newer")
         return record(*facts, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(desk.stores.journal, "record", late)
+    monkeypatch.setattr(desk.stores.catalog, "record", late)
     assert desk.settle() == 0
     assert desk.read(name.id) == b"newer"
     assert not desk.row(name.id).settled
@@ -339,7 +339,7 @@ def test_writers_and_settlers_at_once_lose_nothing(desk: Desk) -> None:
             thread.join()
     desk.settle()
     for name in names:
-        versions = desk.journal.names.versions(name.id)
+        versions = desk.catalog.names.versions(name.id)
         assert [version.n for version in versions] == list(range(1, len(versions) + 1))
         row = desk.row(name.id)
         assert hashlib.sha256(desk.stores.garage.objects.get(row.key)).hexdigest() == row.sha256 == versions[-1].sha256
@@ -352,10 +352,10 @@ def test_many_files_settle_in_the_order_they_came(desk: Desk) -> None:
     names = [desk.file(f"{number:03}.txt", b"%d" % number) for number in range(150)]
     assert desk.settle() == 150
     assert [path for path, _ in decisions(desk)] == [name.name for name in names]
-    assert [job.doc_id for job in desk.journal.jobs.all()] == [desk.row(name.id).doc_id for name in names]
+    assert [job.doc_id for job in desk.catalog.jobs.all()] == [desk.row(name.id).doc_id for name in names]
 
 
-@pytest.mark.logs("settle RotError: The kept bytes of 'bad.txt'")
+@pytest.mark.logs("settle CorruptError: The kept bytes of 'bad.txt'")
 def test_damage_before_the_garage_is_told_and_holds_up_nobody(home: Path) -> None:
     with desk_at(home) as desk:
         bad, good = desk.file("bad.txt", BIG), desk.file("good.txt", b"good")
@@ -420,17 +420,17 @@ def test_inbox_rows_of_a_dead_session_go_unless_a_name_has_them(home: Path) -> N
     dead.close()
     first, second = (hashlib.sha256(content).hexdigest() for content in (b"first", b"second"))
     with desk_at(home) as desk:
-        assert desk.journal.inbox(first) == b"first"
+        assert desk.catalog.inbox(first) == b"first"
         desk.deposits.settler.sweep()
-        assert desk.journal.inbox(first) is None
-        assert desk.journal.inbox(second) == b"second"
+        assert desk.catalog.inbox(first) is None
+        assert desk.catalog.inbox(second) == b"second"
         assert desk.read(name.id) == b"second"
 
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.storing.sessions import open_session
 session = open_session(Path(sys.argv[1]))
 print(session.id, flush=True)
 time.sleep(60)
@@ -478,7 +478,7 @@ def test_a_kill_at_any_border_ends_the_same(home: Path, border: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
     with desk_at(home) as desk:
         made = {"small.txt": b"small", "big.md": BIG, ".hidden": b"hidden" * 30_000}
-        rows = desk.journal.names.children(desk.ontology().root)
+        rows = desk.catalog.names.children(desk.ontology().root)
         for row in rows:
             if row.sha256:
                 assert desk.read(row.id) == made[row.name]
@@ -489,7 +489,7 @@ def test_a_kill_at_any_border_ends_the_same(home: Path, border: str) -> None:
         assert desk.spool_files() == []
         kept = {row.name for row in rows if row.sha256}
         assert sorted(path for path, _ in decisions(desk)) == sorted(kept - {".hidden"})
-        assert desk.journal.jobs.owed() == len(kept - {".hidden"})
+        assert desk.catalog.jobs.owed() == len(kept - {".hidden"})
         assert not desk.config.errors_log.exists()
 
 
@@ -517,7 +517,7 @@ def test_the_inbox_row_of_what_was_removed_goes_also_when_nothing_is_to_be_settl
     row = desk.file("a.txt", b"small")
     desk.deposits.remove(row.id)
     assert desk.settle() == 0
-    assert desk.journal.inbox(row.sha256) is None
+    assert desk.catalog.inbox(row.sha256) is None
 
 
 def test_what_is_kept_and_closed_just_while_it_is_looked_at_is_not_cut_off(
@@ -567,7 +567,7 @@ def test_what_is_renamed_from_a_name_in_passing_just_while_it_settles_becomes_a_
             desk.deposits.move(name.id, name.parent, "a.txt", replace=False)
         put_small(stores, contents)
 
-    monkeypatch.setattr("kgfs.ingest.keeping.settle.put_small", renamed_first)
+    monkeypatch.setattr("kgfs.ingest.storing.settle.put_small", renamed_first)
     desk.settle()
     desk.settle()
     assert decisions(desk) == [("a.txt", "insert")]

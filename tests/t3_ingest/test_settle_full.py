@@ -18,12 +18,12 @@ def test_what_the_garage_took_before_it_was_full_is_settled(tmp_path: Path, room
         ballast = fill(disk)
         os.truncate(ballast, ballast.stat().st_size - room)
         desk.settle()
-        held = {key for key, _, _ in desk.journal.promised()}
+        held = {key for key, _, _ in desk.catalog.promised()}
         assert {key for key, _ in desk.stores.garage.objects.keys("sources/")} == held
         ballast.unlink()
         desk.deposits.settler._failed.clear()
         desk.settle()
-        assert len({key for key, _, _ in desk.journal.promised()}) == len(files)
+        assert len({key for key, _, _ in desk.catalog.promised()}) == len(files)
 
 
 @pytest.mark.parametrize("room", [0, 40 << 10, 200 << 10])
@@ -34,7 +34,7 @@ def test_what_could_not_be_settled_leaves_nothing_in_the_garage(tmp_path: Path, 
         ballast = fill(disk)
         os.truncate(ballast, ballast.stat().st_size - room)
         desk.settle()
-        held = {key for key, _, _ in desk.journal.promised()}
+        held = {key for key, _, _ in desk.catalog.promised()}
         assert {key for key, _ in desk.stores.garage.objects.keys("sources/")} == held
         assert len(held) < len(files)
         ballast.unlink()
@@ -42,4 +42,4 @@ def test_what_could_not_be_settled_leaves_nothing_in_the_garage(tmp_path: Path, 
             assert desk.read(name.id) == f"note {name.name[:-3]}\n".encode() * 800
         desk.deposits.settler._failed.clear()
         desk.settle()
-        assert len({key for key, _, _ in desk.journal.promised()}) == len(files)
+        assert len({key for key, _, _ in desk.catalog.promised()}) == len(files)

@@ -14,7 +14,7 @@ import pytest
 
 from kgfs import failpoints
 from kgfs.config import load
-from kgfs.domain.documents import Place
+from kgfs.domain.documents import StorageTier
 from kgfs.stores.blocking import inline
 from scripts.servers import process
 from tests.support.depositing import Desk, desk_at
@@ -80,7 +80,7 @@ def test_what_has_left_the_spool_is_opened_and_read_without_the_bucket(far: Path
         with at_border("garage-put", lambda: silence.enter_context(silent(bucket))):
             assert settling.settle() == 0
         assert settling.spool_files() == [second.key]
-        assert settling.row(first.id).place is Place.SPOOL
+        assert settling.row(first.id).place is StorageTier.SPOOL
         until(lambda: cached_bytes(far) > len(LARGE))
         begun = time.monotonic()
         opened = inline(lambda: mounted.deposits.open(first.id))

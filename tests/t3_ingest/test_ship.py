@@ -1,4 +1,4 @@
-"""Facts reach the ledger whole, once and in order, and a journal is made anew from them."""
+"""Facts reach the ledger whole, once and in order, and a catalog is made anew from them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from kgfs.errors import AwayError, FullError, StoreError
-from kgfs.ingest.depositing import chores as chores_module
-from kgfs.ingest.depositing.chores import Chores
-from kgfs.ingest.keeping.settle import BATCH
-from kgfs.ingest.keeping.ship import entries, restore_journal, ship_once
+from kgfs.errors import NoSpaceError, StoreError, UnavailableError
+from kgfs.ingest.storing.settle import BATCH
+from kgfs.ingest.storing.ship import entries, restore_catalog, ship_once
+from kgfs.ingest.writing import chores as chores_module
+from kgfs.ingest.writing.chores import Chores
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
 from tests.support.depositing import Desk, desk_at
@@ -31,11 +31,11 @@ def test_everything_is_shipped_once(desk: Desk) -> None:
     for number in range(5):
         desk.file(f"{number}.txt", b"%d" % number)
     ledger = desk.stores.garage.ledger
-    recorded = desk.journal.seq()
-    assert ship_once(desk.journal, ledger) == recorded == ledger.last_seq()
-    assert ship_once(desk.journal, ledger) == 0
+    recorded = desk.catalog.seq()
+    assert ship_once(desk.catalog, ledger) == recorded == ledger.last_seq()
+    assert ship_once(desk.catalog, ledger) == 0
     desk.settle()
-    assert ship_once(desk.journal, ledger) == 5
+    assert ship_once(desk.catalog, ledger) == 5
     assert [seq for seq, _ in ledger.replay()] == list(range(1, recorded + 6))
 
 
@@ -45,11 +45,11 @@ def test_shippers_do_not_disturb_each_other(desk: Desk) -> None:
 
     def make(number: int) -> None:
         desk.deposits.make_file(ontology.root, f"{number}.txt", 0o644, 0, 0)
-        ship_once(desk.journal, ledger)
+        ship_once(desk.catalog, ledger)
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(make, range(60)))
-    assert ledger.last_seq() == desk.journal.seq() == 61
+    assert ledger.last_seq() == desk.catalog.seq() == 61
     assert [seq for seq, _ in ledger.replay()] == list(range(1, 62))
 
 
@@ -59,46 +59,46 @@ def test_a_lost_journal_comes_back(home: Path) -> None:
         small = desk.file("small.txt", b"small", folder.id)
         large = desk.file("large.txt", b"large" * 100_000)
         desk.settle()
-        ship_once(desk.journal, desk.stores.garage.ledger)
+        ship_once(desk.catalog, desk.stores.garage.ledger)
         before = [desk.row(name.id) for name in (folder, small, large)]
-        seq = desk.journal.seq()
+        seq = desk.catalog.seq()
     for path in home.glob("front.sqlite*"):
         path.unlink()
     with desk_at(home) as desk:
-        assert restore_journal(desk.journal, desk.stores.garage.ledger) == seq
-        assert restore_journal(desk.journal, desk.stores.garage.ledger) == 0
+        assert restore_catalog(desk.catalog, desk.stores.garage.ledger) == seq
+        assert restore_catalog(desk.catalog, desk.stores.garage.ledger) == 0
         assert [desk.row(name.id) for name in before] == before
         assert desk.read(small.id) == b"small"
         assert desk.read(large.id) == b"large" * 100_000
-        assert ship_once(desk.journal, desk.stores.garage.ledger) == 0
+        assert ship_once(desk.catalog, desk.stores.garage.ledger) == 0
 
 
 def test_a_journal_older_than_its_ledger_is_refused(home: Path, tmp_path: Path) -> None:
     with desk_at(home) as desk:
         desk.file("a.txt", b"a")
-        ship_once(desk.journal, desk.stores.garage.ledger)
+        ship_once(desk.catalog, desk.stores.garage.ledger)
     with desk_at(tmp_path / "elsewhere") as desk:
         desk.ontology()
         with pytest.raises(StoreError, match="older copy"):
-            restore_journal(desk.journal, FileGarage(home / "garage").ledger)
+            restore_catalog(desk.catalog, FileGarage(home / "garage").ledger)
         with pytest.raises(StoreError, match="older copy"):
-            ship_once(desk.journal, FileGarage(home / "garage").ledger)
-        assert desk.journal.unshipped()[0] == 1
+            ship_once(desk.catalog, FileGarage(home / "garage").ledger)
+        assert desk.catalog.unshipped()[0] == 1
 
 
 def test_all_facts_are_told_also_when_they_are_shipped_meanwhile(desk: Desk) -> None:
-    journal, ledger = desk.journal, desk.stores.garage.ledger
+    catalog, ledger = desk.catalog, desk.stores.garage.ledger
     desk.file("a.txt")
-    ship_once(journal, ledger)
+    ship_once(catalog, ledger)
     desk.file("b.txt")
-    told = entries(journal, ledger)
+    told = entries(catalog, ledger)
     seen = [next(told)]
     ledger_read = list(ledger.replay())
     for _ in ledger_read[1:]:
         seen.append(next(told))
-    ship_once(journal, ledger)
+    ship_once(catalog, ledger)
     seen.extend(told)
-    assert len(seen) == journal.seq()
+    assert len(seen) == catalog.seq()
 
 
 def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
@@ -116,7 +116,7 @@ def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
     )
 
     def ship() -> int:
-        return ship_once(desk.journal, ledger)
+        return ship_once(desk.catalog, ledger)
 
     Chores(desk.stores, desk.deposits.settler, ErrorLog(desk.config.errors_log), request, trash_days=30, ship=ship)()
     unsettled = 1 + 2 * 2 * BATCH
@@ -133,8 +133,8 @@ def test_shipping_ends_though_others_write_on(desk: Desk, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(ledger, "append", append)
     for round_ in range(3):
-        recorded = desk.journal.seq()
-        assert ship_once(desk.journal, ledger) and next(appends) == 2 * round_ + 1
+        recorded = desk.catalog.seq()
+        assert ship_once(desk.catalog, ledger) and next(appends) == 2 * round_ + 1
         assert ledger.last_seq() == recorded
 
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypa
 
     def ship() -> None:
         if away:
-            raise AwayError("The bucket is away.")
+            raise UnavailableError("The bucket is away.")
 
     errors = ErrorLog(desk.config.errors_log)
     chores = Chores(desk.stores, desk.deposits.settler, errors, request, trash_days=30, ship=ship)
@@ -182,7 +182,7 @@ def test_what_cannot_be_settled_while_the_trash_is_emptied_is_told_once_while_it
 
     def settle(*about: Any, **more: Any) -> int:
         if emptying and full:
-            raise FullError("The disk is full.")
+            raise NoSpaceError("The disk is full.")
         return run_once(*about, **more)
 
     monkeypatch.setattr(chores_module.trash, "empty", emptied)
@@ -208,16 +208,16 @@ def test_nothing_that_is_kept_is_removed_before_the_names_are_known_to_be_curren
         ErrorLog(desk.config.errors_log),
         desk.config.run / "settle.request",
         trash_days=0,
-        ship=lambda: ship_once(desk.journal, desk.stores.garage.ledger),
+        ship=lambda: ship_once(desk.catalog, desk.stores.garage.ledger),
         is_current=lambda: current,
     )
     (desk.config.spool / "deadbeef-00").write_bytes(b"what only newer names speak of")
     removed = desk.file("removed.txt", b"in the trash")
     desk.deposits.settler.settle_now()
     desk.deposits.remove(removed.id)
-    assert desk.journal.names.trash()
+    assert desk.catalog.names.trash()
     chores()
-    assert desk.spool_files() == ["deadbeef-00"] and desk.journal.names.trash()
+    assert desk.spool_files() == ["deadbeef-00"] and desk.catalog.names.trash()
     current = True
     chores()
-    assert desk.spool_files() == [] and not desk.journal.names.trash()
+    assert desk.spool_files() == [] and not desk.catalog.names.trash()

@@ -17,11 +17,11 @@ from kgfs.app.snapshots import put_snapshot, snapshots_in
 from kgfs.app.working import run_worker
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
-from kgfs.errors import BusyError, FullError
-from kgfs.ingest.mending.repair import repair
-from kgfs.ingest.sharing import acknowledge as acknowledging
+from kgfs.errors import BusyError, NoSpaceError
+from kgfs.ingest.repair.repair import repair
+from kgfs.ingest.sharing import report_progress as acknowledging
 from kgfs.ingest.sharing import snapshots as making
-from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.ingest.sharing.apply_purges import is_obeyed
 from kgfs.knowledge.check.snapshots import in_snapshots
 from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Models
@@ -32,7 +32,7 @@ from kgfs.stores.snapshots.layout import MANIFEST, SNAPSHOTS
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from tests.fakes.garage import MemoryGarage
-from tests.support.journal_life import tables
+from tests.support.catalog_life import tables
 from tests.support.running import until
 
 TEXT = "A {0} is a form of {1}. The {0} uses a {1}. Chapter {0} ends."
@@ -124,8 +124,8 @@ def same(bucket: Bucket, one: Config, other: Config) -> None:
         open_stores(one, vectors_of=bucket.model) as first,
         open_stores(other, vectors_of=bucket.model) as second,
     ):
-        assert tables(first.journal) == tables(second.journal)  # type: ignore[arg-type]
-        ontologies = [found.id for found in first.journal.names.ontologies()]
+        assert tables(first.catalog) == tables(second.catalog)  # type: ignore[arg-type]
+        ontologies = [found.id for found in first.catalog.names.ontologies()]
         assert ontologies
         assert difference(first.graph, second.graph, ontologies, lambda done: None) == ""
         assert first.graph.staged() == first.graph.faults() == []
@@ -168,14 +168,14 @@ def test_a_snapshot_has_nothing_that_is_the_homes_own(bucket: Bucket) -> None:
     here, there = bucket.home("here"), bucket.home("there")
     bucket.ingest(here, 0, 1)
     with open_stores(here) as stores, open_deposits(here, stores) as (deposits, session):
-        (ontology,) = stores.journal.names.ontologies()
-        upto = stores.journal.seq()
+        (ontology,) = stores.catalog.names.ontologies()
+        upto = stores.catalog.seq()
         deposits.make_file(ontology.root, "mine.txt", 0o644, 0, 0)
-        small = stores.journal.record(inbox={"f" * 64: b"a secret of this home"}, session=session)
+        small = stores.catalog.record(inbox={"f" * 64: b"a secret of this home"}, session=session)
         assert small > upto
         made = put_snapshot(here)
         assert made.position == upto
-        derived = contents(bucket.derived("derived").front_db)
+        derived = contents(bucket.derived("derived").catalog_db)
     target = beginning_files(there, bucket)
     raw = (target / "names").read_bytes() + (target / "graph").read_bytes()
     for own in (
@@ -265,7 +265,7 @@ def test_a_home_that_was_killed_while_it_began_begins_again(
         patch.setattr("kgfs.stores.snapshots.fetching.border", dies)
         with pytest.raises(KilledError):
             beginning.begin_with_snapshot(there)
-    assert not there.front_db.exists()
+    assert not there.catalog_db.exists()
     with monkeypatch.context() as patch:
         salvage = bucket.garage.objects.salvage
         patch.setattr(bucket.garage.objects, "salvage", lambda key: (asked.append(key), salvage(key))[1])
@@ -367,7 +367,7 @@ def test_a_snapshot_is_due_after_so_many_facts(bucket: Bucket) -> None:
     objects = bucket.garage.objects
     few = replace(here, garage_store=replace(here.garage_store, snapshot_facts=5))
     with open_stores(here) as stores:
-        upto = stores.journal.seq()
+        upto = stores.catalog.seq()
     assert making.is_due(few, objects, upto) and not making.is_due(here, objects, upto)
     put_snapshot(here)
     assert not making.is_due(few, objects, upto + 4) and making.is_due(few, objects, upto + 5)
@@ -382,7 +382,7 @@ def test_a_worker_makes_one_when_it_is_due(bucket: Bucket, monkeypatch: pytest.M
         until(lambda: len(bucket.positions()) == 1, 30.0)
 
 
-@pytest.mark.logs("snapshot FullError")
+@pytest.mark.logs("snapshot NoSpaceError")
 def test_a_disk_without_room_is_told_of_once(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     here = bucket.home("here")
     bucket.ingest(here, 0)
@@ -390,7 +390,7 @@ def test_a_disk_without_room_is_told_of_once(bucket: Bucket, monkeypatch: pytest
 
     def full(*_: object) -> None:
         tried.append(1)
-        raise FullError("no room")
+        raise NoSpaceError("no room")
 
     monkeypatch.setattr(making, "LOOK", 0.01)
     monkeypatch.setattr(making, "AGAIN", 0.01)
@@ -400,7 +400,7 @@ def test_a_disk_without_room_is_told_of_once(bucket: Bucket, monkeypatch: pytest
         until(lambda: len(tried) > 3, 30.0)
     assert here.errors_log.read_text().count("no room") == 1
     assert bucket.stored() == []
-    with pytest.raises(FullError):
+    with pytest.raises(NoSpaceError):
         put_snapshot(here)
 
 

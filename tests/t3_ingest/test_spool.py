@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain.documents import Place
-from kgfs.errors import MissingError, RotError
-from kgfs.ingest.keeping.content import SMALL
+from kgfs.domain.documents import StorageTier
+from kgfs.errors import CorruptError, MissingError
+from kgfs.ingest.storing.content import SMALL
 from tests.support.depositing import Desk, desk_at
 
 
@@ -79,7 +79,7 @@ def test_any_sequence_equals_an_ordinary_file(start: bytes, steps: list[tuple[st
                 writer.release()
                 appender.release()
                 desk.settle()
-                assert desk.row(name_id).place in (Place.GARAGE, Place.NONE)
+                assert desk.row(name_id).place in (StorageTier.GARAGE, StorageTier.NONE)
                 writer = desk.deposits.open(name_id, write=True)
                 appender = desk.deposits.open(name_id, append=True)
             shown = desk.deposits.shown(name_id)
@@ -101,14 +101,14 @@ def test_any_sequence_equals_an_ordinary_file(start: bytes, steps: list[tuple[st
 
 def test_small_contents_need_no_spool_file(desk: Desk) -> None:
     name = desk.file(content=b"x" * SMALL)
-    assert name.place is Place.INBOX
+    assert name.place is StorageTier.INBOX
     assert desk.spool_files() == []
-    assert desk.journal.inbox(name.sha256) == b"x" * SMALL
+    assert desk.catalog.inbox(name.sha256) == b"x" * SMALL
 
 
 def test_large_contents_are_spooled_for_their_owner_only(desk: Desk) -> None:
     name = desk.file(content=b"x" * (SMALL + 1))
-    assert name.place is Place.SPOOL
+    assert name.place is StorageTier.SPOOL
     assert desk.spool_files() == [name.key]
     assert (desk.config.spool / name.key).stat().st_mode & 0o777 == 0o600
 
@@ -263,7 +263,7 @@ def test_damage_in_the_garage_is_an_error_not_wrong_bytes(desk: Desk) -> None:
     with path.open("r+b") as file:
         file.seek(1000)
         file.write(b"rot")
-    with pytest.raises(RotError):
+    with pytest.raises(CorruptError):
         desk.read(name.id)
 
 

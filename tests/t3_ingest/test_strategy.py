@@ -14,7 +14,7 @@ from kgfs.app.home import open_stores
 from kgfs.config import Config
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.matching.strategy import offer
@@ -136,7 +136,7 @@ def test_an_extractor_that_looks_is_shown_what_the_strategy_offers(home: Path, t
     with open_stores(config) as stores:
         deposit(config, stores, tmp_path, **TEXTS)
         work(config, stores, Counting())
-        [ontology] = stores.journal.names.ontologies()
+        [ontology] = stores.catalog.names.ontologies()
         deposit(config, stores, tmp_path, z="Zen is a school of Buddhism. A koan is a riddle of Zen practice.")
         compute = Shown()
         work(config, stores, compute)
@@ -159,7 +159,7 @@ def test_strategies_give_other_graphs_nothing_is_embedded_twice_and_rebuilding_g
             config, stores, tmp_path, **TEXTS, d="Tracing collection of garbage. Cycle references count for tracers."
         )
         work(config, stores, Embedding())
-        [ontology] = stores.journal.names.ontologies()
+        [ontology] = stores.catalog.names.ontologies()
         graphs = {}
         for strategy in ("hybrid", "popularity", "random", "hybrid"):
             regenerate(stores, strategy=strategy)
@@ -222,7 +222,7 @@ def test_two_homes_find_the_same_concepts_in_the_same_files(tmp_path: Path, stra
             }
             deposit(config, stores, tmp_path, **texts)
             work(config, stores, Embedding())
-            [ontology] = stores.journal.names.ontologies()
+            [ontology] = stores.catalog.names.ontologies()
             concepts = stores.graph.concepts(ontology.id)
             assert len(concepts) > 2 * settings.known_concepts + SKIP
             known.append({concept.label: concept.aliases for concept in concepts})

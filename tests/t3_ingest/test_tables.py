@@ -18,7 +18,7 @@ from kgfs.domain.text import Block, Text
 from kgfs.errors import BadInputError
 from kgfs.formats import table as formats
 from kgfs.formats.contract import Format
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
@@ -80,8 +80,8 @@ def test_a_format_and_an_extractor_are_a_row_each(home: Path, monkeypatch: pytes
         compute, clock = LocalCompute(Models(embedder="none", extractor="toy")), StageClock()
         pipeline = Pipeline(config, stores, compute, clock, LocalEngine(compute, stores.garage.objects))
         Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True)
-        [ontology] = stores.journal.names.ontologies()
-        [known] = stores.journal.names.documents(ontology.id)
+        [ontology] = stores.catalog.names.ontologies()
+        [known] = stores.catalog.names.documents(ontology.id)
         shown = stores.graph.document(known.doc_id)
         assert shown is not None
         assert (known.state, shown.document_type) == (State.DONE, "application/x-toy")

@@ -21,15 +21,15 @@ def test_the_trash_has_the_newest_version_not_bytes_that_were_never_settled(home
     source.write_bytes(b"the first version")
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
         deposits.ingest_file(source, "Test")
-        [ontology] = stores.journal.names.ontologies()
-        name = stores.journal.names.resolve(ontology.id, "a.txt")
+        [ontology] = stores.catalog.names.ontologies()
+        name = stores.catalog.names.resolve(ontology.id, "a.txt")
         assert name is not None
         file = deposits.open(name.id, write=True, truncate=True)
         file.write(0, b"x" * 100_000)
         file.flush()
         file.release()
         deposits.remove(name.id)
-        with sqlite3.connect(config.front_db) as db:
+        with sqlite3.connect(config.catalog_db) as db:
             [(place, key, size)] = db.execute("SELECT place, key, size FROM trash").fetchall()
         db.close()
         assert (place, size) == ("garage", 17)

@@ -14,16 +14,16 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AwayError, TimedOutError
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.errors import TimedOutError, UnavailableError
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
@@ -90,10 +90,10 @@ class Silent(Alone):
     """Of a server that says nothing."""
 
     def pass_on(self) -> None:
-        raise AwayError("silent")
+        raise UnavailableError("silent")
 
 
-@pytest.mark.logs("worker AwayError: silent")
+@pytest.mark.logs("worker UnavailableError: silent")
 def test_who_watches_is_called_also_while_a_server_is_away(
     config: Config, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +127,7 @@ def test_documents_are_published_in_order_of_deposit_whoever_is_read_first(
     deposit(config, stores, tmp_path, long=long, short=TEXT)
     work(config, stores, Counting())
     published = [d.doc_id for d in sorted(documents(stores), key=lambda d: d.deposit)]
-    epochs = [stores.graph.published(stores.journal.names.document(d).commit_id) for d in published]  # type: ignore[union-attr]
+    epochs = [stores.graph.published(stores.catalog.names.document(d).commit_id) for d in published]  # type: ignore[union-attr]
     assert epochs == [1, 2]
 
 
@@ -152,8 +152,8 @@ def test_what_is_removed_leaves_the_graph_and_comes_back_without_asking_again(
     deposit(config, stores, tmp_path, a=TEXT)
     work(config, stores, Counting())
     before = knowledge_in(stores)
-    [ontology] = stores.journal.names.ontologies()
-    name = stores.journal.names.resolve(ontology.id, "a.txt")
+    [ontology] = stores.catalog.names.ontologies()
+    name = stores.catalog.names.resolve(ontology.id, "a.txt")
     assert name is not None
     with open_deposits(config, stores) as (deposits, _):
         deposits.remove(name.id)

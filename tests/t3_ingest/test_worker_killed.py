@@ -1,4 +1,4 @@
-"""A worker that dies between what the graph shows and what the journal says of it, while names go on changing."""
+"""A worker that dies between what the graph shows and what the catalog says of it, while names go on changing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import LostLeaseError
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import publication as publication_module
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import pipeline as pipeline_module
@@ -24,9 +24,9 @@ from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
+from kgfs.stores.catalog import path_states
+from kgfs.stores.catalog.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal import standing
-from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
 from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, documents, remove, states, throw, work
@@ -39,7 +39,7 @@ def config(home: Path) -> Config:
 
 @pytest.fixture
 def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
-    monkeypatch.setattr(standing, "FORGET_AFTER", 0)
+    monkeypatch.setattr(path_states, "FORGET_AFTER", 0)
     with open_stores(config) as stores:
         yield stores
 
@@ -56,12 +56,12 @@ def work_until(border: str, config: Config, stores: Stores) -> None:
 
 def shown(stores: Stores) -> set[str]:
     """Hashes of the documents that the graph shows."""
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     return {row.content_hash for row in stores.graph.documents(ontology.id)}
 
 
 def named(stores: Stores) -> set[str]:
-    return {d.sha256 for d in documents(stores) if stores.journal.names.names_of(d.doc_id)}
+    return {d.sha256 for d in documents(stores) if stores.catalog.names.names_of(d.doc_id)}
 
 
 def test_the_decisions_noted_after_a_revival_are_those_that_the_graph_shows(
@@ -75,7 +75,7 @@ def test_the_decisions_noted_after_a_revival_are_those_that_the_graph_shows(
     work_until("published", config, stores)
     work(config, stores, Counting())
     before = knowledge_in(stores)
-    notes = [fact for _, fact in stores.journal.facts(0) or [] if isinstance(fact, DocumentRead)]
+    notes = [fact for _, fact in stores.catalog.facts(0) or [] if isinstance(fact, DocumentRead)]
     assert len({note.commit_id for note in notes}) == 2
     rebuild(stores)
     assert knowledge_in(stores) == before
@@ -203,7 +203,7 @@ def test_what_changed_about_a_document_since_its_publication_does_not_change_the
         assert deposits.ingest_file(tmp_path / "a.txt", "Test", force=True).decision == "reprocess"
     deposit(config, stores, tmp_path, c=TEXT)
     work(config, stores, Counting())
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     before = knowledge_in(stores), stores.graph.documents(ontology.id)
     rebuild(stores)
     assert (knowledge_in(stores), stores.graph.documents(ontology.id)) == before
@@ -235,7 +235,7 @@ def test_a_document_is_not_given_up_because_its_worker_was_stopped_often(
         pipeline = Pipeline(config, stores, Counting(), StageClock(), LocalEngine(Counting(), stores.garage.objects))
         stopped.append(Worker(pipeline, ErrorLog(config.errors_log), lambda held=stopped: held[0].stop()))
         stopped[0].run()
-        [job] = stores.journal.jobs.all()
+        [job] = stores.catalog.jobs.all()
         assert (job.state, job.worker) == ("queued", "")
     work(config, stores, Counting())
     assert states(stores) == {State.DONE: 1}
@@ -264,9 +264,9 @@ def test_a_document_moved_over_another_is_not_forgotten_before_it_is_settled(
 ) -> None:
     deposit(config, stores, tmp_path, a=TEXT, b=OTHER)
     work(config, stores, Counting())
-    [ontology] = stores.journal.names.ontologies()
+    [ontology] = stores.catalog.names.ontologies()
     evidence = {c.name: [i.n for i in stores.graph.instances(c.concept_id)] for c in stores.graph.concepts(ontology.id)}
-    moved = stores.journal.names.resolve(ontology.id, "a.txt")
+    moved = stores.catalog.names.resolve(ontology.id, "a.txt")
     assert moved is not None
     with open_deposits(config, stores) as (deposits, _):
         deposits.move(moved.id, ontology.root, "b.txt", replace=True)
@@ -279,7 +279,7 @@ def test_a_document_moved_over_another_is_not_forgotten_before_it_is_settled(
 
         pipeline = Pipeline(config, stores, Counting(), StageClock(), LocalEngine(Counting(), stores.garage.objects))
         Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
-    facts = [fact for _, fact in stores.journal.facts(0) or []]
+    facts = [fact for _, fact in stores.catalog.facts(0) or []]
     assert [f.doc_id for f in facts if isinstance(f, DocumentForgotten)] != [moved.doc_id]
     assert shown(stores) == named(stores) == {moved.sha256}
     after = {c.name: [i.n for i in stores.graph.instances(c.concept_id)] for c in stores.graph.concepts(ontology.id)}

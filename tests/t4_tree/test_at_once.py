@@ -48,7 +48,7 @@ async def copy_many(vfs: Vfs, count: int) -> None:
 
 
 def kept(desk: Desk) -> list[str]:
-    return [name.name for name in desk.journal.names.children(desk.ontology().root) if name.sha256]
+    return [name.name for name in desk.catalog.names.children(desk.ontology().root) if name.sha256]
 
 
 async def test_small_files_take_no_threads_and_share_syncs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +68,8 @@ async def test_small_files_take_no_threads_and_share_syncs(desk: Desk, monkeypat
         raise AssertionError("a thread was asked")
 
     monkeypatch.setattr(os, "fdatasync", counted)
-    monkeypatch.setattr("kgfs.stores.journal.syncing.SOON", 3600.0)
-    monkeypatch.setattr("kgfs.stores.journal.writer.SLOW", 3600.0)
+    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)
+    monkeypatch.setattr("kgfs.stores.catalog.writer.SLOW", 3600.0)
     monkeypatch.setattr(vfs._threads, "change", no_thread)
     await copy_many(vfs, 64)
     assert len(kept(desk)) == 64
@@ -79,7 +79,7 @@ async def test_small_files_take_no_threads_and_share_syncs(desk: Desk, monkeypat
 
 async def test_while_another_process_writes_threads_wait_for_it(desk: Desk) -> None:
     vfs = Vfs(root_of(desk), lambda: space_of("/"))
-    other = sqlite3.connect(desk.config.front_db, isolation_level=None)
+    other = sqlite3.connect(desk.config.catalog_db, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(copy_many, vfs, 8)

@@ -94,14 +94,14 @@ class Life:
     def read(self) -> None:
         """What a worker does with all that is owed."""
         stores = self.library.stores
-        for job in stores.journal.jobs.all():
-            document = stores.journal.names.document(job.doc_id)
+        for job in stores.catalog.jobs.all():
+            document = stores.catalog.names.document(job.doc_id)
             assert document is not None
             self.commits += 1
             if job.kind == "forget":
                 self.library.pipeline.forget(document, f"forget-{self.commits}")
                 continue
-            live = [stores.journal.names.path(name.id) for name in stores.journal.names.names_of(job.doc_id)]
+            live = [stores.catalog.names.path(name.id) for name in stores.catalog.names.names_of(job.doc_id)]
             if not live:
                 continue
             text = stores.garage.objects.get(document.key).decode()

@@ -11,12 +11,12 @@ import pytest
 
 from kgfs.domain.documents import Document, Ontology
 from kgfs.errors import BadInputError, ExistsError, MissingError
-from kgfs.ingest.keeping.ship import ship_once
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import catch_up, decide
-from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
-from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.ingest.storing.ship import ship_once
+from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.tree.node import Link
 from tests.support.library import ME, Library, library_at, read
 from tests.support.peers.homes import anywhere, lifecycle
@@ -52,7 +52,7 @@ def told(library: Library) -> Library:
 
 
 def ontology(library: Library) -> Ontology:
-    found = library.stores.journal.names.ontology_named("Zen")
+    found = library.stores.catalog.names.ontology_named("Zen")
     assert found is not None
     return found
 
@@ -218,7 +218,7 @@ def test_splitting_by_document_gives_a_concept_with_a_name_of_its_own(snakes: Li
 def test_what_was_split_by_document_stays_so_when_it_is_renamed_and_edited(snakes: Library) -> None:
     split(snakes, "python", documents=(snakes.document("Zen/documents/zoo.txt"),), name="python-snake")
     deposits, root = snakes.context.deposits, snakes.ontology().root
-    zoo = snakes.stores.journal.names.child(root, "zoo.txt")
+    zoo = snakes.stores.catalog.names.child(root, "zoo.txt")
     assert zoo is not None
     deposits.move(zoo.id, root, "animals.txt", replace=False)
     snakes.add("Zen/documents/animals.txt", b"A python has no legs.\n", {"python": ["A python has no legs."]})
@@ -289,7 +289,7 @@ def test_a_word_that_was_not_carried_out_is_made_up_for(told: Library) -> None:
     plan = plan_merge(told.stores, ontology(told), "zen", ["chan"])
     for decisions in plan.decisions:
         told.stores.garage.objects.put(decisions.key, decisions.encode())
-    told.stores.journal.record(plan.word)
+    told.stores.catalog.record(plan.word)
     assert concepts(told) == ["chan", "koan", "zen"]
     told.pipeline.recover()
     assert concepts(told) == ["koan", "zen"]
@@ -302,12 +302,12 @@ def test_a_word_that_was_not_carried_out_is_made_up_for(told: Library) -> None:
 def test_the_ledger_alone_brings_names_and_decisions_back(told: Library, tmp_path: Path) -> None:
     merge(told, "zen", "chan")
     split(told, "zen", "Chan")
-    ship_once(told.stores.journal, told.stores.garage.ledger)
-    other = SqliteJournal(tmp_path / "other.sqlite")
+    ship_once(told.stores.catalog, told.stores.garage.ledger)
+    other = SqliteCatalog(tmp_path / "other.sqlite")
     other.replay(told.stores.garage.ledger.replay())
-    for document in told.stores.journal.names.documents(ontology(told).id):
+    for document in told.stores.catalog.names.documents(ontology(told).id):
         assert other.names.document(document.doc_id) == document
     other.close()
-    facts = told.stores.journal.facts(0, 1000) or []
+    facts = told.stores.catalog.facts(0, 1000) or []
     assert [type(f) for _, f in facts if isinstance(f, ConceptsMerged | ConceptSplit)] == [ConceptsMerged, ConceptSplit]
     assert not any(isinstance(fact, DocumentForgotten) for _, fact in facts)

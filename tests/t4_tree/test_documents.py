@@ -15,16 +15,16 @@ import pytest
 from kgfs.domain.identity import new_id
 from kgfs.errors import (
     BadInputError,
-    DerivedError,
     IsAFolderError,
     MissingError,
     NoSuchAttributeError,
     NotAFolderError,
     NotEmptyError,
+    ReadOnlyError,
     RefusedError,
     UnsupportedError,
 )
-from kgfs.stores.journal.facts import DocumentRead, FileMade
+from kgfs.stores.catalog.facts import DocumentRead, FileMade
 from kgfs.tree.documents import DocumentFile, DocumentLink, DocumentsFolder
 from kgfs.tree.node import AttrChange, Caller, Folder
 from kgfs.tree.vfs import Vfs, space_of
@@ -120,7 +120,7 @@ def test_sizes_and_times_are_exact_while_a_file_is_written(documents: DocumentsF
 
 def test_inodes_are_name_ids(documents: DocumentsFolder, desk: Desk) -> None:
     file = made(documents, "a.txt", b"bytes")
-    row = desk.journal.names.child(documents.inode, "a.txt")
+    row = desk.catalog.names.child(documents.inode, "a.txt")
     assert row is not None
     assert file.inode == file.attr().inode == row.id
     assert documents.inode == desk.ontology().root
@@ -140,7 +140,7 @@ def test_extended_attributes_follow_the_document(documents: DocumentsFolder, des
     assert file.attribute("user.kgfs.key") == row.key.encode()
     assert file.attribute("user.kgfs.decision") == b"insert"
     assert file.attribute("user.kgfs.reason") == b"new document"
-    desk.journal.record(DocumentRead(row.doc_id, "done", "r", "d", "c", (), 1))
+    desk.catalog.record(DocumentRead(row.doc_id, "done", "r", "d", "c", (), 1))
     assert file.attribute("user.kgfs.state") == b"done"
     write(file, b"newer")
     assert file.attribute("user.kgfs.state") == b"kept"
@@ -170,7 +170,7 @@ def test_links_are_kept_and_never_followed(documents: DocumentsFolder, desk: Des
     link.change(AttrChange(mtime=77))
     assert link.attr().mtime == 77
     desk.settle()
-    assert desk.journal.jobs.owed() == 0
+    assert desk.catalog.jobs.owed() == 0
 
 
 def test_types_are_kept_apart(documents: DocumentsFolder) -> None:
@@ -212,7 +212,7 @@ def test_nothing_leaves_documents_by_a_rename(documents: DocumentsFolder) -> Non
         pass
 
     file = made(documents, "a.txt", b"bytes")
-    with pytest.raises(DerivedError) as caught:
+    with pytest.raises(ReadOnlyError) as caught:
         documents.move("a.txt", Derived(), "a.txt", replace=True)
     assert caught.value.errno == errno.EROFS
     assert documents.lookup("a.txt") is not None
@@ -265,7 +265,7 @@ def test_changing_several_things_at_once(documents: DocumentsFolder, desk: Desk)
 def test_a_large_folder_is_listed_whole_and_in_order(documents: DocumentsFolder, desk: Desk) -> None:
     names = [f"{number:04}" for number in range(2100)]
     made = [FileMade(new_id(), desk.ontology().id, documents.inode, name, 0o644, 0, 0, 1) for name in names]
-    desk.journal.record(*reversed(made))
+    desk.catalog.record(*reversed(made))
     assert [name for name, _ in documents.entries()] == names
 
 

@@ -18,17 +18,17 @@ from kgfs.config import Config, load
 from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
-from kgfs.ingest.depositing import trash
-from kgfs.ingest.life import forget
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
+from kgfs.ingest.writing import trash
 from kgfs.settings import Models
 from kgfs.stores.database import remove_database
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.naming import find_document
+from kgfs.stores.resolve import find_document
 from tests.support.histories import Place, differences, open_place, seen
 from tests.support.peers.homes import anywhere, lifecycle
 
@@ -56,19 +56,19 @@ def write(place: Place, path: str, content: str, ontology: str = "Zen") -> Docum
 
 
 def name(place: Place, path: str, ontology: str = "Zen") -> Name:
-    found = place.stores.journal.names.resolve(place.ontology(ontology).id, path)
+    found = place.stores.catalog.names.resolve(place.ontology(ontology).id, path)
     assert found is not None
     return found
 
 
 def document(place: Place, path: str, ontology: str = "Zen") -> Document:
-    found = place.stores.journal.names.document(name(place, path, ontology).doc_id)
+    found = place.stores.catalog.names.document(name(place, path, ontology).doc_id)
     assert found is not None
     return found
 
 
 def now(place: Place, doc_id: str) -> Document:
-    found = place.stores.journal.names.document(doc_id)
+    found = place.stores.catalog.names.document(doc_id)
     assert found is not None
     return found
 
@@ -78,7 +78,7 @@ def forgotten(place: Place, *words: str, cascade: str = "orphans", purge: bool =
     planned = forget.plan(place.stores, targets, cascade, purge=purge)
     forget.order(place.deposits, place.stores, planned)
     assert forget.carry_out(place.config, place.stores) == 1
-    assert place.stores.journal.names.forgettings() == []
+    assert place.stores.catalog.names.forgettings() == []
     return planned
 
 
@@ -116,7 +116,7 @@ def test_what_is_restored_is_as_it_was(place: Place) -> None:
     after = name(place, "a/b.txt")
     same = ("id", "mode", "uid", "gid", "mtime", "size", "sha256", "doc_id", "version", "settled")
     assert [getattr(after, field) for field in same] == [getattr(before, field) for field in same]
-    assert [version.n for version in place.stores.journal.names.versions(after.id)] == [1]
+    assert [version.n for version in place.stores.catalog.names.versions(after.id)] == [1]
     readings = list(place.stores.garage.objects.keys("readings/"))
     place.work()
     assert concepts(place) == known
@@ -221,8 +221,8 @@ def test_orphans_leave_in_one_commit_however_many_documents(place: Place) -> Non
     assert {concept.name for concept in planned.gone}.isdisjoint(only)
     assert all(c.name in only and lost > 0 for c, lost in planned.lessened)
     assert {gone.path for gone in trash.listed(place.stores)} == {"a.txt", "folder/b.txt", "folder/deep/c.txt"}
-    assert place.stores.journal.names.resolve(place.ontology("Zen").id, "folder") is None
-    assert place.stores.journal.jobs.owed() == 0
+    assert place.stores.catalog.names.resolve(place.ontology("Zen").id, "folder") is None
+    assert place.stores.catalog.jobs.owed() == 0
     rebuilt_is_the_same(place)
 
 
@@ -239,7 +239,7 @@ def test_a_whole_ontology_can_be_forgotten(place: Place) -> None:
     write(place, "a.txt", ABBOT)
     write(place, "deep/b.txt", MONK)
     forgotten(place, "Zen")
-    assert place.stores.journal.names.ontology_named("Zen") is None
+    assert place.stores.catalog.names.ontology_named("Zen") is None
     assert len(list(trash.listed(place.stores))) == 2
 
 
@@ -250,8 +250,8 @@ def test_knowledge_that_stays_keeps_its_ontology(place: Place) -> None:
     planned = forgotten(place, "Zen", cascade="none")
     assert (planned.ontologies, len(planned.names)) == ((), 2)
     assert concepts(place) == before
-    assert place.stores.journal.names.tombstoned(kept.doc_id)
-    assert not place.stores.journal.names.children(place.ontology("Zen").root)
+    assert place.stores.catalog.names.tombstoned(kept.doc_id)
+    assert not place.stores.catalog.names.children(place.ontology("Zen").root)
 
 
 def test_what_was_removed_before_is_purged_by_its_path(place: Place) -> None:
@@ -263,7 +263,7 @@ def test_what_was_removed_before_is_purged_by_its_path(place: Place) -> None:
     assert [leaving.trashed for leaving in planned.documents] == [("a.txt",)]
     forget.order(place.deposits, place.stores, planned)
     forget.carry_out(place.config, place.stores)
-    assert place.stores.journal.names.document(gone.doc_id) is None
+    assert place.stores.catalog.names.document(gone.doc_id) is None
     assert not list(trash.listed(place.stores))
 
 
@@ -301,7 +301,7 @@ def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
     assert known <= concepts(place)
     write(place, "back.txt", ABBOT)
     assert now(place, doomed.doc_id).state is State.DONE
-    assert not place.stores.journal.names.tombstoned(doomed.doc_id)
+    assert not place.stores.catalog.names.tombstoned(doomed.doc_id)
 
 
 @anywhere
@@ -389,11 +389,11 @@ def test_a_refused_order_is_tried_again_by_a_worker_with_nothing_else_to_do_and_
     end = time.monotonic() + 20
 
     def watch() -> None:
-        if not place.stores.journal.names.forgettings_count() or time.monotonic() > end:
+        if not place.stores.catalog.names.forgettings_count() or time.monotonic() > end:
             worker.stop()
 
     worker.run(watch=watch)
-    assert place.stores.journal.names.forgettings() == [] and place.stores.graph.document(doomed.doc_id) is None
+    assert place.stores.catalog.names.forgettings() == [] and place.stores.graph.document(doomed.doc_id) is None
     assert all(after - before > 0.5 for before, after in itertools.pairwise(refused[1:]))
     assert place.config.errors_log.read_text().count("it is lost") == 1
 

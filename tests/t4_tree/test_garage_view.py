@@ -70,16 +70,16 @@ def test_everything_kept_is_there_byte_for_byte(library: Library, driver: Memory
 
 def test_the_ledger_is_there_and_grows(library: Library, driver: MemoryDriver) -> None:
     library.write("Zen/documents/zen.txt", ZEN)
-    from kgfs.ingest.keeping.ship import ship_once
+    from kgfs.ingest.storing.ship import ship_once
 
-    ship_once(library.stores.journal, library.stores.garage.ledger)
+    ship_once(library.stores.catalog, library.stores.garage.ledger)
     [name] = driver.listdir(b"ledger")
     opened = driver.open(b"ledger/" + name, os.O_RDONLY)
     first = opened.read(1 << 20, 0)
-    assert first.count(b"\n") == library.stores.journal.seq()
+    assert first.count(b"\n") == library.stores.catalog.seq()
     assert driver.stat(b"ledger/" + name).size == len(first)
     library.settle()
-    ship_once(library.stores.journal, library.stores.garage.ledger)
+    ship_once(library.stores.catalog, library.stores.garage.ledger)
     assert b"version.minted" in opened.read(1 << 20, len(first))
     opened.close()
     assert b"version.minted" in read_file(driver, b"ledger/" + name)
@@ -180,9 +180,9 @@ def test_rot_is_an_error_and_never_wrong_bytes(library: Library, driver: MemoryD
 def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDriver) -> None:
     library.write("Zen/documents/zen.txt", ZEN)
     library.settle()
-    from kgfs.ingest.keeping.ship import ship_once
+    from kgfs.ingest.storing.ship import ship_once
 
-    ship_once(library.stores.journal, library.stores.garage.ledger)
+    ship_once(library.stores.catalog, library.stores.garage.ledger)
     news = GarageFeed(GarageView(library.stores, 1, 2, 3, TREE), vfs)
     key = library.document("Zen/documents/zen.txt").key
     parent, name = ROOT_INODE, b""
@@ -200,7 +200,7 @@ def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDri
     news.poll()
     assert news.poll() == []
     library.write("Zen/documents/other.txt", b"more")
-    ship_once(library.stores.journal, library.stores.garage.ledger)
+    ship_once(library.stores.catalog, library.stores.garage.ledger)
     assert StaleInode(inode_of(keys.kept(below("ledger", segment.name))), data=True) in news.poll()
     library.stores.garage.objects.delete(key)
     parent, name, inode = inodes[-1]

@@ -25,7 +25,7 @@ def holds(history: list[tuple[str, int]], compute: LocalCompute) -> None:
                 act(place, what, seed)
             for name in ONTOLOGIES:  # as when it is opened
                 place.ontology(name)
-            before, owed = seen(place), [(job.kind, job.doc_id) for job in stores.journal.jobs.all()]
+            before, owed = seen(place), [(job.kind, job.doc_id) for job in stores.catalog.jobs.all()]
             migrate_home(home, goal, plan_migration(home, goal), lambda done, total, what: None)
             assert differences(before, seen(place)) == {}, "the home stays as it was"
             place.work()
@@ -33,7 +33,7 @@ def holds(history: list[tuple[str, int]], compute: LocalCompute) -> None:
         with open_stores(goal, vectors_of=model) as stores, open_deposits(goal, stores) as (desk, _):
             place = Place(goal, stores, desk, compute)
             assert differences(before, seen(place)) == {}
-            assert [(job.kind, job.doc_id) for job in stores.journal.jobs.all()] == owed
+            assert [(job.kind, job.doc_id) for job in stores.catalog.jobs.all()] == owed
             place.work()
             # What is read from now on gets times of its own; names, numbers and words are the same.
             assert worded(seen(place)) == worded(later)

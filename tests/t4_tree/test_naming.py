@@ -13,7 +13,7 @@ from kgfs.domain.documents import State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError
 from kgfs.stores.locks import locked
-from kgfs.stores.naming import Found, FoundKind, find_document
+from kgfs.stores.resolve import Found, FoundKind, find_document
 from kgfs.tree.node import File
 from tests.support.library import Library, fill, library_at
 

@@ -13,12 +13,12 @@ import pytest
 
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
-from kgfs.ingest.keeping.ship import ship_once
-from kgfs.ingest.life import forget, survivors
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle import forget, survivors
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
-from kgfs.stores.naming import find_document
+from kgfs.ingest.storing.ship import ship_once
+from kgfs.stores.resolve import find_document
 from tests.support.histories import Place, differences, seen
 from tests.support.library import ME, Library, library_at, reading_of
 from tests.support.peers.buckets import in_bucket
@@ -73,7 +73,7 @@ def traces(library: Library, word: str) -> list[str]:
 def rebuilt_is_the_same(library: Library) -> None:
     context = library.context
     place = Place(context.config, context.stores, context.deposits, cast(Compute, None))
-    ship_once(context.stores.journal, context.stores.garage.ledger)
+    ship_once(context.stores.catalog, context.stores.garage.ledger)
     before = seen(place)
     rebuild(context.stores)
     assert differences(before, seen(place)) == {}
@@ -138,7 +138,7 @@ def test_what_earlier_versions_and_removed_files_say_of_it_is_redacted(library: 
     told(library, "b.txt", SURVIVOR, said)
     told(library, "b.txt", SURVIVOR + "More.\n", {"bees": "Bees make honey."})
     removed = told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
-    row = library.stores.journal.names.resolve(library.ontology().id, "c.txt")
+    row = library.stores.catalog.names.resolve(library.ontology().id, "c.txt")
     assert row is not None
     library.context.deposits.remove(row.id)
     library.pipeline.forget(removed, "left")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
-from kgfs.ingest.keeping.sessions import alive_sessions
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.knowledge.check import check
 from kgfs.stores.database import remove_database
 from tests.support.histories import (
@@ -52,7 +52,7 @@ def holds(history: list[tuple[str, int]], lost: tuple[str, ...], compute: LocalC
             before = seen(place)
             rebuild(place.stores)
             assert differences(before, seen(place)) == {}, "rebuilt"
-            for ontology in place.stores.journal.names.ontologies():
+            for ontology in place.stores.catalog.names.ontologies():
                 rebuild(place.stores, ontology=ontology.id)
                 assert differences(before, seen(place)) == {}, f"{ontology.name} rebuilt"
         for name in lost:

@@ -52,7 +52,7 @@ def test_paths_come_and_go_and_the_time_moves_with_each(library: Library) -> Non
     changes = [shown(library)]
     library.write("Zen/documents/b/again.txt", ZEN)
     library.settle()
-    assert library.stores.journal.jobs.owed() == 0, "nothing is read a second time"
+    assert library.stores.catalog.jobs.owed() == 0, "nothing is read a second time"
     changes.append(shown(library))
     documents(library).move("b", documents(library), "c", replace=False)
     changes.append(shown(library))
@@ -78,7 +78,7 @@ def test_paths_come_and_go_and_the_time_moves_with_each(library: Library) -> Non
     ]
     times = [mtime for _, mtime in changes]
     assert times == sorted(set(times)), "each change of what is shown moves the time forward"
-    assert library.stores.journal.jobs.owed() == 0
+    assert library.stores.catalog.jobs.owed() == 0
 
 
 def test_another_ontology_has_a_document_of_its_own(library: Library) -> None:
@@ -113,7 +113,7 @@ def test_evidence_of_what_a_failed_version_replaced_stays_and_leads_to_the_old_b
     library.settle()
     failed = library.document("Zen/documents/zen.txt")
     library.pipeline.fail(failed, end, "for a test")
-    assert [job for job in library.stores.journal.jobs.all() if job.kind == "forget"] == []
+    assert [job for job in library.stores.catalog.jobs.all() if job.kind == "forget"] == []
     source, cited = library.read(f"{PIECE}/source.txt"), json.loads(library.read(f"{PIECE}/citation.json"))
     assert (cited["stale"], cited["document"], cited["paths"]) == (True, "versions/zen.txt@/1.txt", [])
     assert source.split(b"\n")[1].startswith(b"note: stale")
@@ -137,12 +137,12 @@ def test_a_version_brought_back_is_current_again_though_its_successor_failed(lib
     library.write("Zen/documents/zen.txt", library.read("Zen/versions/zen.txt@/1.txt"))
     library.settle()
     assert shown(library)[0] == ["documents/zen.txt"]
-    assert library.stores.journal.jobs.owed() == 0
+    assert library.stores.catalog.jobs.owed() == 0
     assert [version.decision for version in versions(library)] == ["insert", "update", "alias"]
 
 
 def versions(library: Library) -> list[Version]:
-    names = library.stores.journal.names
+    names = library.stores.catalog.names
     row = names.resolve(library.ontology().id, "zen.txt")
     assert row is not None
     return names.versions(row.id)

@@ -19,22 +19,22 @@ import pytest
 import trio
 import trio.testing
 
-from kgfs.compute.patience import Patience
+from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import QuestionServer
 from kgfs.errors import (
     CrowdedError,
-    DerivedError,
     GivenUpError,
     KgfsError,
     MissingError,
     NotEmptyError,
+    ReadOnlyError,
     StoppingError,
     TimedOutError,
 )
-from kgfs.ingest.life import forget
+from kgfs.ingest.lifecycle import forget
 from kgfs.knowledge.search import search
 from kgfs.stores.blocking import WouldBlock, inline
-from kgfs.stores.naming import Found, FoundKind
+from kgfs.stores.resolve import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
@@ -64,7 +64,7 @@ def folder(library: Library, path: str) -> Folder:
 
 def look_into(library: Library, path: str) -> Folder:
     found = folder(library, path)
-    return found.work_out(Patience(10))
+    return found.work_out(Deadline(10))
 
 
 def is_ready(found: Folder) -> bool:
@@ -404,7 +404,7 @@ def test_a_search_is_saved_by_touch_and_taken_out_by_rmdir(library: Library) -> 
     assert library.names("Zen/search") == ["what is%25 a koan"] and search.token() != before
     assert library.names("search") == []
     assert results(library, "Zen/search/what is%25 a koan")["words"] == "what is% a koan"
-    with pytest.raises(DerivedError):
+    with pytest.raises(ReadOnlyError):
         node.change(AttrChange(mode=0o700))
     search.remove_folder("what is%25 a koan")
     assert library.names("Zen/search") == []
@@ -429,7 +429,7 @@ async def test_so_many_at_once_and_no_more() -> None:
     threads = Threads(searches=2, seconds=30)
     free = threading.Event()
 
-    def slow(patience: Patience) -> str:
+    def slow(patience: Deadline) -> str:
         while not free.is_set():
             patience.wait(0.01)
         return "found"
@@ -508,4 +508,4 @@ def test_a_whole_ontology_is_forgotten_with_its_saved_searches(library: Library)
     zen = library.ontology("Zen")
     planned = forget.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
     forget.order(library.context.deposits, library.stores, planned)
-    assert library.find("Zen") is None and library.stores.journal.names.saved_searches(zen.id) == []
+    assert library.find("Zen") is None and library.stores.catalog.names.saved_searches(zen.id) == []

@@ -20,16 +20,16 @@ from kgfs import failpoints
 from kgfs.app import beginning
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
-from kgfs.errors import AwayError, BusyError
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.sessions import open_session
-from kgfs.ingest.life.rebuild import rebuild
+from kgfs.errors import BusyError, UnavailableError
+from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.snapshots import make_snapshot
+from kgfs.ingest.storing.sessions import open_session
+from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import Garage as GarageSettings
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.snapshots import layout
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.sqlite import SqliteVectors
@@ -62,7 +62,7 @@ class Sharing(Place):
 
     def meet(self, stores: Stores) -> None:
         if self.dead:
-            raise AwayError("It was killed.")
+            raise UnavailableError("It was killed.")
         Exchange(self.config, stores).meet()
 
 
@@ -96,9 +96,9 @@ def sharing(folder: Path) -> Config:
 def home(folder: Path, garage: Garage, compute: Compute, stack: ExitStack) -> Sharing:
     config = sharing(folder)
     vectors = SqliteVectors(config.vectors_db, compute.embedding_model) if compute.embedding_model else None
-    stores = Stores(garage, SqliteJournal(config.front_db), SqliteGraph(config.graph_db), vectors)
+    stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db), vectors)
     stack.enter_context(closing(stores))
-    stores.journal.share()
+    stores.catalog.share()
     session = open_session(config.run)
     stack.callback(session.close)
     place = Sharing(config, stores, Deposits(config, stores, session.id), compute)
@@ -127,7 +127,7 @@ def quiet(places: list[Sharing]) -> None:
     for place in places:
         place.meet(place.stores)
         place.work()
-        assert place.stores.journal.jobs.owed() == 0
+        assert place.stores.catalog.jobs.owed() == 0
         assert place.stores.graph.staged() == place.stores.graph.faults() == []
 
 

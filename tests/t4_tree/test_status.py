@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from kgfs.knowledge.status import status
-from kgfs.stores.journal.facts import ConflictKept
-from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.catalog.facts import ConflictKept
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.tree.status import NAMED
 from tests.support.library import library_at
 
@@ -18,22 +18,22 @@ QUERIES = 120
 
 def test_many_conflicts_take_no_more_queries_than_few(home: Path) -> None:
     with library_at(home) as library:
-        journal = library.stores.journal
-        assert isinstance(journal, SqliteJournal)
+        catalog = library.stores.catalog
+        assert isinstance(catalog, SqliteCatalog)
         ontology = library.ontology()
         for n in range(FILES):
             library.write(f"Zen/documents/{n:02}.txt", b"what the other wrote %d" % n)
         library.settle()
         for again in range(EACH):
             for n in range(FILES):
-                row = journal.names.resolve(ontology.id, f"{n:02}.txt")
+                row = catalog.names.resolve(ontology.id, f"{n:02}.txt")
                 assert row is not None
                 at = 10**9 * (again * FILES + n + 1)
-                journal.record(ConflictKept(row.id, f"sha-{n}-{again}", 4, f"inbox/{n}-{again}", "p", "overtaken", at))
+                catalog.record(ConflictKept(row.id, f"sha-{n}-{again}", 4, f"inbox/{n}-{again}", "p", "overtaken", at))
         asked: list[str] = []
-        journal._readers.mine().set_trace_callback(asked.append)
+        catalog._readers.mine().set_trace_callback(asked.append)
         shown = json.loads(library.read(".kgfs/status.json"))
-        journal._readers.mine().set_trace_callback(None)
+        catalog._readers.mine().set_trace_callback(None)
         assert shown["conflicts"] == FILES * EACH
         newest = [f"Zen/{n:02}.txt" for n in range(FILES - NAMED, FILES)]
         assert shown["conflict_paths"] == newest

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from kgfs.errors import KgfsError, StoppingError, StoreError
-from kgfs.stores.aside import WaitingLock, step_aside
+from kgfs.stores.thread_slots import WaitingLock, release_slot
 from kgfs.tree.threads import Threads
 
 
@@ -94,7 +94,7 @@ async def test_who_steps_aside_takes_the_place_of_none(kind: str) -> None:
 
     def outlast() -> bool:
         for _ in range(2):
-            step_aside()
+            release_slot()
         return go_on.wait(10)
 
     async def waiting() -> None:
@@ -136,7 +136,7 @@ async def test_who_waits_for_somebody_that_may_wait_for_a_server_takes_the_place
     def hold() -> None:
         with lock, lock:
             held.set()
-            step_aside()
+            release_slot()
             assert go_on.wait(10)
 
     def wait() -> None:
@@ -157,9 +157,9 @@ async def test_who_waits_for_somebody_that_may_wait_for_a_server_takes_the_place
 
 
 def test_who_has_no_place_steps_aside_from_none() -> None:
-    step_aside()
+    release_slot()
     with WaitingLock():
-        step_aside()
+        release_slot()
 
 
 async def test_changes_wait_at_a_gate_and_questions_do_not() -> None:

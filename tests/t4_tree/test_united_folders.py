@@ -54,7 +54,7 @@ def in_both(homes: tuple[Host, Host]) -> DocumentsFolder:
     ours = ontology(here)
     here.exchange()
     there.exchange()
-    (known,) = there.journal.names.ontologies()
+    (known,) = there.catalog.names.ontologies()
     held = documents(ours).make_folder("docs", 0o755, CALLER)
     theirs = DocumentsFolder(world_of(there), known, known.root).make_folder("docs", 0o700, CALLER)
     theirs.make_file("theirs", 0o644, CALLER)
@@ -72,7 +72,7 @@ def test_who_is_in_an_ontology_goes_on_in_what_it_became(homes: tuple[Host, Host
     documents(theirs).make_file("theirs", 0o644, CALLER)
     there.exchange()
     here.exchange()
-    assert here.journal.names.ontology(ours.ontology_id) is None, "that of the other home came first"
+    assert here.catalog.names.ontology(ours.ontology_id) is None, "that of the other home came first"
     assert isinstance(held.lookup("theirs"), File)
     assert isinstance(held.make_file("later", 0o644, CALLER), File)
     assert names(held) == ["later", "ours", "theirs"]
@@ -156,7 +156,7 @@ def test_an_ontology_that_is_filled_while_it_is_removed_elsewhere_shows_what_cam
     documents(ours).make_file("known", 0o644, CALLER)
     here.exchange()
     there.exchange()
-    (known,) = there.journal.names.ontologies()
+    (known,) = there.catalog.names.ontologies()
     theirs = OntologyFolder(world_of(there), known)
     documents(theirs).make_folder("unseen", 0o755, CALLER)
     there.exchange()

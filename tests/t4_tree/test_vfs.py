@@ -23,7 +23,7 @@ from kgfs.errors import (
     StoppingError,
     UnsupportedError,
 )
-from kgfs.stores.aside import step_aside
+from kgfs.stores.thread_slots import release_slot
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.invalidation import StaleEntry
 from kgfs.tree.listing import Listing, Listings
@@ -419,7 +419,7 @@ class Elsewhere(Handle):
         self.entered, self.go_on = threading.Event(), threading.Event()
 
     def sync(self) -> None:
-        step_aside()
+        release_slot()
         self.entered.set()
         self.go_on.wait(30)
 

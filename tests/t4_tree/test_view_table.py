@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from kgfs.domain.documents import Ontology
-from kgfs.errors import DerivedError
+from kgfs.errors import ReadOnlyError
 from kgfs.render.readme import AGENTS
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.tree import keys
@@ -87,7 +87,7 @@ def test_a_view_is_listed_and_read_and_has_exact_size_and_time(library: Library)
 def test_its_name_is_taken_and_files_that_explain_the_tree_tell_of_it(library: Library) -> None:
     ontology = library.node("Zen")
     assert isinstance(ontology, Folder)
-    with pytest.raises(DerivedError, match="kgfs's own"):
+    with pytest.raises(ReadOnlyError, match="kgfs's own"):
         ontology.make_file("counts.txt", 0o644, ME)
     assert b"/counts.txt/" in library.read("Zen/.ignore")
     assert b"| `counts.txt` | how many concepts there are |" in library.read("README.md")

@@ -134,7 +134,7 @@ def test_shortcuts_are_unlisted(library: Library) -> None:
 
 def test_text_shows_what_was_read_under_names_that_do_not_clash(library: Library) -> None:
     listed = library.names("Zen/text")
-    koan = library.stores.journal.names.resolve(library.ontology().id, "koan")
+    koan = library.stores.catalog.names.resolve(library.ontology().id, "koan")
     assert koan is not None
     assert {"notes", "zen.txt.md", "crlf.txt.md", "wide.txt.md", f"koan~{koan.id:x}.md", "koan.md"} <= set(listed)
     assert not {"picture.png.md", "empty.md", ".hidden"} & set(listed)

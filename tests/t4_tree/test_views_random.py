@@ -72,8 +72,8 @@ def take(library: Library, what: object, *given: object) -> None:
     elif what == "publish":
         publish_all(library, *map(int, map(str, given)))
     elif what == "forget":
-        for job in library.stores.journal.jobs.all():
-            document = library.stores.journal.names.document(job.doc_id)
+        for job in library.stores.catalog.jobs.all():
+            document = library.stores.catalog.names.document(job.doc_id)
             if job.kind == "forget" and document:
                 library.pipeline.forget(document, f"forget-{job.doc_id}-{job.deposit}")
 
@@ -86,8 +86,8 @@ def folder(library: Library, path: object) -> Folder:
 
 
 def publish_all(library: Library, start: int = 0, length: int = 100) -> None:
-    names = library.stores.journal.names
-    for job in library.stores.journal.jobs.all():
+    names = library.stores.catalog.names
+    for job in library.stores.catalog.jobs.all():
         live = names.names_of(job.doc_id)
         if job.kind == "read" and live:
             path = names.path(live[0].id)

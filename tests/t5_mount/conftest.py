@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mounting import Library, MakeLibrary, journal_of, mounted_place
+from tests.support.mounting import Library, MakeLibrary, catalog_of, mounted_place
 from tests.support.required import missing
 from tests.support.running import Place
 from tests.support.small_mount import SmallMount
@@ -53,10 +53,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(scope="module")
 def make_library(place: Place) -> Iterator[MakeLibrary]:
     numbers = itertools.count()
-    with journal_of(place) as journal:
+    with catalog_of(place) as catalog:
 
         def make() -> Library:
-            library = Library(place, journal, f"Library-{next(numbers)}", journal.seq())
+            library = Library(place, catalog, f"Library-{next(numbers)}", catalog.seq())
             library.top.mkdir()
             return library
 
@@ -72,7 +72,7 @@ def library(make_library: MakeLibrary) -> Library:
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Library]:
     """An empty ontology of a mount of its own, without a worker."""
-    with mounted_place(tmp_path / "empty", "--no-worker") as place, journal_of(place) as journal:
-        library = Library(place, journal, "Library")
+    with mounted_place(tmp_path / "empty", "--no-worker") as place, catalog_of(place) as catalog:
+        library = Library(place, catalog, "Library")
         library.top.mkdir()
         yield library

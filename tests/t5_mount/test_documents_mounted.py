@@ -215,5 +215,5 @@ def test_what_cp_wrote_survives_a_kill_of_the_mount(source: Path, tmp_path: Path
         desk.deposits.settler.settle_now()
         desk.deposits.settler.sweep()
         assert desk.spool_files() == []
-        assert desk.journal.jobs.owed() == len(wanted)
+        assert desk.catalog.jobs.owed() == len(wanted)
         assert not desk.config.errors_log.exists()

@@ -85,7 +85,7 @@ def test_both_views_of_one_home_at_once(both: tuple[Place, Place]) -> None:
     assert knowledge.status()["worker"]["alive"]
 
 
-@pytest.mark.logs("RotError")
+@pytest.mark.logs("CorruptError")
 @pytest.mark.claim("GAR-1", "GAR-2")
 def test_nothing_can_be_changed_and_rot_is_told(both: tuple[Place, Place]) -> None:
     knowledge, garage = both

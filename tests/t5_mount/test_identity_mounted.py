@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores.journal.facts import DocumentRead
-from tests.support.mounting import Library, journal_of, mounted_place, run, sha
+from kgfs.stores.catalog.facts import DocumentRead
+from tests.support.mounting import Library, catalog_of, mounted_place, run, sha
 from tests.support.running import Place, until
 from tests.support.scenarios.filesystem import fails_with
 from tests.support.seeing import in_time, mounted_again
@@ -29,9 +29,9 @@ def test_duplicates_are_refused_where_that_is_wanted(tmp_path: Path) -> None:
     refusing = {"KGFS_TREE_ON_DUPLICATE": "refuse"}
     with (
         mounted_place(tmp_path / "place", "--no-worker", env=refusing, declared=("was refused",)) as place,
-        journal_of(place) as journal,
+        catalog_of(place) as catalog,
     ):
-        library = Library(place, journal, "A")
+        library = Library(place, catalog, "A")
         library.top.mkdir()
         documents = library.documents
         (documents / "a.txt").write_text(NOTE)
@@ -112,8 +112,8 @@ def test_evidence_follows_what_another_process_renames(tmp_path: Path) -> None:
         (theirs / "kept" / "b.txt").unlink()
         in_time(lambda: follows(top, ["documents/again.txt"]))
         assert place.status()["seq"] > steps
-        with journal_of(place) as journal:
-            facts = journal.facts(0, 10_000)
+        with catalog_of(place) as catalog:
+            facts = catalog.facts(0, 10_000)
             assert facts is not None
             read = [fact for _, fact in facts if isinstance(fact, DocumentRead)]
         assert len(read) == 1, "read once, whatever it was called"

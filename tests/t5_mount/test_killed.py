@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.fuse import connection, machine, probe
-from kgfs.fuse.probe import Standing
-from kgfs.stores.mount_notes import MountNote, mount_notes
+from kgfs.fuse.probe import MountState
+from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.processes import has_ended, is_stuck, main_thread
 from tests.support.running import QUICK, Place
 from tests.support.scenarios.small_tree import SLOW
@@ -100,7 +100,7 @@ def test_a_killed_mount_frees_those_who_wait_for_it(small: SmallMount) -> None:
         small.process.kill()
         assert client.wait(LATE) != 0, "its file was not made"
         small.process.wait(LATE)
-        assert probe.standing(small.path) is Standing.DEAD
+        assert probe.standing(small.path) is MountState.DEAD
         print(f"free after {time.monotonic() - begun:.1f} s of {FREED} s")
     in_time(lambda: not watchers_of(small.process.pid), 5)
 
@@ -189,7 +189,7 @@ def test_a_watcher_does_no_harm_to_the_next_connection_of_that_number(mount_smal
         while connection.number_of(later[-1].path) != number and len(later) < 5:
             later.append(mount_small())
     in_time(lambda: not watchers_of(first.process.pid), 5)
-    assert [probe.standing(mount.path) for mount in later] == [Standing.ALIVE] * len(later)
+    assert [probe.standing(mount.path) for mount in later] == [MountState.ALIVE] * len(later)
 
 
 def test_what_is_told_of_processes() -> None:

@@ -20,7 +20,7 @@ import pytest
 from kgfs.errors import BusyError, MachineError, MissingError, NotAFolderError, NotEmptyError, RefusedError
 from kgfs.fuse import machine, mount, probe
 from kgfs.fuse.adapter import Operations
-from kgfs.fuse.probe import Standing
+from kgfs.fuse.probe import MountState
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.scenarios.small_tree import Tree
 from tests.support.seeing import in_time
@@ -113,9 +113,9 @@ def test_a_second_mount_at_the_same_place(small: SmallMount) -> None:
 @pytest.mark.mounted
 @pytest.mark.parametrize("number", mount.STOP_SIGNALS, ids=lambda number: number.name)
 def test_a_signal_unmounts(small: SmallMount, number: signal.Signals) -> None:
-    assert probe.standing(small.path) is Standing.ALIVE
+    assert probe.standing(small.path) is MountState.ALIVE
     assert small.end(number) == 0
-    assert probe.standing(small.path) is Standing.ABSENT
+    assert probe.standing(small.path) is MountState.ABSENT
     assert os.listdir(small.path) == []
 
 
@@ -141,14 +141,14 @@ def test_a_busy_mount_names_its_holders(small: SmallMount) -> None:
             probe.umount(small.path)
         finally:
             holder.kill()
-    assert probe.standing(small.path) is Standing.ALIVE
+    assert probe.standing(small.path) is MountState.ALIVE
 
 
 @pytest.mark.mounted
 def test_lazy_detaches_a_busy_mount(small: SmallMount) -> None:
     with process_in(small.documents):
         probe.umount(small.path, lazy=True)
-        assert probe.standing(small.path) is Standing.ABSENT
+        assert probe.standing(small.path) is MountState.ABSENT
     assert small.process.wait(60) == 0
 
 
@@ -159,7 +159,7 @@ def test_a_signal_detaches_a_busy_mount(small: SmallMount) -> None:
     try:
         with process_in(small.documents):
             assert small.end() == 0
-            assert probe.standing(small.path) is Standing.ABSENT
+            assert probe.standing(small.path) is MountState.ABSENT
             with pytest.raises(OSError, match=os.strerror(errno.ENOTCONN)):
                 os.statvfs(held)
     finally:
@@ -183,7 +183,7 @@ def test_a_signal_does_not_wait_for_a_slow_read(small: SmallMount) -> None:
         reader.kill()
         reader.wait()
         reader.stdout.close() if reader.stdout else None
-    assert probe.standing(small.path) is Standing.ABSENT
+    assert probe.standing(small.path) is MountState.ABSENT
 
 
 READ_SLOWLY = """
@@ -205,9 +205,9 @@ def test_a_killed_daemon_leaves_a_dead_mount_that_is_replaced(mount_small: Mount
     first = mount_small()
     os.stat(first.path)
     first.end(signal.SIGKILL)
-    assert probe.standing(first.path) is Standing.DEAD
+    assert probe.standing(first.path) is MountState.DEAD
     second = mount_small(at=first.path)
-    assert probe.standing(second.path) is Standing.ALIVE
+    assert probe.standing(second.path) is MountState.ALIVE
     assert (second.path / "derived" / "hello.txt").read_text() == "Hello, reader.\n"
     assert sum(one.path == str(second.path) for one in probe.mounts()) == 1
 
@@ -216,19 +216,19 @@ def test_a_killed_daemon_leaves_a_dead_mount_that_is_replaced(mount_small: Mount
 def test_a_dead_mount_is_unmounted_without_force(small: SmallMount) -> None:
     small.end(signal.SIGKILL)
     probe.umount(small.path)
-    assert probe.standing(small.path) is Standing.ABSENT
+    assert probe.standing(small.path) is MountState.ABSENT
 
 
 @pytest.mark.mounted
 def test_a_hung_mount_is_noticed_in_time(small: SmallMount) -> None:
     with stopped(small.process.pid):
         begun = time.monotonic()
-        assert probe.standing(small.path, deadline=0.5) is Standing.HUNG
+        assert probe.standing(small.path, deadline=0.5) is MountState.HUNG
         with pytest.raises(BusyError, match="--lazy"):
             mount.check(small.path)
         assert time.monotonic() - begun < 20, "nobody waits for what hangs"
         probe.umount(small.path)
-        assert probe.standing(small.path) is Standing.ABSENT
+        assert probe.standing(small.path) is MountState.ABSENT
     assert small.process.wait(60) == 0
 
 
@@ -243,7 +243,7 @@ def test_the_mount_of_another_user_is_not_taken_for_dead() -> None:
     os.chown(mountpoint, 65534, 65534)
     theirs = SmallMount(mountpoint, before=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"])
     try:
-        assert probe.standing(mountpoint) is Standing.ALIVE
+        assert probe.standing(mountpoint) is MountState.ALIVE
         with pytest.raises(BusyError, match="kgfs mount already"):
             mount.check(mountpoint)
         probe.umount(mountpoint)

@@ -119,7 +119,7 @@ def test_mv_within_and_across(library: Library, make_library: MakeLibrary) -> No
     library.settled()
     assert library.minted() == [("one/a.txt", 1, sha(b"moved about"))]
     assert other.minted()[-1][::2] == ("came/sub/c.txt", sha(b"moved about"))
-    assert library.journal.names.counts(library.ontology.id) != other.journal.names.counts(other.ontology.id)
+    assert library.catalog.names.counts(library.ontology.id) != other.catalog.names.counts(other.ontology.id)
 
 
 @program("rsync")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mounting import Library, journal_of, mounted_place, run
+from tests.support.mounting import Library, catalog_of, mounted_place, run
 from tests.support.small_mount import ROOT
 
 pytestmark = [pytest.mark.mounted, pytest.mark.claim("LINK-1")]
@@ -19,8 +19,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """An ontology with the concepts of one of the project's examples."""
     with mounted_place(tmp_path_factory.mktemp("known"), "--no-worker") as place:
         place.run("ingest", ROOT / "examples" / "pep-0492.rst", "--ontology", "Peps")
-        with journal_of(place) as journal:
-            yield Library(place, journal, "Peps")
+        with catalog_of(place) as catalog:
+            yield Library(place, catalog, "Peps")
 
 
 @pytest.fixture(scope="module")

@@ -250,7 +250,7 @@ def test_files_in_passing_work_and_never_become_documents(library: Library) -> N
     library.settled()
     assert sorted(os.listdir(library.documents)) == sorted([".folder", *PASSING])
     assert library.minted() == []
-    assert library.journal.names.documents(library.ontology.id) == []
+    assert library.catalog.names.documents(library.ontology.id) == []
     for name in PASSING:
         (library.documents / name).unlink()
 

@@ -36,7 +36,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mounting import Library, journal_of, mounted_place, run, sha
+from tests.support.mounting import Library, catalog_of, mounted_place, run, sha
 from tests.support.running import Place, until
 from tests.support.scenarios.filesystem import fails_with
 from tests.support.small_mount import ROOT
@@ -53,8 +53,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """An ontology with concepts, two versions of a file, a folder, and names that are no documents."""
     with mounted_place(tmp_path_factory.mktemp("known"), "--no-worker") as place:
         place.run("ingest", ROOT / "examples" / "pep-0020.rst", "--ontology", "Known")
-        with journal_of(place) as journal:
-            library = Library(place, journal, "Known")
+        with catalog_of(place) as catalog:
+            library = Library(place, catalog, "Known")
             (library.documents / "sub").mkdir()
             (library.documents / "sub" / "Grüße 本.md").write_text("# Grüße\n\nA greeting is a kind of sign.\n" * 3)
             (library.documents / "link").symlink_to("sub")
@@ -169,8 +169,8 @@ def test_holes_are_zeros_and_count_in_full(library: Library) -> None:
 def test_a_hole_larger_than_the_disk_is_refused_at_once(tmp_path: Path) -> None:
     """It would be hashed for hours, while its writer waits for close() and cannot be killed."""
     contents = {"small.img": b"small", "large.img": bytes(100_000)}
-    with mounted_place(tmp_path, "--no-worker", declared=("would not fit",)) as place, journal_of(place) as journal:
-        library = Library(place, journal, "Library")
+    with mounted_place(tmp_path, "--no-worker", declared=("would not fit",)) as place, catalog_of(place) as catalog:
+        library = Library(place, catalog, "Library")
         library.top.mkdir()
         space = os.statvfs(library.documents)
         beyond = space.f_blocks * space.f_frsize + (1 << 30)
@@ -195,9 +195,9 @@ def test_a_file_longer_than_the_setting_allows_is_refused_at_once(tmp_path: Path
     limit, large = 10 << 20, os.urandom(9 << 20)
     with (
         mounted_place(tmp_path, "--no-worker", env={"KGFS_TREE_MAX_FILE": str(limit)}) as place,
-        journal_of(place) as journal,
+        catalog_of(place) as catalog,
     ):
-        library = Library(place, journal, "Library")
+        library = Library(place, catalog, "Library")
         library.top.mkdir()
         path = library.documents / "large.bin"
         path.write_bytes(large)
@@ -328,8 +328,8 @@ def test_a_home_is_for_its_owner_alone(tmp_path: Path) -> None:
                 file.flush()
                 os.fsync(file.fileno())
                 _check_home(place)
-            with journal_of(place) as journal:
-                Library(place, journal, "A").settled()
+            with catalog_of(place) as catalog:
+                Library(place, catalog, "A").settled()
             place.run("worker", "--until-idle")
             place.run("status")
             _check_home(place)

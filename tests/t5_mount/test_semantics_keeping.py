@@ -17,7 +17,7 @@ import pytest
 from kgfs.app.working import request_settling
 from kgfs.config import load
 from kgfs.stores.worker_lock import worker_note
-from tests.support.mounting import SETTLE, STATISTICS, Library, journal_of, mounted_place, run, sha
+from tests.support.mounting import SETTLE, STATISTICS, Library, catalog_of, mounted_place, run, sha
 from tests.support.running import Place, until
 from tests.support.scenarios.filesystem import fails_with
 
@@ -113,8 +113,8 @@ def test_what_was_written_through_a_map_is_kept(how: str, fresh: Place) -> None:
     mapped[50_000:50_005] = b"hello"
     mapped.flush() if how == "msync" else mapped.close()
     expected = bytes(50_000) + b"hello" + bytes(49_995)
-    with journal_of(fresh) as journal:
-        names = journal.names
+    with catalog_of(fresh) as catalog:
+        names = catalog.names
         ontology = names.ontology_named("A")
         assert ontology is not None
 
@@ -246,9 +246,9 @@ def test_a_full_disk(cramped: Place) -> None:
     (documents / "after.txt").write_text("after")
     (documents / "small.txt").write_text("small and changed")
     assert (documents / "after.txt").read_text() == "after"
-    with journal_of(cramped) as journal:
+    with catalog_of(cramped) as catalog:
         request_settling(load(cramped.home))  # what failed is tried again after 30 s, or when asked
-        Library(cramped, journal, "A").settled()
+        Library(cramped, catalog, "A").settled()
     assert (documents / "small.txt").read_text() == "small and changed"
     assert (documents / "kept.bin").read_bytes() == kept
 

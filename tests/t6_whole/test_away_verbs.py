@@ -12,9 +12,9 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.ingest.keeping.ship import entries
-from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ReadingOwed
+from kgfs.ingest.storing.ship import entries
+from kgfs.stores.catalog.encoding import decode
+from kgfs.stores.catalog.facts import ReadingOwed
 from scripts.servers.process import running
 from tests.support.logs import AWAY
 from tests.support.peers.buckets import Server
@@ -97,7 +97,7 @@ def test_ingest_does_what_was_asked_once_the_keys_are_taken_again(far: Place, tm
         assert process.returncode == 0, (told, err)
         assert [json.loads(line)["path"] for line in out.splitlines()] == [path]
     with open_stores(load(far.home)) as stores:
-        facts = [decode(entry) for entry in entries(stores.journal, stores.garage.ledger)]
+        facts = [decode(entry) for entry in entries(stores.catalog, stores.garage.ledger)]
     owed = [(fact.strategy, bool(fact.run)) for fact in facts if isinstance(fact, ReadingOwed)]
     assert sorted(owed) == [("", True), ("hybrid", True)]
 

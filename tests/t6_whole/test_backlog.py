@@ -10,11 +10,11 @@ import pytest
 from kgfs.app import backlog
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.errors import AwayError
-from kgfs.ingest.keeping.settle import Settler
-from kgfs.knowledge.owed import Owed
+from kgfs.errors import UnavailableError
+from kgfs.ingest.storing.settle import Settler
+from kgfs.knowledge.backlog import Owed
 from kgfs.settings import Pipeline, Vectors
-from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.catalog.contract_jobs import Job
 
 
 def reading(share: float) -> Owed:
@@ -32,5 +32,5 @@ def test_a_long_document_that_is_read_goes_on_though_a_server_is_away(
         standstill = backlog._Standstill(config, Settler(config, stores))
         for step in range(5):
             standstill.look(reading(step / 5))
-        with pytest.raises(AwayError, match="kgfs wait"):
+        with pytest.raises(UnavailableError, match="kgfs wait"):
             standstill.look(reading(4 / 5))

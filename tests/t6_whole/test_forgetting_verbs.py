@@ -17,8 +17,8 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.names import encode_name
-from kgfs.ingest.keeping.content import open_content
-from kgfs.stores.naming import find_document
+from kgfs.ingest.storing.content import open_content
+from kgfs.stores.resolve import find_document
 from tests.support.peers.homes import lifecycle
 from tests.support.running import KGFS, PATIENCE, ROOT, Place, one_line, until
 from tests.support.texts import ZEN
@@ -214,8 +214,8 @@ def test_what_is_written_while_the_question_stands_is_not_forgotten(
         assert asked.stdout is not None and asked.stdin is not None
         assert "document" in asked.stdout.readline()
         with open_stores(load(two.home)) as stores, open_deposits(load(two.home), stores) as (deposits, _):
-            root = stores.journal.names.ontologies()[0].root
-            name = stores.journal.names.child(root, "a.md")
+            root = stores.catalog.names.ontologies()[0].root
+            name = stores.catalog.names.child(root, "a.md")
             assert name is not None
             file = deposits.open(name.id, write=True, truncate=True)
             file.write(0, b"Something else.\n")
@@ -226,7 +226,7 @@ def test_what_is_written_while_the_question_stands_is_not_forgotten(
     assert "was written since" in words
     two.run("worker", "--until-idle")
     with open_stores(load(two.home)) as stores:
-        name = stores.journal.names.child(root, "a.md")
+        name = stores.catalog.names.child(root, "a.md")
         assert name is not None
         with closing(open_content(stores, load(two.home).spool, name.id)[1]) as content:
             assert content.read_at(0, 100) == b"Something else.\n"

@@ -60,7 +60,7 @@ def goes_on(place: Place, documents: Path) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("FullError")
+@pytest.mark.logs("NoSpaceError")
 def test_rm_and_the_emptying_of_the_trash(place: Place, tmp_path: Path) -> None:
     documents, disk = filled(place, tmp_path), place.home.parent
     refused = shell("cp", "/etc/services", documents / "new.txt")
@@ -78,7 +78,7 @@ def test_rm_and_the_emptying_of_the_trash(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("FullError")
+@pytest.mark.logs("NoSpaceError")
 def test_a_purge(place: Place, tmp_path: Path) -> None:
     documents, disk = filled(place, tmp_path), place.home.parent
     place.run("forget", documents / "secret.md", "--purge", "--yes")
@@ -94,7 +94,7 @@ def test_a_purge(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("FullError")
+@pytest.mark.logs("NoSpaceError")
 def test_what_is_not_settled_is_removed_too(place: Place, tmp_path: Path) -> None:
     place.environment["KGFS_PIPELINE_SETTLE"] = "600"
     place.mount()
@@ -116,7 +116,7 @@ def test_what_is_not_settled_is_removed_too(place: Place, tmp_path: Path) -> Non
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("FullError")
+@pytest.mark.logs("NoSpaceError")
 def test_a_home_that_is_not_mounted(place: Place, tmp_path: Path) -> None:
     """SQLite makes its companions anew then, and the processes their notes."""
     documents, disk = filled(place, tmp_path), place.home.parent
@@ -137,7 +137,7 @@ def test_a_home_that_is_not_mounted(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("FullError")
+@pytest.mark.logs("NoSpaceError")
 def test_a_disk_that_kgfs_filled_itself(place: Place, tmp_path: Path) -> None:
     place.mount()
     documents, disk = place.ontology("A") / "documents", place.home.parent
@@ -168,7 +168,7 @@ def test_a_disk_that_kgfs_filled_itself(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("FullError", "was a dead mount")
+@pytest.mark.logs("NoSpaceError", "was a dead mount")
 @pytest.mark.parametrize("border", ["forgetting-owed", "redacted", "erased", "scrubbed"])
 def test_a_purge_that_is_killed_on_a_full_disk(place: Place, tmp_path: Path, border: str) -> None:
     documents, disk = filled(place, tmp_path), place.home.parent

@@ -128,9 +128,9 @@ def remove(home: Path, name: str) -> None:
     """As ``rm`` does through a mount."""
     config = load(home)
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        ontology = stores.journal.names.ontology_named("Test")
+        ontology = stores.catalog.names.ontology_named("Test")
         assert ontology is not None
-        found = stores.journal.names.resolve(ontology.id, name)
+        found = stores.catalog.names.resolve(ontology.id, name)
         assert found is not None
         deposits.remove(found.id)
 

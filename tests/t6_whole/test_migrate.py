@@ -179,7 +179,7 @@ def test_what_changes_while_it_is_compared_is_no_difference(filled: Place, moved
 
 @pytest.mark.claim("MOVE-1")
 def test_what_is_purged_while_facts_are_derived_ends_nothing(filled: Place, moved: Place, tmp_path: Path) -> None:
-    """The journal does not know it any more, and the ledger was asked for what was purged before."""
+    """The catalog does not know it any more, and the ledger was asked for what was purged before."""
     config = load(filled.home)
     goal = goal_of(config, tmp_path / "plain.toml", moved.home)
     purges = iter([("forget", "Zen/garbage.txt", "--purge", "--yes")])

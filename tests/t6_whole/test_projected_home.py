@@ -143,7 +143,7 @@ def test_a_worker_that_is_killed_is_gone_on_from(
 
 @pytest.mark.mounted
 @pytest.mark.slow
-@pytest.mark.logs("neo4j AwayError: ")
+@pytest.mark.logs("neo4j UnavailableError: ")
 @pytest.mark.parametrize("wrong", ["port", "tls", "password"])
 def test_nothing_waits_for_a_server_that_is_wrong_and_status_says_what_doctor_says(
     served: Place, guest: Endpoint, tmp_path: Path, wrong: str, secret: Path

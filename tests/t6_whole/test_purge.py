@@ -14,7 +14,7 @@ import pytest
 
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_of
-from tests.support.mounting import journal_of
+from tests.support.mounting import catalog_of
 from tests.support.peers.homes import SERVERS, anywhere, lifecycle
 from tests.support.running import LET_GO_SOON, Place, until
 from tests.support.traces import told, traces
@@ -206,7 +206,7 @@ def test_killed_on_servers_a_purge_is_finished_by_the_next_worker(small: Place, 
 def test_a_purge_that_waits_for_the_note_of_a_killed_worker_is_finished_by_the_next(
     small: Place, tmp_path: Path, border: str
 ) -> None:
-    """Of a document that speaks of what only the purged one had named, the graph knows and the journal does not yet."""
+    """Of a document that speaks of what only the purged one had named, the graph knows and the catalog does not yet."""
     ingest(small, tmp_path, "a.md", told("quxnote").encode())
     ingest(small, tmp_path, "kept.md", told("stays").encode())
     small.run("concept", "merge", "Notes", "quxnote-monastery", "stays-monastery", "--yes")
@@ -229,8 +229,8 @@ def test_a_purge_that_waits_for_the_note_of_a_killed_worker_is_finished_by_the_n
 
 
 def owed(place: Place) -> bool:
-    with journal_of(place) as journal:
-        return bool(journal.names.forgettings())
+    with catalog_of(place) as catalog:
+        return bool(catalog.names.forgettings())
 
 
 @pytest.mark.mounted

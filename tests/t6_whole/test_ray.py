@@ -83,7 +83,7 @@ def published(home: Path, documents: int) -> bool:
     """Whether so many are within three minutes, by the worker that runs."""
     until = time.monotonic() + 180
     with open_stores(load(home)) as stores:
-        while (done := stores.journal.names.counts().get(State.DONE, 0)) < documents and time.monotonic() < until:
+        while (done := stores.catalog.names.counts().get(State.DONE, 0)) < documents and time.monotonic() < until:
             time.sleep(0.2)
     return done == documents
 
@@ -249,7 +249,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, docu
     finally:
         worker.kill()
     with open_stores(load(home)) as stores:
-        assert not stores.journal.jobs.working()
+        assert not stores.catalog.jobs.working()
 
 
 def test_a_worker_that_is_to_have_more_places_than_there_are_cpus_reads_and_ends(

@@ -15,7 +15,7 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, State
-from kgfs.stores.journal.facts import DocumentFailed
+from kgfs.stores.catalog.facts import DocumentFailed
 from tests.support import starting
 from tests.support.knowledge_of import knowledge_of
 from tests.support.peers.homes import lifecycle
@@ -140,10 +140,10 @@ def test_a_reprocess_that_was_killed_is_ordered_once_more(filled: Path, border: 
     """Of documents whose last reading failed: here because what had been read of them was lost before."""
     undisturbed = knowledge_of(filled)
     with open_stores(load(filled)) as stores:
-        [test] = stores.journal.names.ontologies()
-        known = [document for document in stores.journal.names.documents(test.id) if document.state is State.DONE]
+        [test] = stores.catalog.names.ontologies()
+        known = [document for document in stores.catalog.names.documents(test.id) if document.state is State.DONE]
         for document in known:
-            stores.journal.record(DocumentFailed(document.doc_id, "failed", "by the test", time.time_ns()))
+            stores.catalog.record(DocumentFailed(document.doc_id, "failed", "by the test", time.time_ns()))
     kill_and_order_again(filled, border, "reprocess", "--failed", "--yes")
     kgfs(filled, "worker", "--until-idle")
     assert knowledge_of(filled) == undisturbed

@@ -18,7 +18,7 @@ import pytest
 from kgfs.app.asking import asked
 from kgfs.app.working import place_of, run_worker
 from kgfs.config import load
-from kgfs.errors import AwayError, BadInputError, MachineError, StoreError, TimedOutError
+from kgfs.errors import BadInputError, MachineError, StoreError, TimedOutError, UnavailableError
 from kgfs.stores import servers
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.vectors.opening import open_vectors
@@ -183,7 +183,7 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
                 run_worker(config, until_idle=True)
             return
         for open_ in (open_garage, lambda config: open_vectors(config, "model/1")):
-            with suppress(AwayError, StoreError, TimedOutError):
+            with suppress(UnavailableError, StoreError, TimedOutError):
                 open_(config).close()
 
     for host in ("127.0.0.1", "127.0.0.2", "localhost", "[::1]"):
@@ -322,7 +322,7 @@ def test_a_key_of_a_bucket_that_cannot_be_said_is_named_and_not_shown(
         )
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     garage = open_garage(load(home, environ=environ))
-    with pytest.raises(AwayError, match=r"no keys to ask with: .*more than one line") as told:
+    with pytest.raises(UnavailableError, match=r"no keys to ask with: .*more than one line") as told:
         garage.objects.exists("sources/zen")
     garage.close()
     error: BaseException | None = told.value
@@ -344,7 +344,7 @@ def test_half_a_key_of_a_bucket_is_not_passed_over_for_another(
     monkeypatch.setenv(given, "s3cret-word")
     environ = {"KGFS_GARAGE_STORE": "s3", "KGFS_GARAGE_ENDPOINT": "http://127.0.0.1:1"}
     garage = open_garage(load(home, environ=environ))
-    with pytest.raises(AwayError, match=f"no keys to ask with: {missing} is not set") as told:
+    with pytest.raises(UnavailableError, match=f"no keys to ask with: {missing} is not set") as told:
         garage.objects.exists("sources/zen")
     assert "s3cret" not in str(told.value)
     garage.close()

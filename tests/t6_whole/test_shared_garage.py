@@ -17,12 +17,12 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.errors import BadInputError
-from kgfs.stores.waiting import LEAVING, WAITING
+from kgfs.stores.pending_uploads import LEAVING, WAITING
 from scripts.servers import process
-from tests.support.journal_life import tables
+from tests.support.catalog_life import tables
 from tests.support.knowledge_of import knowledge_of
 from tests.support.logs import AWAY
-from tests.support.mounting import EVER, journal_of
+from tests.support.mounting import EVER, catalog_of
 from tests.support.outages import errno_of
 from tests.support.peers.buckets import S3, Server, started
 from tests.support.peers.losing import Losing
@@ -81,9 +81,9 @@ def mounted(hosts: tuple[Place, Place]) -> tuple[Path, Path]:
 def settled(*hosts: Place) -> None:
     """Until all that these know of is decided about and delivered: what was written nobody reads here."""
     for one in hosts:
-        with journal_of(one) as journal:
-            until(lambda journal=journal: not journal.names.unsettled(quiet_before=EVER), 60)  # type: ignore[misc]
-            until(lambda journal=journal: journal.unshipped(1)[1] == [], 60)  # type: ignore[misc]
+        with catalog_of(one) as catalog:
+            until(lambda catalog=catalog: not catalog.names.unsettled(quiet_before=EVER), 60)  # type: ignore[misc]
+            until(lambda catalog=catalog: catalog.unshipped(1)[1] == [], 60)  # type: ignore[misc]
 
 
 def alike(hosts: tuple[Place, Place]) -> None:
@@ -97,8 +97,8 @@ def same_rows(hosts: tuple[Place, Place]) -> None:
     found = []
     for one in (*hosts, hosts[0]):
         with open_stores(load(one.home)) as stores:
-            assert stores.journal.unshipped(1)[1] == []
-            found.append(tables(stores.journal))  # type: ignore[arg-type]
+            assert stores.catalog.unshipped(1)[1] == []
+            found.append(tables(stores.catalog))  # type: ignore[arg-type]
     assert found[1] == found[2]
 
 
@@ -154,7 +154,7 @@ def test_both_write_one_path(hosts: tuple[Place, Place], server: Server) -> None
     assert all(f"Notes/{path}: written in one home" in told for path in paths)
     alike(hosts)
     with open_stores(load(hosts[0].home)) as stores:
-        names = stores.journal.names
+        names = stores.catalog.names
         (ontology,) = names.ontologies()
         for name in names.children(ontology.root):
             kept = {v.decision == "conflict": stores.garage.objects.get(v.key) for v in names.versions(name.id)}
@@ -173,7 +173,7 @@ def test_a_home_that_is_not_told_of_the_others_does_not_write_among_them(
         pass
     settings.write_text(settings.read_text().replace("shared = false", "shared = true"))
     with open_stores(load(there.home)) as stores:
-        assert [ontology.name for ontology in stores.journal.names.ontologies()] == ["Notes"]
+        assert [ontology.name for ontology in stores.catalog.names.ontologies()] == ["Notes"]
 
 
 @pytest.mark.claim("GONE-7")
@@ -193,8 +193,8 @@ def test_what_another_home_named_is_not_said_to_be_erased(hosts: tuple[Place, Pl
             os.kill(asked.pid, signal.SIGCONT)
         _, said = asked.communicate(timeout=PATIENCE)
     with open_stores(load(there.home)) as stores:
-        (ontology,) = stores.journal.names.ontologies()
-        listed = [name.name for name in stores.journal.names.children(ontology.root)]
+        (ontology,) = stores.catalog.names.ontologies()
+        listed = [name.name for name in stores.catalog.names.children(ontology.root)]
     assert listed == ["a.txt", "again.txt", "b.txt"], "an order is carried out as a whole"
     assert "0 documents erased." in said
     assert all(f"Notes/documents/{name}" in said for name in listed)
@@ -249,9 +249,9 @@ def test_killed_while_delivering(hosts: tuple[Place, Place], border: str, tmp_pa
     found = []
     for one in (here, there, here):
         with open_stores(load(one.home)) as stores:
-            found.append(tables(stores.journal))  # type: ignore[arg-type]
-            (ontology,) = stores.journal.names.ontologies()
-            listed = [name.name for name in stores.journal.names.children(ontology.root)]
+            found.append(tables(stores.catalog))  # type: ignore[arg-type]
+            (ontology,) = stores.catalog.names.ontologies()
+            listed = [name.name for name in stores.catalog.names.children(ontology.root)]
             waits = [key for key, _ in stores.garage.objects.keys(WAITING)]
     assert found[1] == found[2] and listed == ["a.txt", "b.txt", "c.txt"] and waits == []
 
@@ -326,7 +326,7 @@ def test_a_silent_bucket_holds_up_only_who_waits_for_it(name: str, tmp_path: Pat
             strict.umount()
             same_rows((strict, other))
             with open_stores(load(other.home)) as stores:
-                names = stores.journal.names
+                names = stores.catalog.names
                 found = {name.name: name for name in names.children(names.ontologies()[0].root)}
                 assert "renamed" in found and len(found) == 2 * MANY
                 assert {found[path.name].size for path in paths} == {len("after")}
@@ -361,7 +361,7 @@ def test_a_delivery_whose_acknowledgement_is_lost_is_done_once(
             here.umount()
             same_rows((here, there))
             with open_stores(load(there.home)) as stores:
-                names = stores.journal.names
+                names = stores.catalog.names
                 (ontology,) = names.ontologies()
                 shown = {name.name: names.versions(name.id) for name in names.children(ontology.root)}
                 contents = {
@@ -400,7 +400,7 @@ def test_a_home_that_shares_its_bucket_moves_with_what_others_have_written(
     config = load(tmp_path / "moved")
     for _ in ("not settled", "settled"):
         with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-            names = stores.journal.names
+            names = stores.catalog.names
             (ontology,) = names.ontologies()
             found = {}
             for name in names.children(ontology.root):
@@ -437,7 +437,7 @@ def test_the_bytes_of_a_large_file_go_to_the_bucket_once(
             assert [size for _, size in stores.garage.objects.keys(WAITING)] == [len(content)]
             deposits.settler.settle_now()
             deposits.exchange()
-            row = stores.journal.names.name(made)
+            row = stores.catalog.names.name(made)
             assert row is not None and row.settled and row.key.startswith("sources/")
             assert list(stores.garage.objects.keys(WAITING)) == []
             assert len(content) < wire.sent < 1.5 * len(content)

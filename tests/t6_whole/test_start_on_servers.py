@@ -19,9 +19,9 @@ from kgfs.app.home import make_home, open_for_mount, open_stores
 from kgfs.config import load
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError
+from kgfs.stores.catalog.facts import OntologyMade
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.journal.facts import OntologyMade
-from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.logs import AWAY
 from tests.support.outages import cached_bytes, read_anew
 from tests.support.peers.buckets import Server, started
@@ -53,8 +53,8 @@ def far(place: Place) -> Place:
     config = load(place.home)
     config.run.mkdir()
     show_epoch(place, 7)
-    with closing(SqliteJournal(config.front_db)) as journal:
-        journal.record(
+    with closing(SqliteCatalog(config.catalog_db)) as catalog:
+        catalog.record(
             OntologyMade("0" * 16, "Notes", "Notes", new_id(), 0o700, os.getuid(), os.getgid(), time.time_ns())
         )
     place.environment |= QUICK

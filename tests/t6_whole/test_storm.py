@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_files import mount_notes
 from tests.support.running import QUICK, Place
 
 pytestmark = pytest.mark.mounted

@@ -98,7 +98,7 @@ def texts_on(server: Server, place: Place) -> dict[tuple[str, int], tuple[object
 
 def texts_of_graph(home: Path) -> dict[tuple[str, int], tuple[object, ...]]:
     with open_to_derive(load(home)) as stores:
-        documents = [doc for each in stores.journal.names.ontologies() for doc in stores.graph.documents(each.id)]
+        documents = [doc for each in stores.catalog.names.ontologies() for doc in stores.graph.documents(each.id)]
         rows = [(document, row) for document in documents for row in stores.graph.sources(document.doc_id)]
     return {
         (row.doc_id, row.chunk_index): (

@@ -298,7 +298,7 @@ def test_unsupported_is_no_failure(bare: Place, tmp_path: Path) -> None:
     assert bare.status()["documents"] == {"unsupported": 1}
 
 
-@pytest.mark.logs("RotError")
+@pytest.mark.logs("CorruptError")
 def test_wait_names_what_failed(bare: Place, tmp_path: Path) -> None:
     """An original that rotted in the garage cannot be read; nothing else could fail for good offline."""
     (tmp_path / "a.txt").write_text(GARBAGE)

@@ -16,12 +16,12 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.catalog.sqlite import SqliteCatalog
 from scripts.servers import process
 from tests.support.knowledge_of import knowledge_in
 from tests.support.logs import AWAY
 from tests.support.machines import TIMEOUT, Machines
-from tests.support.mounting import journal_of
+from tests.support.mounting import catalog_of
 from tests.support.running import ROOT, Place, until
 from tests.support.sharing import SEEN, corpus, show_the_same, versions_of
 from tests.support.texts import GARBAGE, ZEN
@@ -75,8 +75,8 @@ def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: 
     started = time.monotonic()
     place.run("search", "koan")
     assert time.monotonic() - started < 10 * TIMEOUT, "a verb asks both servers, each for so long, and goes on without"
-    with journal_of(other) as journal:
-        until(lambda: journal.unshipped(1)[1] == [], SEEN)
+    with catalog_of(other) as catalog:
+        until(lambda: catalog.unshipped(1)[1] == [], SEEN)
     bad("delay", 0)
     bad("loss", 0)
     wire("join")
@@ -144,5 +144,5 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
 
 def owed(place: Place) -> int:
     """Asked of its own file: no server is needed for that."""
-    with closing(SqliteJournal(place.home / "front.sqlite")) as journal:
-        return journal.jobs.owed()
+    with closing(SqliteCatalog(place.home / "front.sqlite")) as catalog:
+        return catalog.jobs.owed()

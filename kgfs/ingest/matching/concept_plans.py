@@ -15,10 +15,10 @@ from kgfs.errors import BadInputError, BusyError, ExistsError, MissingError
 from kgfs.ingest.matching.concept_marks import marks_of_merge, marks_of_split
 from kgfs.ingest.matching.concepts import Plan, Word
 from kgfs.ingest.matching.match import Numbers, joined_of, name_for, numbered
-from kgfs.ingest.reading.kin import first_source
+from kgfs.ingest.reading.related_documents import first_source
+from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept
-from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.readings import Decisions, MatchedConcept, Reading, load_decisions, load_reading
 from kgfs.stores.stores import Stores
 
@@ -213,7 +213,7 @@ def speakers_of(stores: Stores, concept_ids: set[str]) -> list[Speaker]:
 
 
 def _speaker(stores: Stores, doc_id: str) -> Speaker:
-    document, row = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
+    document, row = stores.catalog.names.document(doc_id), stores.graph.document(doc_id)
     if document is None or row is None or document.reading != row.reading or not document.commit_id:
         raise BusyError(f"Document {doc_id} is being published just now. Try again, with a worker alive (kgfs worker).")
     decisions = load_decisions(stores.garage.objects, document.decisions)
@@ -222,7 +222,7 @@ def _speaker(stores: Stores, doc_id: str) -> Speaker:
     shown = {concept.concept_id for concept in stores.graph.concepts_of(doc_id)}
     still = tuple(matched for matched in decisions.concepts if matched.concept_id in shown)
     found = {concept.norm: concept for concept in reading.concepts}
-    source = first_source(stores.journal.names, document)
+    source = first_source(stores.catalog.names, document)
     return Speaker(document, reading, replace(decisions, concepts=still), found, source)
 
 

@@ -16,9 +16,9 @@ from kgfs.errors import MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.publication import said
 from kgfs.ingest.reading import embeddings
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.graph.vocabulary import Mark, Said
-from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Row
@@ -26,7 +26,7 @@ from kgfs.stores.vectors.unindexing import unindex
 
 Word = ConceptsMerged | ConceptSplit
 LOOKED_BACK = 10_000
-"""Number of the newest facts that are searched for one that was not carried out. The journal keeps at least so many."""
+"""Number of the newest facts that are searched for one that was not carried out. The catalog keeps at least so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def decide(stores: Stores, plan: Plan) -> None:
     if stores.publish is not None:
         stores.publish(plan.word)
         return
-    stores.journal.record(plan.word)
+    stores.catalog.record(plan.word)
     border("word-recorded")
     carry_out_word(stores, plan.word)
     border("word-carried-out")
@@ -90,7 +90,7 @@ def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
     """Return the content of the Decisions under these keys, without those of documents that are not shown (any more)."""
     found: list[Said] = []
     for key in keys:
-        document = stores.journal.names.document(key.split("/")[1])
+        document = stores.catalog.names.document(key.split("/")[1])
         row = stores.graph.document(document.doc_id) if document else None
         if document is None or row is None:
             continue
@@ -142,9 +142,9 @@ def catch_up(stores: Stores) -> None:
 
     Only the last one can be incomplete. Do nothing where homes share the ledger, which their graphs follow.
     """
-    if stores.journal.sharing:
+    if stores.catalog.sharing:
         return
-    word = last_word(stores.journal)
+    word = last_word(stores.catalog)
     if word is None:
         return
     published = stores.graph.published(word.commit_id)
@@ -154,9 +154,9 @@ def catch_up(stores: Stores) -> None:
         _index(stores, word)
 
 
-def last_word(journal: Journal) -> Word | None:
+def last_word(catalog: Catalog) -> Word | None:
     """Return the newest merge or split, the only one that may not be carried out yet; None if there is none."""
-    facts = journal.facts(max(journal.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []
+    facts = catalog.facts(max(catalog.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []
     return next((fact for _, fact in reversed(facts) if isinstance(fact, ConceptsMerged | ConceptSplit)), None)
 
 

@@ -17,6 +17,7 @@ from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
+from kgfs.stores.batched import batched
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import (
     Batch,
@@ -28,7 +29,6 @@ from kgfs.stores.graph.vocabulary import (
     Said,
     SourceRow,
 )
-from kgfs.stores.portions import portions
 from kgfs.stores.readings import Decisions, Reading
 
 STAGED_AT_ONCE = 200
@@ -116,7 +116,7 @@ class _Build:
     def batches(self) -> Iterator[Batch]:
         """Yield the rows of Sources and of evidence in batches of STAGED_AT_ONCE."""
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
-        for some in portions(rows, STAGED_AT_ONCE):
+        for some in batched(rows, STAGED_AT_ONCE):
             sources = [row for row in some if isinstance(row, SourceRow)]
             yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)])
 

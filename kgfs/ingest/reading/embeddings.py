@@ -20,9 +20,9 @@ from kgfs.compute.contract import Compute
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
+from kgfs.stores.batched import batched
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.portions import portions
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row, Vectors
 
@@ -80,7 +80,7 @@ def compute_windows(
     }
     vectors = dict(known)
     missing = list(dict.fromkeys(words for words in passed.values() if words not in vectors))
-    for batch in portions(missing, BATCH):
+    for batch in batched(missing, BATCH):
         vectors |= dict(zip(batch, compute.embed(batch), strict=True))
     return [(index, vectors[words]) for index, words in passed.items()]
 

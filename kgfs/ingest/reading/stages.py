@@ -12,11 +12,11 @@ from kgfs.formats.table import parse as parse_file
 from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.draft import Draft
-from kgfs.ingest.reading.former import former_vectors
 from kgfs.ingest.reading.gate import judge_all
 from kgfs.ingest.reading.rank import rank as rank_found
 from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.ingest.reading.validate import validate as validate_one
+from kgfs.ingest.reading.vector_reuse import former_vectors
 from kgfs.models.contract import Passage
 from kgfs.stores.readings import put_text
 
@@ -27,7 +27,7 @@ READ = 0.9
 def parse(draft: Draft) -> None:
     """Parse the original into its Text, and store a Text that is no decoding of the original.
 
-    Raise UnreadableTextError where no format reads it, MissingError or RotError where the original is lost or
+    Raise UnreadableTextError where no format reads it, MissingError or CorruptError where the original is lost or
     corrupt.
     """
     draft.text = parse_file(draft.filename, draft.objects.get(draft.document.key))

@@ -19,25 +19,25 @@ from itertools import islice
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain.documents import Place
-from kgfs.errors import AWAY, KgfsError, OvertakenError, RotError, StoreError, TimedOutError
+from kgfs.domain.documents import StorageTier
+from kgfs.errors import AWAY, CorruptError, KgfsError, OvertakenError, StoreError, TimedOutError
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.place import keep_again
+from kgfs.ingest.sharing.apply_purges import apply_purges, is_obeyed, note_foreign_purges, purged_originals
 from kgfs.ingest.sharing.later import Later, Waiting, spoken_of
-from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
-from kgfs.ingest.sharing.together import together
+from kgfs.ingest.sharing.parallel_map import together
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
-from kgfs.stores.aside import step_aside
+from kgfs.ingest.storing.storage_tier import keep_again
+from kgfs.stores.catalog.encoding import decode
+from kgfs.stores.catalog.facts import ConflictKept, ContentKept, Settled, VersionMinted
+from kgfs.stores.catalog.sharing.follow import OVERDUE
+from kgfs.stores.catalog.sharing.rebase import NotKeptError
+from kgfs.stores.catalog.sharing.unpublished import leaving
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.durable import os_errors
-from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ConflictKept, ContentKept, Settled, VersionMinted
-from kgfs.stores.journal.sharing.follow import OVERDUE
-from kgfs.stores.journal.sharing.rebase import NotKeptError
-from kgfs.stores.journal.sharing.tail import leaving
 from kgfs.stores.locks import locked_within
+from kgfs.stores.pending_uploads import waiting_key
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import waiting_key
+from kgfs.stores.thread_slots import release_slot
 
 AT_ONCE = 1000
 """Entries that are delivered, or followed, in one batch."""
@@ -100,8 +100,8 @@ class Exchange:
 
     def look(self) -> None:
         """Follow the facts of other homes, if the ledger has any; also obey purges that are due for a retry."""
-        journal, ledger = self._stores.journal, self._stores.garage.ledger
-        first, _ = journal.unshipped(1)
+        catalog, ledger = self._stores.catalog, self._stores.garage.ledger
+        first, _ = catalog.unshipped(1)
         if ledger.beyond(first - 1) or self._is_to_obey_again():
             self.pull()
 
@@ -132,7 +132,7 @@ class Exchange:
         Raises what the garage raises, after at most ``garage.timeout`` seconds of silence. Does nothing for a content
         that is not in the spool.
         """
-        if fact.place != Place.SPOOL:
+        if fact.place != StorageTier.SPOOL:
             return
         key = waiting_key(fact.id, fact.sha256)
         self._brought.add(key)
@@ -149,18 +149,18 @@ class Exchange:
         self._left.append((name_id, sha256))
 
     def accept(self, fact: ContentKept) -> None:
-        """Deliver a fact that was just recorded, or withdraw it and raise AwayError, TimedOutError, StoreError or
+        """Deliver a fact that was just recorded, or withdraw it and raise UnavailableError, TimedOutError, StoreError or
         another KgfsError.
 
         Where the garage is silent this takes at most twice ``garage.timeout``, however many threads call at once. A
         fact that could not be delivered in time may have reached the ledger all the same. When the garage answers
         again the fact is found to be this home's, and counts.
         """
-        step_aside()  # also while another thread holds the lock
+        release_slot()  # also while another thread holds the lock
         try:
             self.deliver(self._config.garage_store.timeout)
         except KgfsError:
-            if self._stores.journal.withdraw(fact) or self._stores.journal.unshipped(1)[1]:
+            if self._stores.catalog.withdraw(fact) or self._stores.catalog.unshipped(1)[1]:
                 raise
 
     def deliver(self, patience: float = FOREVER) -> None:
@@ -173,16 +173,16 @@ class Exchange:
         a deadline the call also deletes needless pending uploads of this process.
         """
         is_to_clear = patience == FOREVER and self._has_left_some()
-        if not (self._stores.journal.unshipped(1)[1] or is_to_clear):
+        if not (self._stores.catalog.unshipped(1)[1] or is_to_clear):
             return
         overtaken, begun = 0, time.monotonic()
         with self._alone(patience):
             if patience != FOREVER and self._silence and self._silence[0] > begun:
                 raise TimedOutError(self._silence[1])
-            due = self._stores.journal.seq()  # beside busy writers the call would never end otherwise
-            later = Later(self._stores.journal)
+            due = self._stores.catalog.seq()  # beside busy writers the call would never end otherwise
+            later = Later(self._stores.catalog)
             while overtaken < ATTEMPTS:
-                first, entries = self._stores.journal.unshipped(AT_ONCE)
+                first, entries = self._stores.catalog.unshipped(AT_ONCE)
                 if not entries:
                     self._take_left_away()
                     return
@@ -190,14 +190,14 @@ class Exchange:
                 border("waiting-put")
                 if any(OVERDUE in entry for entry in entries):
                     self._follow([])
-                    due = self._stores.journal.seq()
+                    due = self._stores.catalog.seq()
                     continue
                 try:
                     self._stores.garage.ledger.append(first, entries)
                 except OvertakenError:
                     overtaken += 1
                     self._pull()
-                    due = self._stores.journal.seq()
+                    due = self._stores.catalog.seq()
                     continue
                 border("delivered")
                 lost = self._keep_again(entries, first)
@@ -249,14 +249,14 @@ class Exchange:
         )
 
     def _pull(self) -> None:
-        first, tail = self._stores.journal.unshipped(1 << 62)
+        first, tail = self._stores.catalog.unshipped(1 << 62)
         self._put_waiting(tail)
         self._is_behind |= bool(tail)  # the rebase may give it to other names, or drop it
         for fact in map(decode, tail):
             if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
                 self._may_wait(fact.id, fact.sha256)  # its upload too, since it was settled
         news = self._stores.garage.ledger.replay(first - 1)
-        own, mine, later = set(tail), spoken_of(tail), Later(self._stores.journal)
+        own, mine, later = set(tail), spoken_of(tail), Later(self._stores.catalog)
         # Each batch rebases all unpublished facts. So the batch is at least as long as they are, which bounds the
         # number of rebases.
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
@@ -264,13 +264,13 @@ class Exchange:
             if mine and (both := mine & spoken_of(foreign)):  # another home may have deleted it since
                 self._sure.difference_update(waiting_key(*one) for one in both)
                 self._put_waiting(tail)
-            note_purges(self._config, self._stores, foreign, tail)
+            note_foreign_purges(self._config, self._stores, foreign, tail)
             delivered = [entry for _, entry in entries if entry in own]  # by an interrupted attempt
             lost = self._keep_again(delivered, first)
             self._follow(entries)
             border("followed")
             self._tell_lost(lost)
-            self._take_waiting_away(delivered, later, self._stores.journal.unshipped(1)[0] - 1)
+            self._take_waiting_away(delivered, later, self._stores.catalog.unshipped(1)[0] - 1)
         self._obey()
 
     def _obey(self) -> None:
@@ -283,7 +283,7 @@ class Exchange:
         if self._is_hindered and time.monotonic() - self._obeyed_at < OBEY_AGAIN:
             return
         try:
-            is_done = obey(self._config, self._stores, self._put, self._take_away)
+            is_done = apply_purges(self._config, self._stores, self._put, self._take_away)
         except AWAY:
             raise
         except KgfsError as error:
@@ -298,20 +298,20 @@ class Exchange:
             self._obeyed_at = -FOREVER  # again as soon as this home's facts are delivered
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
-        """Apply ledger entries to the journal: confirm this home's facts among them, and rebase its unpublished facts
+        """Apply ledger entries to the catalog: confirm this home's facts among them, and rebase its unpublished facts
         onto the others.
 
         A content that must be kept and that is nowhere found is logged as lost. If the home waited for it, it would
         stand still for ever and could not be mounted any more. Raise StoreError where files are written faster than
         they can be uploaded.
         """
-        journal = self._stores.journal
+        catalog = self._stores.catalog
         written, gone = 0, set[str]()
         while written < ATTEMPTS:
             try:
-                notes = journal.follow(entries, self._sure, gone)
+                notes = catalog.follow(entries, self._sure, gone)
             except NotKeptError as error:
-                tail = journal.unshipped(1 << 62)[1]
+                tail = catalog.unshipped(1 << 62)[1]
                 self._put_waiting(tail)
                 if error.key in self._sure or self._is_found(error.key, tail):
                     written += 1
@@ -327,7 +327,7 @@ class Exchange:
         """Put the contents that these unpublished facts refer to into the garage as pending uploads, unless they
         certainly are there."""
         spoken = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept) and fact.size]
-        wanted = [fact for fact in spoken if fact.place in (Place.INBOX, Place.SPOOL)]
+        wanted = [fact for fact in spoken if fact.place in (StorageTier.INBOX, StorageTier.SPOOL)]
         new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._sure]
         for fact, put in zip(new, together(partial(self._is_had, put_waiting), new, PUTS_AT_ONCE), strict=True):
             if put:
@@ -340,11 +340,11 @@ class Exchange:
         """
         try:
             return have(self._stores, self._config.spool, fact)
-        except RotError as error:
+        except CorruptError as error:
             key = waiting_key(fact.id, fact.sha256)
             if key not in self._rotten:
                 self._rotten.add(key)
-                self._errors.add("sharing", error, path=self._stores.journal.names.path(fact.id) or "")
+                self._errors.add("sharing", error, path=self._stores.catalog.names.path(fact.id) or "")
             return False
 
     def _is_found(self, key: str, entries: Sequence[bytes]) -> bool:
@@ -370,7 +370,7 @@ class Exchange:
         """Restore missing originals that these delivered facts rely on; return the keys of those of which nothing is
         left.
 
-        Call it before the facts are confirmed in the journal, so that a kill in between costs nothing. ``first`` is
+        Call it before the facts are confirmed in the catalog, so that a kill in between costs nothing. ``first`` is
         the number of a fact that was delivered with these or before. Originals that another home has purged by a fact
         of the ledger from ``first`` on are left out.
         """
@@ -378,7 +378,7 @@ class Exchange:
             fact
             for fact in map(decode, entries)
             if isinstance(fact, (VersionMinted, ConflictKept))
-            or (isinstance(fact, (Settled, ContentKept)) and fact.place == Place.GARAGE)
+            or (isinstance(fact, (Settled, ContentKept)) and fact.place == StorageTier.GARAGE)
         ]
         keys = list(dict.fromkeys(fact.key for fact in named if fact.sha256))
         there = dict(zip(keys, together(self._stores.garage.objects.exists, keys, ASKED_AT_ONCE), strict=True))
@@ -393,7 +393,7 @@ class Exchange:
     def _tell_lost(self, keys: Sequence[str]) -> None:
         """Log lost originals, except those that were given up or purged since: nothing promises them."""
         for key in keys:
-            if self._stores.journal.promises(key):
+            if self._stores.catalog.promises(key):
                 self._errors.add("sharing", StoreError(f"The garage has lost {key}. Run kgfs restore-garage."))
 
     def _take_waiting_away(self, entries: Sequence[bytes], later: Later, last: int) -> None:
@@ -446,12 +446,12 @@ class Exchange:
             self._is_behind = True
         if not self._is_behind:
             return
-        journal = self._stores.journal
+        catalog = self._stores.catalog
         # In this order: a content that is written from here on is not in ``put``, and a name that is settled by now
         # was recorded by now.
         put = [(name_id, set(self._put[name_id])) for name_id in list(self._put)]
-        names = {name_id: journal.names.name(name_id) for name_id, _ in put}
-        first, own = journal.unshipped(1)
+        names = {name_id: catalog.names.name(name_id) for name_id, _ in put}
+        first, own = catalog.unshipped(1)
         if put and own:  # facts recorded since may have settled or removed them, and are delivered first
             return
         left = {name_id for name_id, name in names.items() if name is None or name.settled}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ContentKept, Settled, VersionMinted
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.encoding import decode
+from kgfs.stores.catalog.facts import ContentKept, Settled, VersionMinted
 
 Waiting = tuple[int, str]
 """(name id, SHA-256): a content that the garage may have as a pending upload until its name is settled."""
@@ -25,8 +25,8 @@ class Later:
     """An index of undelivered facts, for a caller that delivers batch after batch. Each fact is read once. One
     thread."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
         self._last: dict[Waiting, int] = {}
         """By name and content (SHA-256): the number of the last fact that refers to it."""
         self._upto = -1
@@ -36,10 +36,10 @@ class Later:
         """Read the facts recorded so far after the fact ``after``. The facts up to there are known here, and have
         their final numbers."""
         while True:
-            news = self._journal.facts(self._upto) if self._upto >= after else None
+            news = self._catalog.facts(self._upto) if self._upto >= after else None
             if news is None:  # this is the first call, or the facts were renumbered
                 self._last, self._upto = {}, after
-                news = self._journal.facts(after, confirmed=True)
+                news = self._catalog.facts(after, confirmed=True)
             if not news:
                 return
             for number, fact in news:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kgfs.config import Config
-from kgfs.ingest.keeping.ship import ship_once
-from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.sharing.report_progress import report_progress
+from kgfs.ingest.storing.ship import ship_once
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.stores import Stores
 
@@ -18,12 +18,12 @@ def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -
     Where homes share the ledger, the function also follows the facts of the others, and reports this home's progress
     to them. ``exchange`` is that of this process, if there is one.
     """
-    if stores.journal.sharing:
+    if stores.catalog.sharing:
         exchange = exchange or Exchange(config, stores)
 
         def follow() -> None:
             exchange()
-            acknowledge(config, stores)
+            report_progress(config, stores)
 
         return follow
     return lambda: _ship(config, stores)
@@ -34,7 +34,7 @@ def meeting(config: Config) -> Callable[[Stores], object]:
     and follows at once."""
 
     def meet(stores: Stores) -> None:
-        if stores.journal.sharing:
+        if stores.catalog.sharing:
             Exchange(config, stores).meet()
         else:
             _ship(config, stores)
@@ -45,4 +45,4 @@ def meeting(config: Config) -> Callable[[Stores], object]:
 def _ship(config: Config, stores: Stores) -> int:
     """Ship facts, if need be from the disk reserve: removals must reach the ledger too, and a fact's parts are no
     larger than a name."""
-    return DiskReserve(config.home).run(lambda: ship_once(stores.journal, stores.garage.ledger))
+    return DiskReserve(config.home).run(lambda: ship_once(stores.catalog, stores.garage.ledger))

@@ -16,7 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.followed import read_note, vectors_note
+from kgfs.ingest.storing.sync_cursors import read_note, vectors_note
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
@@ -55,7 +55,7 @@ def keeping_snapshots(config: Config, stores: Stores) -> Iterator[None]:
     At the end of the context the thread ends, and gives up a snapshot that is under way. Does nothing where the home
     shares no garage, or ``garage.snapshot_facts`` is 0.
     """
-    if not (stores.journal.sharing and config.garage_store.snapshot_facts):
+    if not (stores.catalog.sharing and config.garage_store.snapshot_facts):
         yield
         return
     ending = threading.Event()
@@ -75,8 +75,8 @@ def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
         while not ending.wait(pause):
             pause = LOOK
             try:
-                upto = stores.journal.confirmed()
-                if upto == looked or stores.journal.jobs.owed():
+                upto = stores.catalog.confirmed()
+                if upto == looked or stores.catalog.jobs.owed():
                     continue
                 if is_due(config, garage.objects, upto):
                     make_snapshot(config, stores, garage.objects, model, ending.is_set)
@@ -108,7 +108,7 @@ def make_snapshot(config: Config, stores: Stores, objects: Objects, model: str, 
     ``objects`` are those of the shared garage, without a cache. ``model`` is the embedding model whose vectors are
     copied, '' for none. Raise BusyError where another home, or another process of this one, makes a snapshot, where
     the graph is being changed, where a document was purged meanwhile, or where ``stop`` returns True; then no
-    snapshot is left. Raise FullError where the copies would use the last of the disk.
+    snapshot is left. Raise NoSpaceError where the copies would use the last of the disk.
     """
     refusal = "Another process of this home is making a snapshot. Try again later."
     with alone(config.run / LOCK, refusal), closing(Holding(BucketLeases(objects), config.pipeline.lease)) as holding:
@@ -177,7 +177,7 @@ def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int
     # Facts after the cursor that are in the vectors already are applied to the copy once more, which is harmless.
     followed = read_note(vectors_note(config, model)) if config.vectors.store == "sqlite" and model else None
     vectors = config.vectors_db if followed else None
-    sizes = [path.stat().st_size for path in (config.front_db, config.graph_db, vectors) if path and path.exists()]
+    sizes = [path.stat().st_size for path in (config.catalog_db, config.graph_db, vectors) if path and path.exists()]
     folder = config.run / COPIES
     remove_copies(config)
     leave_spare(folder, "a snapshot of this home", EVER, sum(sizes))
@@ -189,7 +189,7 @@ def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int
         found.append((VECTORS, folder / VECTORS, followed[0]))
     found.append((GRAPH, folder / GRAPH, copy_graph(config.graph_db, folder / GRAPH, stop)))
     # Last, so that the names know every fact that the other copies hold.
-    found.append((NAMES, folder / NAMES, copy_names(config.front_db, folder / NAMES, stop)))
+    found.append((NAMES, folder / NAMES, copy_names(config.catalog_db, folder / NAMES, stop)))
     return found
 
 

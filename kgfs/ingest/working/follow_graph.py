@@ -14,15 +14,15 @@ from contextlib import suppress
 from kgfs.config import Config
 from kgfs.errors import BusyError
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.followed import graph_note, read_note
-from kgfs.ingest.keeping.ship import facts_since
-from kgfs.ingest.life.rebuild import purges_among, rebuild_graph, replay_in_graph, without_purged
-from kgfs.stores.journal.facts import Fact, ForgettingDone, GraphFact
+from kgfs.ingest.lifecycle.rebuild import purges_among, rebuild_graph, replay_in_graph, without_purged
+from kgfs.ingest.storing.ship import facts_since
+from kgfs.ingest.storing.sync_cursors import graph_note, read_note
+from kgfs.stores.catalog.facts import Fact, ForgettingDone, GraphFact
 from kgfs.stores.locks import locked_within
 from kgfs.stores.stores import Stores
 
 NOTED_EVERY = 1000
-"""Facts without effect on the graph after which the position is stored all the same. The journal may soon drop them."""
+"""Facts without effect on the graph after which the position is stored all the same. The catalog may soon drop them."""
 PATIENCE = 60.0
 """Seconds to wait for another process of this home that follows the ledger."""
 
@@ -57,7 +57,7 @@ class GraphFollower:
     def is_behind(self) -> bool:
         """Whether there may be facts to carry out. Quick."""
         graph = self._stores.graph
-        return self._stores.journal.confirmed() != self._passed or graph.clears() != self._clears
+        return self._stores.catalog.confirmed() != self._passed or graph.clears() != self._clears
 
 
 def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, passed: int = -1) -> int:
@@ -78,7 +78,7 @@ def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, 
         position = graph.followed()
         if position is None:
             position = _position_of_former_version(config, stores)
-        upto = stores.journal.confirmed()
+        upto = stores.catalog.confirmed()
         if position is None or position > upto:
             rebuild_graph(stores)
             return graph.followed() or 0
@@ -104,7 +104,7 @@ def _graph_facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, F
 
 
 def _facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, GraphFact]]:
-    for number, fact in facts_since(stores.journal, stores.garage.ledger, after):
+    for number, fact in facts_since(stores.catalog, stores.garage.ledger, after):
         if number > upto:
             return
         if isinstance(fact, GraphFact):

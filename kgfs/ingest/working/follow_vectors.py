@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import islice, takewhile
 
 from kgfs.config import Config
-from kgfs.errors import KgfsError, MissingError, RotError
-from kgfs.ingest.keeping.ship import facts_since
-from kgfs.ingest.life.purge import decided_about
-from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors
+from kgfs.errors import CorruptError, KgfsError, MissingError
+from kgfs.ingest.lifecycle.purge import decided_about
+from kgfs.ingest.lifecycle.rebuild import ReplayedVectors, rebuild_vectors
+from kgfs.ingest.storing.ship import facts_since
 from kgfs.ingest.working.vector_positions import Position
-from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
+from kgfs.stores.catalog.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 from kgfs.stores.vectors.unindexing import unindex
@@ -23,7 +23,7 @@ def has_own_vectors(config: Config, stores: Stores) -> bool:
 
     Vectors on a server are written by the home that has the publishing turn.
     """
-    return stores.journal.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
+    return stores.catalog.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
 
 
 def are_behind(stores: Stores, position: Position) -> bool:
@@ -36,14 +36,14 @@ def follow_vectors(stores: Stores, position: Position) -> None:
     """Bring the vectors up to the fact that the graph has followed.
 
     Rebuild them, without asking a model, where their position is not known or a server has lost them. Each fact may
-    be carried out twice. Raise MissingError or RotError, once, where objects of a document are lost, after everything
+    be carried out twice. Raise MissingError or CorruptError, once, where objects of a document are lost, after everything
     else is done: the document gets its rows when it is read again, and until then ``kgfs check`` reports them.
     """
     assert stores.vectors is not None
     bound, upto = stores.graph.followed() or 0, position.read()
     lost: KgfsError | None = None
     if upto is not None and stores.vectors.complete():
-        told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.journal, stores.garage.ledger, upto))
+        told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.catalog, stores.garage.ledger, upto))
         while page := list(islice(told, AT_ONCE)):
             lost = _follow(stores, stores.vectors, [fact for _, fact in page]) or lost
             upto = page[-1][0]
@@ -51,7 +51,7 @@ def follow_vectors(stores: Stores, position: Position) -> None:
     else:
         try:
             rebuild_vectors(stores)
-        except (MissingError, RotError) as error:
+        except (MissingError, CorruptError) as error:
             lost = error
         stores.vectors.erase([], [])  # leave no trace of what other homes purged
         position.write(bound)
@@ -59,7 +59,7 @@ def follow_vectors(stores: Stores, position: Position) -> None:
         raise lost
 
 
-def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError | RotError | None:
+def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError | CorruptError | None:
     """Carry out the facts; return the last error about an object that one of them needs and that is lost, else None."""
     replayed = ReplayedVectors(stores, vectors)
     perhaps_gone: set[str] = set()
@@ -68,7 +68,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError
         for doc_id in _left(fact):
             try:
                 perhaps_gone |= decided_about(stores, doc_id)[0]
-            except (MissingError, RotError) as error:
+            except (MissingError, CorruptError) as error:
                 replayed.lost = error
         if isinstance(fact, ConceptsMerged):
             perhaps_gone |= set(fact.others)

@@ -20,11 +20,11 @@ from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
-from kgfs.errors import KgfsError, MissingError, RotError, StoreError
+from kgfs.errors import CorruptError, KgfsError, MissingError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.life.embed_again import give
-from kgfs.ingest.life.forget import carry_out as carry_out_forgetting
-from kgfs.ingest.life.purge import decided_about
+from kgfs.ingest.lifecycle.embed_again import give
+from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
+from kgfs.ingest.lifecycle.purge import decided_about
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
@@ -34,11 +34,11 @@ from kgfs.ingest.matching.suppress import without_suppressed
 from kgfs.ingest.pipeline import ReadDocument
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.reading.kin import first_source, kin_of
+from kgfs.ingest.reading.related_documents import first_source, related_documents
+from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
-from kgfs.stores.journal.contract_jobs import Job
-from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.readings import (
     Decisions,
     Reading,
@@ -77,7 +77,7 @@ class Pipeline:
             objects = self.stores.garage.objects
             if objects.exists(reading_key(document.doc_id, document.reading)):
                 return load_reading(objects, document.doc_id, document.reading)
-        names = self.stores.journal.names
+        names = self.stores.catalog.names
         live = names.names_of(document.doc_id)
         filename = live[0].name if live else document.source_id.rpartition("/")[2]
         compute = self.compute.using(job.extractor) if job.extractor else self.compute
@@ -89,7 +89,7 @@ class Pipeline:
             graph, limit = self.stores.graph, settings.known_concepts
             offered = offer(graph, document.ontology, settings.strategy, limit, document.sha256, _scope(job))
             known = tuple(concept.label for concept in offered)
-        kin = (names.document(doc_id) for doc_id in kin_of(names, document))
+        kin = (names.document(doc_id) for doc_id in related_documents(names, document))
         earlier = tuple(found for found in kin if found is not None)
         work = ReadDocument(document, filename, earlier, settings, job.extractor, job.run, known)
         reading, seconds = self.engine.run(work, progress)
@@ -103,13 +103,13 @@ class Pipeline:
 
         ``still_ours`` raises LostLeaseError when this worker does not hold the job any more; it is called last before
         the graph changes. Without a job, only complete a publication that the graph shows already. When this returns,
-        graph and journal have the publication; where homes share the ledger, the ledger has it first.
+        graph and catalog have the publication; where homes share the ledger, the ledger has it first.
         """
-        journal, graph = self.stores.journal, self.stores.graph
+        catalog, graph = self.stores.catalog, self.stores.graph
         vectors_of_reading = self._embedded(document, reading)
         decisions = self._carried_out(document, reading)
         if decisions is None:
-            superseded = tuple(journal.names.predecessors(document.doc_id))
+            superseded = tuple(catalog.names.predecessors(document.doc_id))
         else:
             superseded = tuple(doc_id for doc_id in decisions.supersedes if graph.document(doc_id) is None)
         touched = {c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)}
@@ -137,7 +137,7 @@ class Pipeline:
         if self.stores.publish is not None:
             self.stores.publish(fact)
         else:
-            journal.record(fact)
+            catalog.record(fact)
         border("noted")
 
     def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:
@@ -149,7 +149,7 @@ class Pipeline:
             )
 
     def _content_version(self, document: Document) -> int:
-        found = self.stores.journal.names.version_of(document.doc_id)
+        found = self.stores.catalog.names.version_of(document.doc_id)
         return found[0].n if found else 1
 
     def _decide(
@@ -164,7 +164,7 @@ class Pipeline:
 
         The graph shows nothing of the Decisions before they are stored.
         """
-        names = self.stores.journal.names
+        names = self.stores.catalog.names
         with self.clock.stage("match"):
             decisions = match(
                 self.stores.graph,
@@ -213,7 +213,7 @@ class Pipeline:
         graph.forget(commit_id, [document.doc_id], at)
         unindex(self.stores, [document.doc_id], touched)
         border("forgotten")
-        self.stores.journal.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
+        self.stores.catalog.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
 
     def _ever_had(self, *doc_ids: str) -> set[str]:
         """Return the concepts in any Decisions about these documents.
@@ -223,39 +223,39 @@ class Pipeline:
         """
         found: set[str] = set()
         for doc_id in doc_ids:
-            with suppress(MissingError, RotError):
+            with suppress(MissingError, CorruptError):
                 found |= decided_about(self.stores, doc_id)[0]
         return found
 
     def fail(self, document: Document, state: State, reason: str) -> None:
         """End a job that cannot succeed. The original and its name stay."""
         failed = DocumentFailed(document.doc_id, state.value, reason, time.time_ns(), INGEST_VERSION)
-        self.stores.journal.record(failed)
+        self.stores.catalog.record(failed)
 
     def finish_forgetting(self) -> None:
         """Carry out the orders to forget that a killed process left incomplete. Only the one worker may call this."""
         carry_out_forgetting(self.config, self.stores)
 
     def recover(self) -> None:
-        """Complete the publications of a worker that died between a commit to the graph and its fact in the journal.
+        """Complete the publications of a worker that died between a commit to the graph and its fact in the catalog.
 
         Names and job of the document may have changed meanwhile. For the one worker of a home that shares its ledger
         with no other, before it claims jobs. A publication without its fact is the last commit, or came just before
         commits of commands; where a purge is due, all documents with jobs are looked at too. Raise MissingError or
-        RotError where objects of one of them are lost, after everything else is done.
+        CorruptError where objects of one of them are lost, after everything else is done.
         """
-        graph, names = self.stores.graph, self.stores.journal.names
+        graph, names = self.stores.graph, self.stores.catalog.names
         for commit_id in graph.staged():
             graph.abandon(commit_id)
         changes = graph.changes(max(graph.epoch() - 1, 0)) or []
         concerned = [change.name for change in changes if change.kind == "document"]
         if any(owed.purge for owed in names.forgettings()):
-            concerned += [job.doc_id for job in self.stores.journal.jobs.all() if job.doc_id not in concerned]
+            concerned += [job.doc_id for job in self.stores.catalog.jobs.all() if job.doc_id not in concerned]
         lost: KgfsError | None = None
         for doc_id in concerned:
             try:
                 self._make_up_for_note(doc_id)
-            except (MissingError, RotError) as error:
+            except (MissingError, CorruptError) as error:
                 lost = error
         for doc_id in concerned:
             document = names.document(doc_id)
@@ -264,13 +264,13 @@ class Pipeline:
             if document is not None and left and names.names_of(doc_id):
                 unindex(self.stores, [doc_id], self._ever_had(doc_id))
                 commit_id = f"forget-{doc_id}-{document.deposit}"
-                self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+                self.stores.catalog.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
         catch_up(self.stores)
         if lost is not None:
             raise lost
 
     def _make_up_for_note(self, doc_id: str) -> None:
-        graph, document = self.stores.graph, self.stores.journal.names.document(doc_id)
+        graph, document = self.stores.graph, self.stores.catalog.names.document(doc_id)
         shown = graph.document(doc_id)
         if document is None or shown is None:
             return

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError, LostLeaseError, TimedOutError
+from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id
-from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import Holding
@@ -142,7 +142,7 @@ class Projecting:
     def _now(self) -> tuple[State, dict[str, str]]:
         with self._graph.whole() as sql:
             state = state_of(sql)
-        return state, {ontology.id: ontology.name for ontology in self._stores.journal.names.ontologies()}
+        return state, {ontology.id: ontology.name for ontology in self._stores.catalog.names.ontologies()}
 
     def _run(self) -> None:
         try:
@@ -191,7 +191,7 @@ class Projecting:
 
     def _may_write(self) -> bool:
         """Return whether no other home writes the projection. Asks the bucket where homes share it."""
-        if not self._stores.journal.sharing:
+        if not self._stores.catalog.sharing:
             return True
         if self._holding is None:
             self._holding = Holding(BucketLeases(self._stores.garage.objects), self._config.pipeline.lease)
@@ -269,7 +269,7 @@ class Projecting:
             from kgfs.stores.projection.projection import Projection
 
             endpoint = endpoint_of(self._config)
-            catalog, origin = catalog_of(self._stores.journal.names), origin_of(self._config)
+            catalog, origin = catalog_of(self._stores.catalog.names), origin_of(self._config)
             self._cancelled = threading.Event()
             is_cancelled = self._cancelled.is_set
             self._projection = Projection(
@@ -311,7 +311,7 @@ def write_anew(config: Config, stores: Stores, progress: Callable[[int, int], No
     assert isinstance(stores.graph, SqliteGraph)
     from kgfs.stores.projection.projection import Projection
 
-    endpoint, catalog = endpoint_of(config), catalog_of(stores.journal.names)
+    endpoint, catalog = endpoint_of(config), catalog_of(stores.catalog.names)
     with (
         _only_writer(config, stores),
         closing(Projection(endpoint, stores.graph, host_id(config), catalog, origin=origin_of(config))) as projection,
@@ -330,7 +330,7 @@ def write_anew(config: Config, stores: Stores, progress: Callable[[int, int], No
 
 @contextmanager
 def _only_writer(config: Config, stores: Stores, patience: float = 60.0) -> Iterator[None]:
-    if not stores.journal.sharing:
+    if not stores.catalog.sharing:
         yield
         return
     with closing(Holding(BucketLeases(stores.garage.objects), config.pipeline.lease)) as holding:

@@ -11,7 +11,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.working.follow_graph import follow_graph
 from kgfs.ingest.working.follow_vectors import follow_vectors
 from kgfs.ingest.working.vector_positions import position_of
-from kgfs.stores.journal.facts import GraphFact
+from kgfs.stores.catalog.facts import GraphFact
 from kgfs.stores.stores import Stores
 
 Exchange = Callable[[Stores], object]
@@ -38,7 +38,7 @@ class SharedCommits:
     @property
     def is_overtaken(self) -> bool:
         """Whether another home has changed the graph since, because it took this one for dead. Quick."""
-        return self._stores.journal.changed_elsewhere() > self._follows
+        return self._stores.catalog.changed_elsewhere() > self._follows
 
     def follow_vectors(self) -> None:
         """Bring the vectors up to the graph, in a file of this home or on a server that all homes share.
@@ -54,7 +54,7 @@ class SharedCommits:
             self._position.conclude()
 
     def _publish(self, fact: GraphFact) -> None:
-        self._stores.journal.record(replace(fact, follows=self._follows))
+        self._stores.catalog.record(replace(fact, follows=self._follows))
         border("publication-recorded")
         self._exchange(self._stores)
         border("publication-delivered")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError
+from kgfs.errors import AWAY, BusyError, KgfsError, LostLeaseError, NoSpaceError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease
@@ -69,7 +69,7 @@ class Turns(Protocol):
         """Give the publishing turn back, so that another worker may publish. No effect without the turn."""
         ...
 
-    def step_aside(self, seconds: float) -> None:
+    def release_slot(self, seconds: float) -> None:
         """Give the publishing turn back and do not ask for it for ``seconds``.
 
         For failures that other machines may not have: a full disk, or a server that only this machine does not reach.
@@ -118,7 +118,7 @@ class Alone:
     def pass_on(self) -> None:
         return
 
-    def step_aside(self, seconds: float) -> None:
+    def release_slot(self, seconds: float) -> None:
         return
 
     def keep_up(self, *, now: bool = False) -> None:
@@ -156,7 +156,7 @@ class Together:
 
         The orders are carried out when the turn begins, so nothing is left to do while this worker holds it.
         """
-        return not self._pipeline.stores.journal.names.forgettings_count() or self.publisher() is not None
+        return not self._pipeline.stores.catalog.names.forgettings_count() or self.publisher() is not None
 
     def _is_server_behind(self) -> bool:
         """Return whether vectors on a shared server lack publications, since the home that published them was killed.
@@ -220,7 +220,7 @@ class Together:
         finally:
             self._holding.release(lease)
 
-    def step_aside(self, seconds: float) -> None:
+    def release_slot(self, seconds: float) -> None:
         # Without a turn that can surely be given back, this machine could not go on when the server is back.
         if self._ours is None or not self._holding.surely_holds(self._ours[0]):
             return
@@ -255,11 +255,11 @@ class Together:
         """Log errors about what one document or one order has lost in the garage, each once, and go on.
 
         Such an error must not end the turn, since it would end the turn of every worker for good. The work is tried
-        again at the next turn. LostLeaseError, FullError and errors of servers that are away are raised.
+        again at the next turn. LostLeaseError, NoSpaceError and errors of servers that are away are raised.
         """
         try:
             yield
-        except (LostLeaseError, FullError, *AWAY):
+        except (LostLeaseError, NoSpaceError, *AWAY):
             raise
         except KgfsError as error:
             if str(error) not in self._told:
@@ -342,7 +342,7 @@ def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: b
 
 def _is_alone(stores: Stores) -> bool:
     """Return whether no other machine shares the graph."""
-    return not stores.journal.sharing
+    return not stores.catalog.sharing
 
 
 def _holding(stores: Stores, config: Config) -> Holding:

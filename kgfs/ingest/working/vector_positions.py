@@ -9,10 +9,10 @@ import hashlib
 from typing import Protocol
 
 from kgfs.config import Config
-from kgfs.ingest.keeping.followed import read_note, vectors_note
+from kgfs.ingest.storing.sync_cursors import read_note, vectors_note
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.notes import write_note
 from kgfs.stores.positions import POSITIONS
+from kgfs.stores.run_files import write_note
 from kgfs.stores.stores import Stores
 
 WRITTEN_EVERY = 100

@@ -20,16 +20,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AWAY, FullError, KgfsError, LostLeaseError, UnreadableTextError
+from kgfs.errors import AWAY, KgfsError, LostLeaseError, NoSpaceError, UnreadableTextError
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import LOOK, Alone, Turns
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
 IDLE = 0.1
-"""Seconds between polls of the journal when no job is due."""
+"""Seconds between polls of the catalog when no job is due."""
 ARRIVING = 0.5
 """Seconds between polls for a document that is to be forgotten while the same bytes wait to be settled under another
 name."""
@@ -119,7 +119,7 @@ class Worker:
         ``begin`` is called when the preparation is over, even where it failed.
         """
         claims: list[_Claim] = []
-        self._pipeline.stores.journal.jobs.free()
+        self._pipeline.stores.catalog.jobs.free()
         prepared = False
         with ThreadPoolExecutor(self._engine.width, thread_name_prefix="read") as pool:
             try:
@@ -142,7 +142,7 @@ class Worker:
                     except LostLeaseError as error:  # while a turn began: that had taken longer than its lease
                         log.info("the turn is another's by now: %s", error)
                         self._stopping.wait(LOOK)
-                    except KgfsError as error:  # the journal itself failed, by a full disk: claims wait here
+                    except KgfsError as error:  # the catalog itself failed, by a full disk: claims wait here
                         self._errors.add("worker", error)
                         if self._turns.shared:
                             self._let_go_of_read(claims)
@@ -157,7 +157,7 @@ class Worker:
                         if self._waits_for_turn:
                             self._stopping.wait(LOOK)
                     elif idle:
-                        if until_idle and not self._pipeline.stores.journal.jobs.owed():
+                        if until_idle and not self._pipeline.stores.catalog.jobs.owed():
                             self._turns.keep_up(now=True)
                             return False
                         self._stopping.wait(IDLE)
@@ -172,7 +172,7 @@ class Worker:
         The process was killed, a server was away, or memory was short. An order that failed is returned again every
         ORDERED_AGAIN seconds.
         """
-        now, names = time.monotonic(), self._pipeline.stores.journal.names
+        now, names = time.monotonic(), self._pipeline.stores.catalog.names
         orders = [owed.order for owed in names.forgettings()] if names.forgettings_count() else []
         self._ordered = {order: self._ordered.get(order, now + RETRY) for order in orders}
         return [order for order, at in self._ordered.items() if at <= now]
@@ -248,7 +248,7 @@ class Worker:
 
     def _still_owed(self, claims: list[_Claim]) -> list[_Claim]:
         """Return the claims that are still due, without those that another machine has finished."""
-        owed = {(job.kind, job.doc_id) for job in self._pipeline.stores.journal.jobs.working()}
+        owed = {(job.kind, job.doc_id) for job in self._pipeline.stores.catalog.jobs.working()}
         for claim in claims:
             if (claim.job.kind, claim.job.doc_id) not in owed:
                 self._let_go(claim)
@@ -284,7 +284,7 @@ class Worker:
         publish does so, also for documents that are claimed here.
         """
         try:
-            self._turns.step_aside(RETRY)
+            self._turns.release_slot(RETRY)
         except KgfsError as error:
             log.info("who is next makes up for what was not delivered: %s", error)
 
@@ -296,7 +296,7 @@ class Worker:
 
     def _claim(self) -> _Claim | None:
         """Claim the next job that is still valid; None if there is none. Invalid jobs are dropped."""
-        jobs, names = self._pipeline.stores.journal.jobs, self._pipeline.stores.journal.names
+        jobs, names = self._pipeline.stores.catalog.jobs, self._pipeline.stores.catalog.names
         while job := jobs.claim(self._name, self._lease):
             document = names.document(job.doc_id)
             wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
@@ -318,7 +318,7 @@ class Worker:
                 raise LostLeaseError("The worker is stopping.")
             if not self._turns.holds(lease):
                 raise LostLeaseError("Another machine may be reading it now.")
-            self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, stage, share)
+            self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease, stage, share)
 
         return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
@@ -360,9 +360,11 @@ class Worker:
             if self._stopping.is_set():
                 return False
             log.info("%s: somebody else has it now", claim.document.doc_id)
-            with suppress(FullError, *AWAY):  # the turn may be lost too, and without it each attempt would be refused
+            with suppress(
+                NoSpaceError, *AWAY
+            ):  # the turn may be lost too, and without it each attempt would be refused
                 self._turns.pass_on()
-            self._pipeline.stores.journal.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
+            self._pipeline.stores.catalog.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
             return True
         except UnreadableTextError as error:
             self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
@@ -377,11 +379,11 @@ class Worker:
 
     def _keep_lease(self, claim: _Claim) -> None:
         if time.monotonic() - claim.renewed > self._lease / 3:
-            self._pipeline.stores.journal.jobs.renew(claim.job, self._lease)
+            self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease)
             claim.renewed = time.monotonic()
 
     def _assert_lease(self, claim: _Claim) -> None:
-        self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, "commit", 0.95)
+        self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease, "commit", 0.95)
 
     def _failed(self, claim: _Claim, error: Exception) -> bool:
         """Log the failure of a claim; return whether the document is given up, after ``max_attempts`` failures.
@@ -393,13 +395,13 @@ class Worker:
             self._waits_for(error, doc_id=claim.document.doc_id)
         else:
             self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.failures + 1)
-        if not isinstance(error, (FullError, *AWAY)):
+        if not isinstance(error, (NoSpaceError, *AWAY)):
             claim.failures += 1
         if claim.job.kind == "read" and claim.failures >= self._pipeline.config.pipeline.max_attempts:
             self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")
             return True
         claim.resting_until = time.monotonic() + RETRY * max(claim.failures, 1)
-        if isinstance(error, (FullError, *AWAY)):
+        if isinstance(error, (NoSpaceError, *AWAY)):
             self._step_aside()
         return False
 
@@ -408,6 +410,6 @@ class Worker:
             claim.reading.cancel()
         self._let_go(claim)
         try:
-            self._pipeline.stores.journal.jobs.put_back(claim.job, "the worker stopped", 0.0, counted=False)
+            self._pipeline.stores.catalog.jobs.put_back(claim.job, "the worker stopped", 0.0, counted=False)
         except KgfsError as error:
             log.warning("%s: could not be given back, its lease will run out: %s", claim.document.doc_id, error)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kgfs.config import Config
+from kgfs.knowledge.check.backlog import in_catalog
 from kgfs.knowledge.check.bucket import in_bucket
 from kgfs.knowledge.check.derived import in_graph, in_vectors
 from kgfs.knowledge.check.kept import in_garage, in_ledger
-from kgfs.knowledge.check.owed import in_journal
 from kgfs.knowledge.check.projected import in_projection
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of
@@ -55,18 +55,18 @@ def _once(
     yield from in_ledger(stores)
     yield from in_garage(stores, deep=deep, progress=progress)
     yield from in_bucket(config, stores)
-    if stores.journal.sharing:
+    if stores.catalog.sharing:
         from kgfs.knowledge.check.snapshots import in_snapshots  # imported for shared homes alone
 
         yield from in_snapshots(stores, deep=deep)
-    yield from in_journal(config, stores, alive, worker=worker)
+    yield from in_catalog(config, stores, alive, worker=worker)
     yield from in_graph(stores, deep=deep, progress=progress)
     yield from in_vectors(stores)
     yield from in_projection(config, stores)
 
 
 def _databases(config: Config) -> Iterator[Damage]:
-    paths: list[Path] = [config.front_db, config.graph_db, config.vectors_db]
+    paths: list[Path] = [config.catalog_db, config.graph_db, config.vectors_db]
     for path in paths:
         if path.exists() and (complaint := fault_of(path, deep=True)):
             yield Damage(Kind.DAMAGED_DATABASE, path.name, complaint)

@@ -1,4 +1,4 @@
-"""The check of graph and vectors: whether they agree with the garage and the journal."""
+"""The check of graph and vectors: whether they agree with the garage and the catalog."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], 
             yield Damage(Kind.NOT_IN_GRAPH, document.doc_id, doc_id=document.doc_id)
         elif document.commit_id and shown is not None and shown.reading != document.reading:
             yield Damage(Kind.NOT_IN_GRAPH, document.doc_id, f"shown as {shown.reading}", document.doc_id)
-    for ontology in stores.journal.names.ontologies():
+    for ontology in stores.catalog.names.ontologies():
         shown_ids = list(_shown(stores, ontology.id))
         for done, doc_id in enumerate(shown_ids, 1):
-            known = stores.journal.names.document(doc_id)
+            known = stores.catalog.names.document(doc_id)
             if known is None or not known.commit_id:
-                yield Damage(Kind.NOT_IN_JOURNAL, doc_id, doc_id=doc_id)
+                yield Damage(Kind.NOT_IN_CATALOG, doc_id, doc_id=doc_id)
             if deep:
                 yield from _spans(stores, doc_id)
             progress(done, len(shown_ids), f"documents of {ontology.name}")
@@ -67,7 +67,7 @@ def _rows(vectors: Vectors) -> tuple[int, int]:
 
 def _of_living_concepts(stores: Stores, vectors: Vectors) -> int:
     found = 0
-    for ontology in stores.journal.names.ontologies():
+    for ontology in stores.catalog.names.ontologies():
         after = ""
         while page := stores.graph.concept_names(ontology.id, after):
             ids = [concept_id for _, concept_id, _ in page]

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from kgfs.domain.documents import Document
-from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.hosts import is_left_aside
+from kgfs.stores.pending_uploads import LEAVING, WAITING, is_awaited
 from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import LEAVING, WAITING, is_awaited
 
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
 """Folders of the garage that have a folder for each document."""
@@ -34,27 +34,27 @@ def in_ledger(stores: Stores) -> Iterator[Damage]:
         torn = fault.startswith("torn")
         rotten |= not torn
         yield Damage(Kind.TORN_LEDGER if torn else Kind.ROTTEN_LEDGER, "ledger", fault)
-    if not rotten and not stores.journal.sharing and stores.journal.seq() < stores.garage.ledger.last_seq():
-        yield Damage(Kind.OLD_FRONT, "front.sqlite", f"fact {stores.journal.seq()}")
+    if not rotten and not stores.catalog.sharing and stores.catalog.seq() < stores.garage.ledger.last_seq():
+        yield Damage(Kind.OLD_FRONT, "front.sqlite", f"fact {stores.catalog.seq()}")
     elif not rotten:
-        first, waiting = stores.journal.unshipped(1)
+        first, waiting = stores.catalog.unshipped(1)
         if waiting:  # seconds old, or no process ships the ledger
             yield Damage(Kind.UNSHIPPED, f"fact {first}")
 
 
 def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
-    objects, journal = stores.garage.objects, stores.journal
+    objects, catalog = stores.garage.objects, stores.catalog
     # Read before the objects are listed: content that is settled meanwhile is then known to be in use.
-    coming = {name.sha256[:32] for name in journal.names.unsettled(quiet_before=EVER) if name.sha256}
+    coming = {name.sha256[:32] for name in catalog.names.unsettled(quiet_before=EVER) if name.sha256}
     promised: set[str] = set()
-    for key, _, doc_id in journal.promised():
+    for key, _, doc_id in catalog.promised():
         if key not in promised and not objects.exists(key):
             yield Damage(Kind.MISSING_ORIGINAL, key, doc_id=doc_id)
         promised.add(key)
     for document in documents(stores):
         yield from _parts(stores, document)
     keys = [found for found in objects.keys("") if not found[0].startswith(SNAPSHOTS)]  # a check of their own
-    held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
+    held = {document.key for document in documents(stores)} | promised | set(catalog.unheld())
     for done, (key, size) in enumerate(keys, 1):
         for damage in _object(stores, key, size, held, deep):
             if damage.kind is Kind.ORPHAN and key.rpartition("/")[2].partition(".")[0] in coming:
@@ -70,18 +70,18 @@ def _is_nobodys(stores: Stores, key: str) -> bool:
     On a shared garage another home may have put it there and not yet told of it. So this home must have every entry
     of the ledger, and the object must be older than a day.
     """
-    if not stores.journal.sharing:
+    if not stores.catalog.sharing:
         return True
     try:
-        all_known = stores.garage.ledger.last_seq() < stores.journal.unshipped(1)[0]
+        all_known = stores.garage.ledger.last_seq() < stores.catalog.unshipped(1)[0]
         return all_known and stores.garage.objects.look(key).kept_at < time.time_ns() - A_DAY
-    except (MissingError, RotError):  # the object is gone; or the ledger is corrupt, which another check reports
+    except (MissingError, CorruptError):  # the object is gone; or the ledger is corrupt, which another check reports
         return False
 
 
 def documents(stores: Stores) -> Iterator[Document]:
     """Yield all documents of the ontologies that exist."""
-    names = stores.journal.names
+    names = stores.catalog.names
     for ontology in names.ontologies():
         after = ""
         while page := names.documents(ontology.id, after):
@@ -102,7 +102,7 @@ def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
             return  # reported by the check of objects
         reading = decode_reading(objects.get(key), key)
         # Packs of a purged version are not needed: this document has what it uses of them in packs of its own.
-        packs = [pack for pack in reading.records if stores.journal.names.document(pack.split("/")[1]) is not None]
+        packs = [pack for pack in reading.records if stores.catalog.names.document(pack.split("/")[1]) is not None]
         wanted += [part for part in (reading.vectors_key, reading.text_key, *packs) if part]
     except MissingError:
         pass  # the Reading itself is missing, which the loop below reports first
@@ -121,13 +121,13 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
     if top == "sources" and key not in held:
         yield Damage(Kind.ORPHAN, key)
         return
-    if key.startswith(WAITING) and not is_awaited(stores.journal, key):
+    if key.startswith(WAITING) and not is_awaited(stores.catalog, key):
         yield Damage(Kind.LEFT_WAITING, key)
         return
     if key.startswith(LEAVING) and is_left_aside(stores, key):
         yield Damage(Kind.LEFT_WAITING, key, "set aside by a home that shares the garage no more")
         return
-    if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.journal.names.document(doc_id) is None:
+    if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.catalog.names.document(doc_id) is None:
         yield Damage(Kind.ORPHAN, key)
         return
     if not objects.has_sums(key):
@@ -142,7 +142,7 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
                     reader.read_at(at, BLOCK)
             if size != reader.sums.size:
                 yield Damage(kind, key, f"{size} bytes instead of {reader.sums.size}", doc_id if top in PARTS else "")
-        except RotError as error:
+        except CorruptError as error:
             yield Damage(kind, key, str(error), doc_id if top in PARTS else "")
         except MissingError:
             return  # deleted since it was listed

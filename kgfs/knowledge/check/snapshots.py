@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.snapshots import layout
@@ -32,7 +32,7 @@ def in_snapshots(stores: Stores, *, deep: bool) -> Iterator[Damage]:
 def _fault(objects: Objects, folder: str, *, deep: bool) -> str:
     try:
         verify(objects, layout.decode(folder, objects.get(folder + MANIFEST)), deep=deep)
-    except RotError as error:
+    except CorruptError as error:
         return str(error)
     except (MissingError, StoreError) as error:
         return str(error) if (folder + MANIFEST) in {key for key, _ in objects.keys(folder)} else ""

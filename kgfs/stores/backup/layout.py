@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from kgfs.errors import RotError, StoreError
+from kgfs.errors import CorruptError, StoreError
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.durable import sync_folder
 
@@ -48,7 +48,7 @@ def snapshots(folder: Path) -> list[Manifest]:
 
 
 def carry(source: Objects, target: Objects, key: str, room: Path) -> None:
-    """Copy one object, verifying each block. Raises RotError, with the object deleted from ``target``, if the
+    """Copy one object, verifying each block. Raises CorruptError, with the object deleted from ``target``, if the
     bytes that arrive differ from the bytes that were stored. ``room`` is a folder for temporary files."""
     with closing(source.open(key)) as reader:
         size = reader.sums.size
@@ -62,7 +62,7 @@ def carry(source: Objects, target: Objects, key: str, room: Path) -> None:
             arrived = target.put(key, path, move=True)
         if arrived.sha256 != reader.sums.sha256:
             target.delete(key)
-            raise RotError(f"{key}: its bytes are not those that were kept. Run kgfs check --deep on that home.")
+            raise CorruptError(f"{key}: its bytes are not those that were kept. Run kgfs check --deep on that home.")
 
 
 def folders(folder: Path) -> list[Path]:

@@ -11,16 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import BusyError, MissingError, RotError, StoreError, from_os_error
+from kgfs.errors import BusyError, CorruptError, MissingError, StoreError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.backup.layout import MANIFEST, Manifest, Progress, carry, copy, folders, snapshots, write
+from kgfs.stores.catalog.copied import newest_fact, working_copies
 from kgfs.stores.database import copy_database
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import make_folder
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.segments import lines, segments
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.journal.copied import newest_fact, working_copies
 from kgfs.stores.locks import alone
 
 ATTEMPTS = 5
@@ -88,7 +88,7 @@ def _snapshot(config: Config, objects: Objects, pool: FileObjects, folder: Path,
     target = folder / "snapshots" / name
     make_folder(target)
     try:
-        copy_database(config.front_db, target / "front.sqlite")
+        copy_database(config.catalog_db, target / "front.sqlite")
         newest = newest_fact(target / "front.sqlite")
         make_folder(target / "spool")
         for file in working_copies(target / "front.sqlite"):
@@ -134,7 +134,7 @@ def _copy_objects(objects: Objects, pool: FileObjects, room: Path, progress: Pro
             found.listed[key] = pool.stat(key).sha256
         except MissingError as error:
             raise _LeftMeanwhileError(key) from error
-        except RotError:
+        except CorruptError:
             found.rotten.append(key)
         progress(done, len(keys))
     return found

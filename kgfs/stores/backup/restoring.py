@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import MissingError, NotEmptyError, RotError, from_os_error
+from kgfs.errors import CorruptError, MissingError, NotEmptyError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.backup.layout import Manifest, Progress, carry, copy, snapshots
 from kgfs.stores.garage.durable import make_folder, sync_folder
@@ -23,7 +23,7 @@ def restore(folder: Path, name: str, config: Config, progress: Progress, derive:
     Every byte is verified, then ``derive`` makes graph and vectors. All of this happens in a folder beside the
     home, which is renamed last. After an error or a kill the home is therefore still absent or empty, and the next
     call begins again. Raises NotEmptyError if the home is not empty, MissingError if there is no such snapshot,
-    and RotError if an object or file is missing or differs from what was backed up."""
+    and CorruptError if an object or file is missing or differs from what was backed up."""
     if config.home.exists() and any(config.home.iterdir()):
         raise NotEmptyError(f"{config.home} is not empty. Give another place with --home, or move it away.")
     found = [manifest for manifest in snapshots(folder) if not name or manifest.name == name]
@@ -53,9 +53,9 @@ def _fill(home: Path, folder: Path, manifest: Manifest, progress: Progress) -> N
     for done, (key, sha256) in enumerate(sorted(manifest.objects.items()), 1):
         try:
             if pool.stat(key).sha256 != sha256:
-                raise RotError(f"{folder}: {key} is not what was backed up.")
+                raise CorruptError(f"{folder}: {key} is not what was backed up.")
         except MissingError as error:
-            raise RotError(f"{folder}: {key} is missing. Restore an older snapshot (--snapshot).") from error
+            raise CorruptError(f"{folder}: {key} is missing. Restore an older snapshot (--snapshot).") from error
         carry(pool, objects, key, home)
         progress(done, len(manifest.objects))
     source = folder / "snapshots" / manifest.name
@@ -64,4 +64,4 @@ def _fill(home: Path, folder: Path, manifest: Manifest, progress: Progress) -> N
         make_folder(goal.parent)
         copy(source / path, goal)
         if sums_of(goal).sha256 != sha256:
-            raise RotError(f"{source / path} is not what was backed up. Restore an older snapshot (--snapshot).")
+            raise CorruptError(f"{source / path} is not what was backed up. Restore an older snapshot (--snapshot).")

@@ -43,8 +43,8 @@ class Objects(Protocol):
     A key is one or more ``/``-separated parts of ``[A-Za-z0-9._~%+-]``. Other characters, empty parts, ``.`` and
     ``..`` are refused with BadInputError. An object is durable when ``put`` returns: after a ``kill -9`` or power
     loss an object is either whole or absent. Any number of threads and processes may call at the same time. Any call
-    may raise StoreError if the store fails (FullError if its disk is full). If the store is on a server, any call may
-    also raise AwayError or TimedOutError: the operation may then have been done all the same, and repeating it is
+    may raise StoreError if the store fails (NoSpaceError if its disk is full). If the store is on a server, any call may
+    also raise UnavailableError or TimedOutError: the operation may then have been done all the same, and repeating it is
     harmless.
     """
 
@@ -87,7 +87,7 @@ class Objects(Protocol):
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Return the bytes ``start:start+length`` of an object, fewer at its end.
 
-        Every block that is touched is verified. Raise RotError instead of returning wrong bytes, and MissingError if
+        Every block that is touched is verified. Raise CorruptError instead of returning wrong bytes, and MissingError if
         the object is absent. Use :meth:`open` for many reads of one object.
         """
         ...
@@ -174,7 +174,7 @@ class Reader(Protocol):
         ...
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return bytes as :meth:`Objects.get` does. RotError names the key and the block."""
+        """Return bytes as :meth:`Objects.get` does. CorruptError names the key and the block."""
         ...
 
     def at_hand(self, offset: int, length: int) -> bytes | None:
@@ -206,7 +206,7 @@ class SegmentReader(Protocol):
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset`` on, fewer at the end of the segment.
 
-        Lines are verified before their first byte is returned. Raise RotError instead of returning wrong bytes.
+        Lines are verified before their first byte is returned. Raise CorruptError instead of returning wrong bytes.
         """
         ...
 
@@ -266,7 +266,7 @@ class Ledger(Protocol):
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
         """Yield (seq, entry) of all entries after number ``after``, in order.
 
-        Raise RotError if a checksum fails before the torn tail. The message names the segment and the number.
+        Raise CorruptError if a checksum fails before the torn tail. The message names the segment and the number.
         """
         ...
 

@@ -10,14 +10,14 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from kgfs.errors import ExistsError, MissingError, RotError
+from kgfs.errors import CorruptError, ExistsError, MissingError
 from kgfs.failpoints import border
 from kgfs.stores.backup.layout import carry
+from kgfs.stores.batched import batched
 from kgfs.stores.garage.contract import BLOCK, Ledger, Objects
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.hosts import HOSTS
 from kgfs.stores.leases.bucket import LEASES
-from kgfs.stores.portions import portions
 from kgfs.stores.positions import POSITIONS
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 
@@ -36,11 +36,11 @@ def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -
     """Copy every object that ``source`` lists to ``target``, and prove each by reading it from the target.
 
     Objects that were in the target before are proved, too. ``room`` is a local folder for temporary files. ``copied``
-    is called after each object. Raise RotError if the target returns other bytes; the object is then deleted from the
+    is called after each object. Raise CorruptError if the target returns other bytes; the object is then deleted from the
     target, so that the next attempt copies it anew.
     """
     done = 0
-    for page in portions((key for key, _ in _kept(source)), PAGE):
+    for page in batched((key for key, _ in _kept(source)), PAGE):
         for done, _ in enumerate(_all(lambda key: _bring(source, target, key, room), page), done + 1):  # noqa: B020
             copied(done)
 
@@ -52,7 +52,7 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
     from the target. No other object is opened.
     """
     left = []
-    for page in portions(_merged(_kept(source), target.keys("")), PAGE):
+    for page in batched(_merged(_kept(source), target.keys("")), PAGE):
         left += [key for key, here, _ in page if not here]
         new = [key for key, here, there in page if here and not there]
         list(_all(lambda key: _bring(source, target, key, room), new))
@@ -69,17 +69,17 @@ def _kept(source: Objects) -> Iterator[tuple[str, int]]:
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:
     """Append the entries that the target does not have yet. The first of ``entries`` has number 1."""
     last = target.last_seq()
-    for batch in portions(islice(entries, last, None), PAGE):
+    for batch in batched(islice(entries, last, None), PAGE):
         last = target.append(last + 1, batch)
         border("migrate-entries")
 
 
 def prove_ledger(entries: Iterable[bytes], target: Ledger) -> None:
-    """Raise RotError unless the target has exactly these entries."""
+    """Raise CorruptError unless the target has exactly these entries."""
     there = (entry for _, entry in target.replay())
     for seq, (one, other) in enumerate(zip_longest(entries, there), 1):
         if one != other:
-            raise RotError(f"Entry {seq} of the ledger is not in the copy what it is in the original.")
+            raise CorruptError(f"Entry {seq} of the ledger is not in the copy what it is in the original.")
 
 
 def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
@@ -91,7 +91,7 @@ def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
         return
     try:
         found = target.stat(key)
-    except RotError:
+    except CorruptError:
         target.delete(key)
         raise
     except MissingError:
@@ -107,7 +107,7 @@ def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
         raise ExistsError(f"{key}: another content is kept under this key where it is to go.")
     if _sha256(target, key) != wanted.sha256:
         target.delete(key)
-        raise RotError(
+        raise CorruptError(
             f"{key}: what arrived is not what was kept. It was taken out of the copy; repeat to copy it anew."
         )
 
@@ -120,7 +120,7 @@ def _sha256(objects: Objects, key: str) -> str:
         with closing(objects.open(key)) as reader:
             for start in range(0, reader.sums.size, BLOCK):
                 summer.update(reader.read_at(start, BLOCK))
-    except RotError:
+    except CorruptError:
         return ""
     return summer.sums().sha256
 

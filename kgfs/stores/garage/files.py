@@ -11,7 +11,7 @@ from contextlib import closing
 from io import FileIO
 from pathlib import Path
 
-from kgfs.errors import ExistsError, MissingError, RotError
+from kgfs.errors import CorruptError, ExistsError, MissingError
 from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import make_folder, os_errors, sync_folder
 from kgfs.stores.garage.listing import (
@@ -42,7 +42,7 @@ class FileObjects:
     looks at and the next put replaces. Readers take no lock.
 
     Missing or corrupt checksums are recomputed only if a hash proves the bytes: the object's name begins with 32 or
-    more digits of their SHA-256, or the same content is put again. In all other cases the access raises RotError.
+    more digits of their SHA-256, or the same content is put again. In all other cases the access raises CorruptError.
     """
 
     def __init__(self, root: Path) -> None:
@@ -240,7 +240,7 @@ class FileObjects:
         """Return the open file of an object and its checksums.
 
         ``proof`` is a SHA-256 that proves the bytes if the checksums are lost. Raise MissingError if the object is
-        absent, RotError if its checksums are lost and nothing proves the bytes.
+        absent, CorruptError if its checksums are lost and nothing proves the bytes.
         """
         path = object_file(self._top, key)
         while True:
@@ -268,7 +268,7 @@ class FileObjects:
             return None
         name = path.name.partition(".")[0]
         if sums.sha256 != proof and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
-            raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
+            raise CorruptError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
         with staged(self._temporary, encode_sums(sums)) as (copy, _), locked_folder(path.parent) as shard:
             if not _has_name(file, str(path)):
                 return None
@@ -283,7 +283,7 @@ def _is_whole(key: str, file: FileIO, sums: Sums) -> bool:
     try:
         for start in range(0, sums.size, BLOCK):
             reader.read_at(start, BLOCK)
-    except RotError:
+    except CorruptError:
         return False
     return os.fstat(file.fileno()).st_size == sums.size
 

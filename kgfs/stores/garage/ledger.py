@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.mending import mended, survey
@@ -108,7 +108,7 @@ class SegmentLedger:
                 if index < len(ends) and ends[index] <= after + 1:
                     continue
                 if first > (expected or after + 1) or (expected and first < expected):
-                    raise RotError(f"the segment before {path.name} lacks entries from {expected or after + 1} on.")
+                    raise CorruptError(f"the segment before {path.name} lacks entries from {expected or after + 1} on.")
                 with locked_folder(self._root, shared=True):
                     raw = path.read_bytes()
                 expected = first

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgfs.errors import RotError
+from kgfs.errors import CorruptError
 from kgfs.stores.garage.segments import decode_line, encode_line, lines, segments
 
 
@@ -31,7 +31,7 @@ def survey(root: Path) -> Iterator[Segment]:
         raw, last = path.read_bytes(), index == len(found) - 1
         try:
             whole = list(lines(path.name, raw, first, last=last))
-        except RotError:
+        except CorruptError:
             entries = {seq: entry for seq, entry in map(_number, raw.splitlines(keepends=True)) if seq >= first}
             end = max(entries, default=first - 1) if last else found[index + 1][0] - 1
             yield Segment(path, first, entries, tuple(seq for seq in range(first, end + 1) if seq not in entries), 0)

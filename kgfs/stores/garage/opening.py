@@ -19,10 +19,10 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
     if settings.store == "files":
         return FileGarage(config.garage)
     need("garage.store is 's3'", "minio", "urllib3", "certifi")
+    from kgfs.stores.garage.s3.endpoint import Endpoint
     from kgfs.stores.garage.s3.garage import S3Garage
-    from kgfs.stores.garage.s3.place import Place
 
-    place = Place(
+    place = Endpoint(
         endpoint=settings.endpoint,
         bucket=settings.bucket,
         prefix=settings.prefix,

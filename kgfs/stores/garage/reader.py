@@ -8,7 +8,7 @@ from threading import Lock
 
 import xxhash
 
-from kgfs.errors import BadInputError, RotError
+from kgfs.errors import BadInputError, CorruptError
 from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.durable import os_errors
@@ -128,8 +128,8 @@ class FileReader:
             start += len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _rot(self, number: int) -> RotError:
-        return RotError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
+    def _rot(self, number: int) -> CorruptError:
+        return CorruptError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
 
     def close(self) -> None:
         self._file.close()

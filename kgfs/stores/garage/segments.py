@@ -11,7 +11,7 @@ from pathlib import Path
 
 import xxhash
 
-from kgfs.errors import BadInputError, RotError
+from kgfs.errors import BadInputError, CorruptError
 
 _SUFFIX = ".log"
 
@@ -58,7 +58,7 @@ def lines(segment: str, raw: bytes, seq: int, *, last: bool, offset: int = 0) ->
 
     In the last segment of a ledger (``last``) a torn tail ends the iteration. A crash tears only what was not
     acknowledged: the end of an append is missing or is zeros. So a bad line is a torn tail if no good line follows
-    and the segment does not end with a line end. Every other bad line is corruption: raise RotError.
+    and the segment does not end with a line end. Every other bad line is corruption: raise CorruptError.
     """
     start = 0
     while start < len(raw):
@@ -67,7 +67,7 @@ def lines(segment: str, raw: bytes, seq: int, *, last: bool, offset: int = 0) ->
         if entry is None:
             if last and _is_torn(raw[start:]):
                 return
-            raise RotError(f"ledger segment {segment}: entry {seq} is not what was kept. Run kgfs check --repair.")
+            raise CorruptError(f"ledger segment {segment}: entry {seq} is not what was kept. Run kgfs check --repair.")
         yield Line(seq, entry, offset + end)
         start, seq = end, seq + 1
 

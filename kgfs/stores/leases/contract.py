@@ -26,7 +26,7 @@ class Lease:
 class Leases(Protocol):
     """A service that gives leases. Any number of threads, processes and machines may use it.
 
-    Each call ends within a few seconds, whatever the network does. A call raises AwayError or TimedOutError if the
+    Each call ends within a few seconds, whatever the network does. A call raises UnavailableError or TimedOutError if the
     service does not answer; the operation may then have been done all the same.
     """
 

@@ -49,7 +49,7 @@ _MADE_BY_ANOTHER = (
 
 
 class Connection:
-    """Any number of threads. Nothing is asked before the first call. Every call may raise AwayError, TimedOutError or StoreError
+    """Any number of threads. Nothing is asked before the first call. Every call may raise UnavailableError, TimedOutError or StoreError
     (:func:`~.refusals.translated`)."""
 
     def __init__(self, endpoint: Endpoint) -> None:

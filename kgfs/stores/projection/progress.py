@@ -11,8 +11,8 @@ from typing import Any
 from kgfs.config import Config
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.notes import write_note
 from kgfs.stores.projection.source import oldest_commit, state_of
+from kgfs.stores.run_files import write_note
 
 NOTE = "projection.json"
 """In the run folder."""
@@ -47,7 +47,7 @@ def noted(config: Config) -> Progress:
 
 
 def note(config: Config, **changes: Any) -> None:
-    """Note what changed. FullError or StoreError where the disk does not take it."""
+    """Note what changed. NoSpaceError or StoreError where the disk does not take it."""
     before = noted(config)
     if (after := replace(before, **changes)) != before:
         write_note(_note(config), asdict(after))

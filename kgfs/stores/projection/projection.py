@@ -10,9 +10,9 @@ from typing import Any
 
 from kgfs.errors import BadInputError, LostLeaseError
 from kgfs.failpoints import border
+from kgfs.stores.batched import batched
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.touched import Touched, touched
-from kgfs.stores.portions import portions
 from kgfs.stores.projection.comparing import Difference, compare
 from kgfs.stores.projection.connection import Connection, Statement
 from kgfs.stores.projection.endpoint import Endpoint
@@ -69,7 +69,7 @@ class Compared:
 
 
 class Projection:
-    """One thread at a time. Nothing is asked before the first call. Every call may raise AwayError, TimedOutError or StoreError as the server
+    """One thread at a time. Nothing is asked before the first call. Every call may raise UnavailableError, TimedOutError or StoreError as the server
     has it, and LostLeaseError where another home took over or ``stopping`` says so; whatever was done is gone on from by the next call."""
 
     def __init__(
@@ -166,12 +166,12 @@ class Projection:
         writer = self._writer(space)
         with self._graph.whole() as sql:
             owners = found.owners | mentioned_in(sql, found.documents)
-        for some in portions(sorted(found.documents), OWNERS_AT_ONCE):
+        for some in batched(sorted(found.documents), OWNERS_AT_ONCE):
             owners |= self._mentioned_there(space, some)
-        for some in portions(sorted(owners), OWNERS_AT_ONCE):
+        for some in batched(sorted(owners), OWNERS_AT_ONCE):
             self._go_on()
             self._put_owners(writer, space, some)
-        for some in portions(sorted(found.documents), OWNERS_AT_ONCE):
+        for some in batched(sorted(found.documents), OWNERS_AT_ONCE):
             known = self._digests_there("Edition", "doc_id", space, some)
             for doc_id in some:
                 self._go_on()
@@ -254,7 +254,7 @@ class Projection:
         )
         with self._graph.whole() as sql:
             for epoch, rows in groupby(changes_told(sql, after, upto), key=lambda row: int(row[0])):
-                for part, some in enumerate(portions(rows, ROWS)):
+                for part, some in enumerate(batched(rows, ROWS)):
                     columns = zip(*(row[1:] for row in some), strict=True)
                     lists = dict(zip(("what", "kind", "ontology", "owner", "name"), map(list, columns), strict=True))
                     words = {"space": space, "epoch": epoch + shift, "part": part, **lists}
@@ -336,7 +336,7 @@ SET g = {name: g.name, space: g.building, home: g.home, origin: g.origin, format
         progress(done, total)
         found = compare(self.connection, self._graph, space)
         for label, some in groupby(found, key=lambda difference: difference.label):
-            for page in portions(some, OWNERS_AT_ONCE):
+            for page in batched(some, OWNERS_AT_ONCE):
                 self._go_on()
                 if label != "Document":
                     self._put_owners(writer, space, [difference.id for difference in page])

@@ -15,7 +15,7 @@ from neo4j.exceptions import (
     TransientError,
 )
 
-from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import KgfsError, StoreError, TimedOutError, UnavailableError
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.port_probe import answers_as_another, answers_in_plain_text
 
@@ -38,12 +38,12 @@ def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
     uri = endpoint.uri
     code = error.code if isinstance(error, Neo4jError) else None
     if code == _LOCKED_OUT:
-        return AwayError(
+        return UnavailableError(
             f"{uri}: Neo4j does not let '{endpoint.user}' in for some seconds: it was told wrong passwords, from here or"
             " elsewhere. If it goes on, look at [graph] user and password_file of each machine."
         )
     if isinstance(error, AuthError) or code == _TO_BE_CHANGED:
-        return AwayError(
+        return UnavailableError(
             f"{uri}: Neo4j does not let '{endpoint.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
             " and KGFS_GRAPH_PASSWORD_FILE."
         )
@@ -54,17 +54,17 @@ def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
     if isinstance(error, ConfigurationError):
         return StoreError(f"{uri}: the connection cannot be set up: {error}")
     if certificate := cause_of(error, ssl.SSLCertVerificationError):
-        return AwayError(  # one that was trusted may have expired: then the next may be good
+        return UnavailableError(  # one that was trusted may have expired: then the next may be good
             f"{uri}: the certificate is not trusted: {certificate.verify_message}. Set graph.ca_file to that of its"
             " authority, or graph.uri to a name that it is for."
         )
     if endpoint.encrypted:
         if cause_of(error, ssl.SSLError) or answers_in_plain_text(uri):
-            return AwayError(f"{uri}: what answers there speaks no TLS. Check graph.uri.")
+            return UnavailableError(f"{uri}: what answers there speaks no TLS. Check graph.uri.")
     elif answers_as_another(uri):
-        return AwayError(f"{uri}: what answers there is not Neo4j, or another of its ports. Check graph.uri.")
+        return UnavailableError(f"{uri}: what answers there is not Neo4j, or another of its ports. Check graph.uri.")
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)) or cause_of(error, socket.gaierror):
-        return AwayError(f"{uri}: Neo4j cannot be reached ({_innermost(error)}). Does it listen there?")
+        return UnavailableError(f"{uri}: Neo4j cannot be reached ({_innermost(error)}). Does it listen there?")
     return StoreError(f"{uri}: {type(error).__name__}: {_innermost(error)}")
 
 

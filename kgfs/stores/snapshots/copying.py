@@ -14,10 +14,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kgfs.errors import BusyError
+from kgfs.stores.catalog.sharing import undo
 from kgfs.stores.database import typed
 from kgfs.stores.graph.editions import remove_some
 from kgfs.stores.graph.rows import LEAVING, SHOWN
-from kgfs.stores.journal.sharing import undo
 from kgfs.stores.wal import BUSY_SECONDS
 
 STEPS = 10_000

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
 
-from kgfs.errors import MissingError, RotError
+from kgfs.errors import CorruptError, MissingError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
@@ -28,7 +28,7 @@ Progress = Callable[[int], None]
 def fetch_file(objects: Objects, folder: str, file: File, target: Path, progress: Progress) -> None:
     """Make ``target`` the file that the snapshot in ``folder`` holds. ``target`` is durable when this returns.
     Parts left at ``target`` by an earlier attempt are kept if their hashes are right. Raises MissingError if a
-    part is missing, and RotError if a part differs from the manifest."""
+    part is missing, and CorruptError if a part differs from the manifest."""
     telling = threading.Lock()
     with os_errors(f"Writing {target}"):
         descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -57,7 +57,7 @@ def fetch_file(objects: Objects, folder: str, file: File, target: Path, progress
 
 def verify(objects: Objects, manifest: Manifest, *, deep: bool) -> None:
     """Verify a snapshot. Raises MissingError if a part is missing. With ``deep``, each part is downloaded, and
-    RotError is raised if one differs from the manifest."""
+    CorruptError is raised if one differs from the manifest."""
     there = {key for key, _ in objects.keys(manifest.folder)}
     for file in manifest.files:
         for number, part in enumerate(file.parts):
@@ -73,9 +73,9 @@ def _fetched(objects: Objects, key: str, part: Part) -> bytes:
     try:
         piece = unpacking.decompress(objects.salvage(key), part.size + 1)
     except zlib.error as error:
-        raise RotError(f"{key}: damaged ({error}).") from error
+        raise CorruptError(f"{key}: damaged ({error}).") from error
     if not _is_right(piece, part):
-        raise RotError(f"{key}: damaged; its hash is another one.")
+        raise CorruptError(f"{key}: damaged; its hash is another one.")
     return piece
 
 

@@ -79,7 +79,7 @@ class Vectors(Protocol):
 
     A write is durable when its call returns. Any number of threads and processes may call at the same time. A query
     sees every write that was complete before it, also of another process. Any call may raise StoreError if the store
-    fails. If the store is on a server, any call may also raise AwayError or TimedOutError: then a part of a write may
+    fails. If the store is on a server, any call may also raise UnavailableError or TimedOutError: then a part of a write may
     be done, and repeating the call does the rest.
     """
 

@@ -37,12 +37,12 @@ def open_vectors(config: Config, model: str) -> Vectors:
 
         return SqliteVectors(config.vectors_db, model)
     try:
-        from kgfs.stores.vectors.qdrant import Place, QdrantVectors
+        from kgfs.stores.vectors.qdrant import Endpoint, QdrantVectors
     except ModuleNotFoundError as error:
         raise MachineError(
             f"vectors.store is 'qdrant', and the package {error.name} is not installed. Install kgfs[servers]."
         ) from error
-    place = Place(
+    place = Endpoint(
         url=settings.url,
         api_key=_key(settings.api_key_file),
         api_key_file=file_named(settings.api_key_file),

@@ -31,8 +31,8 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
-from kgfs.stores.portions import portions
+from kgfs.errors import BadInputError, KgfsError, StoreError, TimedOutError, UnavailableError
+from kgfs.stores.batched import batched
 from kgfs.stores.servers import is_loopback, trusted
 from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
@@ -67,7 +67,7 @@ PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """The address of the server and the settings of the client. The key is a secret: it is never shown, and never in
     an error."""
 
@@ -94,7 +94,7 @@ class Place:
 class QdrantVectors:
     """The :class:`~kgfs.stores.vectors.contract.Vectors` of one server and model."""
 
-    def __init__(self, place: Place, model: str) -> None:
+    def __init__(self, place: Endpoint, model: str) -> None:
         self._place = place
         self._model = model
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
@@ -148,7 +148,7 @@ class QdrantVectors:
             same_dimensions(vector, vectors[0].size, self._model)
         self._make_room(vectors[0])
         points = (_point(row, vector) for row, vector in zip(rows, vectors, strict=True))
-        for some in portions(points, BATCH, _weight, WEIGHT):
+        for some in batched(points, BATCH, _weight, WEIGHT):
             with self._spoken():
                 self._client.upsert(self._name, some, wait=True)
 
@@ -364,7 +364,7 @@ def _ours(url: str, error: Exception) -> KgfsError:
         if status == 404:
             return _NoCollectionError(f"{url}: {said}") if _is_own(error.content) else _stranger(url)
         if status in (401, 403):
-            return AwayError(
+            return UnavailableError(
                 f"{url}: Qdrant refuses the key. Check the one that vectors.api_key_file or QDRANT_API_KEY gives."
             )
         if status in (400, 409, 422):
@@ -372,20 +372,20 @@ def _ours(url: str, error: Exception) -> KgfsError:
         # for example because its disk is full; the request is not at fault
         if status in (408, 429) or (status or 0) >= 500:
             why = f": {' '.join(said.split())}" if _is_own(error.content) else ""
-            return AwayError(f"{url}: Qdrant answers {status}{why}. Try again later.")
+            return UnavailableError(f"{url}: Qdrant answers {status}{why}. Try again later.")
         if status == 405:  # Qdrant never answers so to these requests
             return _stranger(url)
         return StoreError(f"{url}: Qdrant answers {status}: {' '.join(said.split())}")
     if isinstance(error, QdrantException):  # raised only for a 429 with a Retry-After header, valid or not
-        return AwayError(f"{url}: Qdrant answers 429. Try again later.")
+        return UnavailableError(f"{url}: Qdrant answers 429. Try again later.")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
     if isinstance(cause, ValueError):  # no JSON, or not an answer of the API
         return _stranger(url)
     if isinstance(cause, httpx.TimeoutException):
         return TimedOutError(f"{url}: Qdrant does not answer in time.")
     if "[SSL" in str(cause):
-        return AwayError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
-    return AwayError(f"{url}: Qdrant cannot be reached ({type(cause).__name__}). Is the server running?")
+        return UnavailableError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
+    return UnavailableError(f"{url}: Qdrant cannot be reached ({type(cause).__name__}). Is the server running?")
 
 
 def _is_own(answer: bytes) -> bool:
@@ -399,9 +399,9 @@ def _is_own(answer: bytes) -> bool:
 
 
 def _stranger(url: str) -> KgfsError:
-    """Return the error for an answer that is not Qdrant's. It is an AwayError, for a proxy also answers otherwise
+    """Return the error for an answer that is not Qdrant's. It is an UnavailableError, for a proxy also answers otherwise
     while the server is away."""
-    return AwayError(f"{url}: what answers there is not Qdrant, or not all of it. Check vectors.url.")
+    return UnavailableError(f"{url}: what answers there is not Qdrant, or not all of it. Check vectors.url.")
 
 
 def _point(row: Row, vector: Vector) -> models.PointStruct:

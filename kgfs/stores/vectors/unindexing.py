@@ -13,7 +13,7 @@ def look_again(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[s
 
     A process calls this after it has put rows of these documents and concepts into vectors that other machines also
     write. Every process that removes something from the graph removes its rows *after* that. So either those rows are
-    removed after they were put, or this call sees that their document or concept is gone. Raise the stores' AwayError
+    removed after they were put, or this call sees that their document or concept is gone. Raise the stores' UnavailableError
     and TimedOutError; then repeat the whole call.
     """
     unindex(stores, [doc_id for doc_id in doc_ids if stores.graph.document(doc_id) is None], concept_ids)

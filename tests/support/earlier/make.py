@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from scripts.servers import process, seaweedfs
 from tests.support.earlier import contents
 from tests.support.earlier.observe import observe
@@ -171,7 +171,7 @@ def in_bucket(out: Path, commit: str, folder: Path) -> None:
     (folder / "seaweedfs").mkdir()
     seaweedfs.start(folder / "seaweedfs", [])
     try:
-        place = Place(
+        place = Endpoint(
             endpoint=f"http://127.0.0.1:{process.ports_before(folder / 'seaweedfs')[0]}",
             bucket="kgfs",
             prefix="earlier",

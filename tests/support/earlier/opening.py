@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.place import Place as S3Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from tests.support.earlier.observe import observe
 from tests.support.running import Place
 
@@ -58,14 +58,14 @@ def unpacked(name: str, folder: Path) -> Path:
     return folder
 
 
-def put_objects(folder: Path, place: S3Place) -> None:
+def put_objects(folder: Path, place: Endpoint) -> None:
     """Put the unpacked objects of a bucket to ``place``."""
     bucket = Bucket(place)
     for n, row in enumerate(json.loads((folder / "objects.json").read_text())):
         assert bucket.put(row["name"], (folder / str(n)).read_bytes(), row["meta"])
 
 
-def bind(home: Path, place: S3Place) -> None:
+def bind(home: Path, place: Endpoint) -> None:
     """Configure an earlier home for ``place``, and let it take that for the place it was made with."""
     (home / "config.toml").write_text(
         f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\n'

@@ -18,8 +18,8 @@ from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place
 from scripts.servers import minio, process, s3, seaweedfs
 from tests.fakes.garage import MemoryGarage
 from tests.support.required import REQUIRED, missing
@@ -45,10 +45,10 @@ class Server:
     """The only one it takes, where it was told of one."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """A part of its bucket that nobody used yet."""
         port, certificates = process.ports_before(self.folder)[0], s3.certified(self.folder)
-        return Place(
+        return Endpoint(
             endpoint=f"{'https' if certificates else 'http'}://127.0.0.1:{port}",
             bucket="kgfs",
             prefix=f"{self.name}/{next(_numbers)}",

@@ -14,13 +14,13 @@ from minio import MinioAdmin
 from minio.credentials.credentials import Credentials
 from minio.credentials.providers import AssumeRoleProvider, StaticProvider
 
-from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.endpoint import Endpoint
 
 
 class Lender:
     """Lends keys of one server; they go with the user who lent them."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Endpoint) -> None:
         keys = [file.read_text() for file in (place.access_key_file, place.secret_key_file) if file]
         self._place = place
         self._users: list[str] = []
@@ -50,7 +50,7 @@ class Lender:
 
 
 @contextmanager
-def lending(place: Place) -> Iterator[Lender]:
+def lending(place: Endpoint) -> Iterator[Lender]:
     lender = Lender(place)
     try:
         yield lender

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from kgfs.errors import AWAY, AwayError, KgfsError, MissingError, StoreError, TimedOutError
-from kgfs.stores.aside import step_aside
+from kgfs.errors import AWAY, KgfsError, MissingError, StoreError, TimedOutError, UnavailableError
 from kgfs.stores.garage.s3.download import Download
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
-from kgfs.stores.garage.s3.place import Place
-from kgfs.stores.once import Once
+from kgfs.stores.lazy import Lazy
+from kgfs.stores.thread_slots import release_slot
 
 if TYPE_CHECKING:  # loaded with the first request
     from minio import Minio
@@ -68,16 +68,16 @@ class Bucket:
     """A bucket of an S3 server. Names are relative to the place's prefix.
 
     A bucket that does not exist counts as empty, and the first put creates it. If a bucket that this object has seen
-    disappears, calls raise AwayError and do not create it again, for a new bucket would lack the stored objects. Only
+    disappears, calls raise UnavailableError and do not create it again, for a new bucket would lack the stored objects. Only
     :meth:`head` cannot tell a missing bucket from a missing name, since the answer to a HEAD request has no body.
 
     Calls raise StoreError, TimedOutError and, if they ask for one name, MissingError. Any number of threads may call
     at the same time.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Endpoint) -> None:
         self.place = place
-        self._client = Once(self._load)
+        self._client = Lazy(self._load)
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether the bucket has been seen."""
@@ -393,17 +393,17 @@ class Bucket:
 
     @contextmanager
     def _spoken(self, what: str) -> Iterator[None]:
-        """Translate the client's errors. Raise AwayError if a bucket that was seen is missing."""
+        """Translate the client's errors. Raise UnavailableError if a bucket that was seen is missing."""
         from kgfs.stores.garage.s3.speaking import spoken
 
-        step_aside()
+        release_slot()
         try:
             with spoken(self.place.shown, what):
                 yield
         except NoBucketError as error:
             if not self._seen:
                 raise
-            raise AwayError(
+            raise UnavailableError(
                 f"{self.place.shown}: the bucket is not there any more. Bring it back with what it held."
             ) from error
 

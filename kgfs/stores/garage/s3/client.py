@@ -24,8 +24,8 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
 from kgfs.errors import BadInputError
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.errors import NoKeysError
-from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.servers import asked, is_sayable
 
 _NOT_OF_INSTANCES = (
@@ -120,7 +120,7 @@ def _keys(found: Credentials, what: str) -> Credentials:
     return found
 
 
-class _Patience(Retry):
+class _CallTimeout(Retry):
     """Retry what failed at once (a refused or broken connection, a server that is starting), so that a restart goes
     unnoticed. Do not retry a read timeout, which has used up the time already."""
 
@@ -153,7 +153,7 @@ class _Pool(urllib3.PoolManager):
                 self._free.release()
 
 
-def client_of(place: Place) -> Minio:
+def client_of(place: Endpoint) -> Minio:
     """Return the client of a place. No request is sent yet.
 
     Raise BadInputError for an endpoint that is not valid. Certificates are always verified.
@@ -167,7 +167,7 @@ def client_of(place: Place) -> Minio:
         blocksize=PIECE,
         cert_reqs="CERT_REQUIRED",
         ca_certs=str(place.ca_file) if place.ca_file else certifi.where(),
-        retries=_Patience(
+        retries=_CallTimeout(
             total=None,
             connect=2,
             read=1,
@@ -195,7 +195,7 @@ def client_of(place: Place) -> Minio:
     return client
 
 
-def _credentials(place: Place) -> Provider:
+def _credentials(place: Endpoint) -> Provider:
     if place.access_key_file and place.secret_key_file:
         return KeyFiles(place.access_key_file, place.secret_key_file)
     return _Anywhere()

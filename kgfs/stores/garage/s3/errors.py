@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.errors import AwayError, KgfsError, MissingError
+from kgfs.errors import KgfsError, MissingError, UnavailableError
 
 
 class NoKeysError(ValueError):
@@ -14,7 +14,7 @@ class NoBucketError(MissingError):
     """The bucket itself does not exist."""
 
 
-class NotAllowedError(AwayError):
+class NotAllowedError(UnavailableError):
     """The credentials do not permit the request."""
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.objects import S3Objects
-from kgfs.stores.garage.s3.place import Place
 
 
 class S3Garage:
@@ -18,7 +18,7 @@ class S3Garage:
     ``cache`` is the local folder of a cache of at most ``cache_bytes`` bytes, 0 for none.
     """
 
-    def __init__(self, place: Place, cache: Path, cache_bytes: int) -> None:
+    def __init__(self, place: Endpoint, cache: Path, cache_bytes: int) -> None:
         self._bucket = Bucket(place)
         self._cache = CacheBehind(cache, cache_bytes)
         self._objects = S3Objects(self._bucket, self._cache)

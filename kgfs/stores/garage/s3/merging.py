@@ -13,7 +13,7 @@ def merge(bucket: Bucket, after: int, segment: int) -> None:
 
     The merge takes all loose pieces, and earlier merged pieces as long as each is at most twice as long as the pieces
     after it together, so that an entry is copied few times. A full segment becomes one object. Raise MissingError or
-    RotError if another process merges at the same time, or if pieces are damaged; then nothing is changed.
+    CorruptError if another process merges at the same time, or if pieces are damaged; then nothing is changed.
     """
     entries, merged = listed(bucket, after, segment)
     entries = [piece for piece in entries if piece.first <= after + segment]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xxhash
 
-from kgfs.errors import AWAY, AwayError, BadInputError, ExistsError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError, UnavailableError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
@@ -86,7 +86,9 @@ class S3Objects:
             # Try again if the object is deleted between the two calls.
             placed = (self._place(key, name, content, sums) or self._is_kept(key, sums) for _ in range(TRIES))
             if not (copied or any(placed)):
-                raise AwayError(f"{self._bucket.place.shown}: {key} is called taken and is not there. Try again later.")
+                raise UnavailableError(
+                    f"{self._bucket.place.shown}: {key} is called taken and is not there. Try again later."
+                )
             if sums.size <= CACHED_AT_PUT:
                 self._cache_content(key, content, sums, round_)
             if move and isinstance(content, Path):
@@ -123,7 +125,7 @@ class S3Objects:
         try:
             found = self._bucket.head(name)
         except MissingError:
-            next(self._bucket.listed(name, limit=1), None)  # raises AwayError if the bucket itself is missing
+            next(self._bucket.listed(name, limit=1), None)  # raises UnavailableError if the bucket itself is missing
             self._cache.forget(key)
             return False
         self._bucket.delete(name)
@@ -241,7 +243,7 @@ class S3Objects:
                 found, download = self._bucket.download(name, 0, FIRST * BLOCK)
                 stack.callback(download.close)
                 # interrupted before the first block was complete: the reader sends another request
-                with suppress(AwayError):
+                with suppress(UnavailableError):
                     if found.size > BLOCK:
                         block = BUFFERS.take(BLOCK)
                         first = block if download.read_into(block) == BLOCK else b""
@@ -321,7 +323,7 @@ class S3Objects:
         """Return the checksums of an object.
 
         If they are lost, recompute and store them if a hash proves the bytes: the hash in the metadata, the one in
-        the name, or ``proof``. Raise RotError if none does.
+        the name, or ``proof``. Raise CorruptError if none does.
         """
         if kept := self._kept_sums(key, found):
             return kept

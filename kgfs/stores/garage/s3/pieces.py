@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kgfs.errors import MissingError, RotError
+from kgfs.errors import CorruptError, MissingError
 from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.segments import Line, lines
 
@@ -84,7 +84,7 @@ def listed_merged(bucket: Bucket, after: int = 0, segment: int = SEGMENT) -> lis
 def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> Iterator[Piece]:
     """Yield the pieces to read one after the other for the entries after ``after``.
 
-    The last piece may hold no such entry. Raise RotError if a piece is lost.
+    The last piece may hold no such entry. Raise CorruptError if a piece is lost.
     """
     loose = sorted(entries, key=lambda piece: piece.first)
     firsts = [piece.first for piece in loose]
@@ -107,7 +107,9 @@ def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> 
             yield replace(loose[index], last=starts[following] - 1)
             position = starts[following]
         elif following < len(starts):
-            raise RotError(f"the ledger lacks entries {position} to {starts[following] - 1}. Run kgfs check --repair.")
+            raise CorruptError(
+                f"the ledger lacks entries {position} to {starts[following] - 1}. Run kgfs check --repair."
+            )
         else:
             return
 
@@ -115,7 +117,7 @@ def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> 
 def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
     """Yield the lines of a piece. Each line is verified before it is yielded.
 
-    Raise RotError for a damaged piece. Raise MissingError if the piece was merged after it was listed, even if
+    Raise CorruptError for a damaged piece. Raise MissingError if the piece was merged after it was listed, even if
     another writer has taken its name since without knowing that the merged piece takes precedence over its entries.
     """
     found, raw = bucket.get(piece.name)
@@ -128,7 +130,9 @@ def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
         seq = line.seq
         yield line
     if seq < piece.first or (last and seq != last):
-        raise RotError(f"ledger segment {piece.name}: entry {seq + 1} is not what was kept. Run kgfs check --repair.")
+        raise CorruptError(
+            f"ledger segment {piece.name}: entry {seq + 1} is not what was kept. Run kgfs check --repair."
+        )
 
 
 def last_of(bucket: Bucket, piece: Piece) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import closing
 
-from kgfs.errors import RotError
+from kgfs.errors import CorruptError
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.s3.names import BLOCKS_IN_META, encode_meta, kept_at, object_name, sha256_in, sums_name
@@ -18,7 +18,7 @@ _HASH = re.compile(r"[0-9a-f]{32,64}")
 def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
     """Return the checksums of a stored object, which is read whole with constant memory.
 
-    Raise RotError if neither ``proof`` nor the metadata nor the key has the SHA-256 of the bytes.
+    Raise CorruptError if neither ``proof`` nor the metadata nor the key has the SHA-256 of the bytes.
     """
     summer = Summer()
     if found.size:
@@ -27,7 +27,7 @@ def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
                 summer.update(piece)
     sums = summer.sums()
     if sums.sha256 not in (proof, sha256_in(found.meta)) and not is_named_by(key, sums.sha256):
-        raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
+        raise CorruptError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
     return sums
 
 

@@ -9,7 +9,7 @@ from threading import Lock
 
 import xxhash
 
-from kgfs.errors import AWAY, MissingError, RotError
+from kgfs.errors import AWAY, CorruptError, MissingError
 from kgfs.stores.garage.buffer import Buffers, buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
@@ -251,12 +251,12 @@ class S3Reader:
         self._block, self._held = block, number
         return True
 
-    def _wrong(self, number: int) -> RotError | MissingError:
-        """Return the error for a wrong block: MissingError if another object has the key now, else RotError."""
+    def _wrong(self, number: int) -> CorruptError | MissingError:
+        """Return the error for a wrong block: MissingError if another object has the key now, else CorruptError."""
         found = self._bucket.head(object_name(self._key))
         if sha256_in(found.meta) not in ("", self._sums.sha256):
             return MissingError(f"{self._key}: the object was deleted while it was read.")
-        return RotError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
+        return CorruptError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
 
 
 def _read(file: FileIO) -> bytes:

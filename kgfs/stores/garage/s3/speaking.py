@@ -17,7 +17,7 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from kgfs.errors import AwayError, FullError, KgfsError, MissingError, StoreError, TimedOutError
+from kgfs.errors import KgfsError, MissingError, NoSpaceError, StoreError, TimedOutError, UnavailableError
 from kgfs.stores.garage.s3.errors import (
     ChangedError,
     NoBucketError,
@@ -81,29 +81,29 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
         case S3Error():
             return _refused(where, what, error.code or "", error.response.status)
         case ServerError():
-            return AwayError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
+            return UnavailableError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
         case NoKeysError():
-            return AwayError(
+            return UnavailableError(
                 f"{where}: there are no keys to ask with: {error}. Set garage.access_key_file and garage.secret_key_file, "
                 "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
         case MaxRetryError():
             return _ours(where, what, error.reason) if error.reason else StoreError(f"{where}: does not answer.")
         case SSLError() if "certificate" in str(error).lower():
-            # A certificate that was trusted may have expired: AwayError makes callers wait until there is another.
-            return AwayError(
+            # A certificate that was trusted may have expired: UnavailableError makes callers wait until there is another.
+            return UnavailableError(
                 f"{where}: the certificate is not trusted, or has expired. Set garage.ca_file to its authority's, or have the"
                 " server show another."
             )
         case SSLError():
-            return AwayError(f"{where}: what answers there speaks no TLS. Check garage.endpoint.")
+            return UnavailableError(f"{where}: what answers there speaks no TLS. Check garage.endpoint.")
         # To the library a refused connection is a kind of ConnectTimeoutError.
         case ConnectTimeoutError() | ReadTimeoutError() if not isinstance(error, NewConnectionError):
             return TimedOutError(f"{where}: no answer in time about {what}.")
         case HTTPError():
-            return AwayError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
+            return UnavailableError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
         case _:  # an answer that is no XML, or not the expected one
-            return AwayError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
+            return UnavailableError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
 
 
 def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
@@ -118,7 +118,9 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
     if code == "InvalidRange":
         return ShortError(f"{what}: ends before what was asked for.")
     if code in ("RequestTimeTooSkewed", "RequestExpired"):
-        return AwayError(f"{where}: the server refuses what is said by this machine's clock ({code}). Set the clock.")
+        return UnavailableError(
+            f"{where}: the server refuses what is said by this machine's clock ({code}). Set the clock."
+        )
     # also the code for every refused request whose answer has no body, whatever the reason
     if code == "AccessDenied":
         return NotAllowedError(
@@ -126,16 +128,18 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
             " with the bucket, and this machine's clock."
         )
     if code == "BadRequest":  # for an answer without a body: some servers send this for expired tokens
-        return AwayError(
+        return UnavailableError(
             f"{where}: the server refuses the keys, or the region ({code}). Check those that garage.* or AWS_* name, and"
             " garage.region."
         )
     if code in _KEYS:
-        return AwayError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
+        return UnavailableError(
+            f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name."
+        )
     if code in _FULL:
-        return FullError(f"{where}: the server has no space left for {what}. Make room there.")
+        return NoSpaceError(f"{where}: the server has no space left for {what}. Make room there.")
     if code in _ELSEWHERE:
-        return AwayError(f"{where}: the server refuses the region ({code}). Set garage.region to the bucket's.")
+        return UnavailableError(f"{where}: the server refuses the region ({code}). Set garage.region to the bucket's.")
     # an InvalidObjectState object is archived and cannot be read at once
     if status in (401, 403) and code != "InvalidObjectState":
         return NotAllowedError(
@@ -143,7 +147,7 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
             " bucket."
         )
     if code in _NOT_READY or status in _LATER:
-        return AwayError(
+        return UnavailableError(
             f"{where}: the server is not ready for {what} ({code}). It is starting, busy, or without room on its disks. Try again"
             " later."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kgfs.errors import MissingError, RotError
+from kgfs.errors import CorruptError, MissingError
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.pieces import LAST, PATIENCE, Piece, chain, entries_name, last_of, listed
 from kgfs.stores.garage.segments import decode_line, encode_line
@@ -60,7 +60,7 @@ def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
                     yield damaged
             else:
                 return
-        except RotError:  # no piece has the entries up to the next piece
+        except CorruptError:  # no piece has the entries up to the next piece
             following = min(piece.first for piece in (*entries, *merged) if piece.first > after + 1)
             yield Damaged(entries_name(after + 1), after + 1, following - 1, {})
             after = following - 1
@@ -71,7 +71,7 @@ def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
     merged after it was listed."""
     try:
         return None, last_of(bucket, piece)
-    except RotError:
+    except CorruptError:
         found, raw = bucket.get(piece.name)
         told = found.meta.get(LAST, "")
         last = piece.last or (int(told) if told.isdigit() else piece.first + max(0, raw.count(b"\n") - 1))

@@ -1,0 +1,113 @@
+"""An engine that calls a heartbeat between small batches of heavy work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kgfs.compute.contract import Compute
+from kgfs.models.contract import Extraction, Passage, Tokens
+from kgfs.stores.batched import batched
+
+PASSAGES = 16
+"""Texts or passages in one call of a model: less than a second's work on two cores."""
+COUNTED = 256
+"""Texts in one call of the token counter."""
+
+T = TypeVar("T")
+
+
+class WithHeartbeat:
+    """A Compute that delegates to another engine in batches, and calls ``look`` before each batch.
+
+    An exception that ``look`` raises ends the call.
+    """
+
+    def __init__(self, compute: Compute, look: Callable[[], None]) -> None:
+        self._compute = compute
+        self._look = look
+
+    @property
+    def tokens(self) -> Tokens:
+        return _AttendedTokens(self._compute.tokens, self._look)
+
+    @property
+    def extractor(self) -> str:
+        return self._compute.extractor
+
+    @property
+    def extractor_model(self) -> str:
+        return self._compute.extractor_model
+
+    @property
+    def prompt_hash(self) -> str:
+        return self._compute.prompt_hash
+
+    @property
+    def billed(self) -> bool:
+        return self._compute.billed
+
+    @property
+    def takes_known(self) -> bool:
+        return self._compute.takes_known
+
+    @property
+    def embedding_model(self) -> str:
+        return self._compute.embedding_model
+
+    @property
+    def verbs(self) -> Callable[[str], bool] | None:
+        has_verb = self._compute.verbs
+        if has_verb is None:
+            return None
+
+        def looked(block: str) -> bool:
+            self._look()
+            return has_verb(block)
+
+        return looked
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        return [raw for part in self._portions(passages, PASSAGES) for raw in self._compute.extract(part, known)]
+
+    def parse(self, raw: str) -> Extraction:
+        self._look()
+        return self._compute.parse(raw)
+
+    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        return [rows for part in self._portions(texts, PASSAGES) for rows in self._compute.embed(part)]
+
+    def using(self, extractor: str) -> WithHeartbeat:
+        return WithHeartbeat(self._compute.using(extractor), self._look)
+
+    def notes(self) -> Sequence[str]:
+        return self._compute.notes()
+
+    def _portions(self, items: Sequence[T], size: int) -> Iterator[list[T]]:
+        return _portions(items, size, self._look)
+
+
+class _AttendedTokens:
+    def __init__(self, tokens: Tokens, look: Callable[[], None]) -> None:
+        self._tokens = tokens
+        self._look = look
+
+    @property
+    def name(self) -> str:
+        return self._tokens.name
+
+    def count(self, text: str) -> int:
+        self._look()
+        return self._tokens.count(text)
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        return [count for part in _portions(texts, COUNTED, self._look) for count in self._tokens.counts(part)]
+
+
+def _portions(items: Sequence[T], size: int, look: Callable[[], None]) -> Iterator[list[T]]:
+    for part in batched(items, size):
+        look()
+        yield part

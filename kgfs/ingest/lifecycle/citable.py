@@ -1,0 +1,49 @@
+"""Bring the index of ``chunk_id``s up to the ledger."""
+
+from __future__ import annotations
+
+from kgfs.domain.text import Chunk
+from kgfs.errors import MissingError
+from kgfs.ingest.storing.ship import facts_since
+from kgfs.stores.catalog.facts import DocumentRead, Fact, ForgettingDone
+from kgfs.stores.chunk_index import ChunkIndex
+from kgfs.stores.readings import load_reading
+from kgfs.stores.stores import Stores
+
+FACTS_AT_ONCE = 500
+"""Facts per transaction. A process that was killed resumes after the last complete transaction."""
+
+
+def follow_chunks(stores: Stores, index: ChunkIndex) -> None:
+    """Apply every publication and every purge of the ledger to the index.
+
+    Load each Reading that the index does not know yet, once. A Reading that the garage has lost is skipped. Raise
+    UnavailableError or TimedOutError where the bucket does not answer; facts that were applied before stay applied.
+    """
+    upto = stores.catalog.confirmed()
+    if index.followed() > upto:  # the home was restored to an earlier state
+        index.clear()
+    batch: list[tuple[int, Fact]] = []
+    for seq, fact in facts_since(stores.catalog, stores.garage.ledger, index.followed()):
+        batch.append((seq, fact))
+        if len(batch) == FACTS_AT_ONCE:
+            _follow(stores, index, batch)
+            batch = []
+    if batch:
+        _follow(stores, index, batch)
+
+
+def _follow(stores: Stores, index: ChunkIndex, facts: list[tuple[int, Fact]]) -> None:
+    published: list[tuple[str, str, int, tuple[Chunk, ...]]] = []
+    purged: list[str] = []
+    for seq, fact in facts:
+        if isinstance(fact, DocumentRead):
+            try:
+                chunks = load_reading(stores.garage.objects, fact.doc_id, fact.reading).chunks
+            except MissingError:  # purged since, or lost, which ``kgfs check`` reports
+                continue
+            published.append((fact.doc_id, fact.reading, seq, chunks))
+        elif isinstance(fact, ForgettingDone) and fact.purge:
+            purged += fact.doc_ids
+            published = [row for row in published if row[0] not in fact.doc_ids]
+    index.follow(facts[-1][0], published, purged)

@@ -1,0 +1,113 @@
+"""Enqueue readings again: of a whole ontology (``kgfs regenerate``), or of documents by other means.
+
+One request makes one run: a ReadingOwed for each document, all recorded together, in order of deposit. From then on
+the run is in the catalog, so a kill loses nothing of it. The graph serves readers what it showed until each
+document's new Reading is published. Numbers of evidence and directory names of concepts do not change: a span that is
+again evidence for the same concept keeps its number, and a concept that is found again keeps its directory.
+
+In a run over a whole ontology, each document is matched only with what the run has published before it. The graph as
+it stands at the start holds the mentions that the former Readings made of the same documents, and these would repeat
+every former decision. The result is the graph that a fresh ingest in that order would give, whatever the graph held
+before. A document that is read again alone is matched with all other documents, without its own former mentions.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
+from kgfs.errors import BadInputError, MissingError
+from kgfs.failpoints import border
+from kgfs.models.extractor import table as extractors
+from kgfs.settings import STRATEGIES
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.facts import ReadingOwed
+
+PAGE = 1000
+ATTEMPTS = 5
+"""How often the documents are chosen again after one of them lost its last path while they were being enqueued."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Request for a run."""
+
+    reason: str
+    """Explanation for people; it is stored in the ledger."""
+    strategy: str = ""
+    """The strategy; empty for the configured one."""
+    extractor: str = ""
+    anew: bool = False
+    """Whether the whole ontology is read as if for the first time."""
+
+    def __post_init__(self) -> None:
+        if self.strategy and self.strategy not in STRATEGIES:
+            raise BadInputError(f"Unknown strategy '{self.strategy}'; known are {', '.join(STRATEGIES)}.")
+        if self.extractor:
+            extractors.check(self.extractor, "the extractor")
+
+
+def owe(catalog: Catalog, choose: Callable[[], Iterable[Document]], order: Order) -> list[Document]:
+    """Enqueue a reading of each document that ``choose`` returns, in one run; return them in order of deposit.
+
+    The run is durable, all or none, when this returns. ``choose`` is called again when one of the documents lost its
+    last path meanwhile; after ATTEMPTS calls MissingError is raised.
+    """
+    for attempt in range(ATTEMPTS):
+        documents = sorted(choose(), key=lambda document: document.deposit)
+        run, now = secrets.token_hex(8), time.time_ns()
+        facts = [
+            ReadingOwed(document.doc_id, order.reason, now, order.strategy, order.extractor, run, order.anew)
+            for document in documents
+        ]
+        try:
+            if facts:
+                catalog.record(*facts)
+        except MissingError:
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        border("owed")
+        return documents
+    raise AssertionError("unreachable")
+
+
+# ------------------------------------------------------------------------------------- which documents
+
+
+def all_of(names: Names, ontology: Ontology) -> list[Document]:
+    """Return the documents that ``regenerate`` reads again: all that have a path and a supported format."""
+    return [document for document in living(names, ontology) if document.state is not State.UNSUPPORTED]
+
+
+def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST_VERSION) -> list[Document]:
+    """Return the documents that ``reprocess`` reads again: those that an ingest version before ``version`` read.
+
+    Documents of formats that an older kgfs did not read are among them, since this one may read them. Documents that
+    are queued or in work are not. Raise BadInputError for an ingest version that does not exist.
+    """
+    if version not in INGEST_VERSIONS:
+        raise BadInputError(f"There is no ingest version {version}; the newest is {INGEST_VERSION}.")
+    return [
+        document
+        for ontology in ontologies
+        for document in living(names, ontology)
+        if document.ingest_version < version and document.state not in (State.QUEUED, State.WORKING)
+    ]
+
+
+def failed(names: Names, ontologies: Sequence[Ontology]) -> list[Document]:
+    """Return the documents whose last reading failed."""
+    return [d for ontology in ontologies for d in living(names, ontology) if d.state is State.FAILED]
+
+
+def living(names: Names, ontology: Ontology) -> Iterator[Document]:
+    """Yield the documents that have a path."""
+    after = ""
+    while page := names.documents(ontology.id, after, PAGE):
+        yield from (document for document in page if names.names_of(document.doc_id))
+        after = page[-1].doc_id

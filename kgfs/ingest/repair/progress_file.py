@@ -1,0 +1,45 @@
+"""Check that the catalog has everything that its graph shows.
+
+It does not where a process that changed the graph was killed, or gave up on a slow server, before it recorded the
+change. The next worker completes the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from kgfs.ingest.matching.concepts import last_word
+from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.graph.contract import Graph
+
+
+def unnoted(catalog: Catalog, graph: Graph) -> str:
+    """Return, for people, one difference between catalog and graph; '' where there is none.
+
+    A difference is a document that only one of them shows or that has different Readings, or a merge or split of
+    concepts that was not carried out. Nothing may publish meanwhile.
+    """
+    names = catalog.names
+    for ontology in [*names.ontologies(), *names.removed_ontologies()]:
+        for shown, known in zip_longest(_shown(graph, ontology.id), _known(catalog, ontology.id)):
+            if shown != known:
+                return f"document {min(one for one in (shown, known) if one)[0]}"
+    word = last_word(catalog)
+    return f"word {word.commit_id}" if word and graph.published(word.commit_id) is None else ""
+
+
+def _shown(graph: Graph, ontology: str) -> Iterator[tuple[str, str]]:
+    """Yield (``doc_id``, Reading) of the documents that the graph shows, by ``doc_id``."""
+    after = ""
+    while page := graph.documents(ontology, after):
+        yield from ((row.doc_id, row.reading) for row in page)
+        after = page[-1].doc_id
+
+
+def _known(catalog: Catalog, ontology: str) -> Iterator[tuple[str, str]]:
+    """Yield (``doc_id``, Reading) of the documents that the catalog records as shown, by ``doc_id``."""
+    after = ""
+    while page := catalog.names.documents(ontology, after):
+        yield from ((document.doc_id, document.reading) for document in page if document.commit_id)
+        after = page[-1].doc_id

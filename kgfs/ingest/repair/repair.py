@@ -1,0 +1,187 @@
+"""Repair what ``kgfs check`` found: derive it again from stored data, or quarantine it.
+
+Nothing that is kept is thrown away. The caller holds the worker lock. Each repair is idempotent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+from kgfs.config import Config
+from kgfs.errors import CorruptError
+from kgfs.failpoints import border
+from kgfs.ingest.lifecycle.rebuild import rebuild_graph, rebuild_vectors
+from kgfs.ingest.repair.restore_garage import lost, restore_original
+from kgfs.ingest.sharing.shipping import shipping
+from kgfs.ingest.storing.quarantine import quarantine, quarantine_file
+from kgfs.ingest.storing.settle import Settler
+from kgfs.stores.catalog.encoding import encode
+from kgfs.stores.catalog.facts import ReadingOwed
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.hosts import is_left_aside
+from kgfs.stores.pending_uploads import LEAVING, is_awaited, is_wanted
+from kgfs.stores.snapshots.layout import delete_folder
+from kgfs.stores.stores import Stores
+
+Progress = Callable[[int, int, str], None]
+
+BY_GRAPH = frozenset({Kind.NOT_IN_GRAPH, Kind.NOT_IN_CATALOG, Kind.DANGLING, Kind.WRONG_SPAN, Kind.STALE_WORDS})
+A_DAY = 24 * 3600.0
+BY_VECTORS = frozenset({Kind.MISSING_VECTORS, Kind.STALE_VECTORS})
+
+
+def repair(
+    config: Config, stores: Stores, found: Sequence[Damage], progress: Progress = lambda *_: None
+) -> list[tuple[Damage, str]]:
+    """Repair the damages, first those that others are derived from; return each with what was done.
+
+    The text is '' for a damage that could not be repaired.
+    """
+    mend = _Mending(config, stores)
+    done = [(damage, mend.one(damage)) for damage in found if damage.kind not in BY_GRAPH | BY_VECTORS]
+    by_graph = [damage for damage in found if damage.kind in BY_GRAPH]
+    if by_graph:
+        rebuild_graph(stores, lambda at, of: progress(at, of, "documents derived"))
+    by_vectors = [damage for damage in found if damage.kind in BY_VECTORS]
+    if by_graph or by_vectors:
+        rebuild_vectors(stores)
+    done += [(damage, "derived anew") for damage in (*by_graph, *by_vectors)]
+    return done
+
+
+class _Mending:
+    def __init__(self, config: Config, stores: Stores) -> None:
+        self._config = config
+        self._stores = stores
+        self._owed: set[str] = set()
+        """``doc_id`` of documents with a job to read them again, so that each is enqueued once."""
+
+    def one(self, damage: Damage) -> str:
+        """Repair one damage; return what was done, '' if it could not be repaired."""
+        done = self._mended(damage)
+        border("mended")
+        return done
+
+    def _mended(self, damage: Damage) -> str:
+        match damage.kind:
+            case Kind.MISSING_ORIGINAL | Kind.ROTTEN_ORIGINAL:
+                return self._original(damage)
+            case Kind.MISSING_PART:
+                return self._read_again(damage.doc_id)
+            case Kind.ROTTEN_PART:
+                quarantine(self._config, self._stores, damage.what, damage.detail)
+                return self._read_again(damage.doc_id) or "quarantined"
+            case Kind.LOST_SUMS:
+                return self._sums(damage)
+            case Kind.ORPHAN:
+                return self._orphan(damage.what)
+            case Kind.TORN_LEDGER | Kind.ROTTEN_LEDGER:
+                return "" if self._stores.garage.ledger.mend(self._entry) else "mended"
+            case Kind.UNSHIPPED:
+                shipping(self._config, self._stores)()
+                return "shipped"
+            case Kind.STUCK_JOB:
+                return self._job(damage)
+            case Kind.LEFT_SPOOL:
+                return self._left_spool(damage.what)
+            case Kind.LEFT_INBOX:
+                self._stores.catalog.drop_inbox([damage.what])
+                return "dropped"
+            case Kind.LEFT_UPLOAD:
+                return self._upload(damage.what)
+            case Kind.LEFT_CACHE:
+                (self._config.garage_cache / damage.what).unlink(missing_ok=True)
+                return "removed"
+            case Kind.LEFT_WAITING:
+                return self._waiting(damage.what)
+            case Kind.BAD_SNAPSHOT:
+                delete_folder(objects := self._stores.garage.objects, [key for key, _ in objects.keys(damage.what)])
+                return "removed"
+            case _:
+                return ""
+
+    def _original(self, damage: Damage) -> str:
+        for original in lost(self._stores, [damage.what]):
+            if where := restore_original(self._config, self._stores, original):
+                return f"made again from {where}"
+        if damage.kind is Kind.ROTTEN_ORIGINAL:
+            quarantine(self._config, self._stores, damage.what, damage.detail)
+            return "quarantined; the original is missing now"
+        return ""
+
+    def _read_again(self, doc_id: str) -> str:
+        document = self._stores.catalog.names.document(doc_id)
+        if document is None or not self._stores.catalog.names.names_of(doc_id):
+            return ""
+        if doc_id not in self._owed:
+            self._owed.add(doc_id)
+            why = "what was kept of its reading is lost"
+            self._stores.catalog.record(ReadingOwed(doc_id, why, time.time_ns(), run=f"repair-{secrets.token_hex(4)}"))
+        return "owed to the worker"
+
+    def _sums(self, damage: Damage) -> str:
+        objects = self._stores.garage.objects
+        try:
+            objects.stat(damage.what)
+        except CorruptError as error:
+            content = objects.salvage(damage.what)
+            digest, name = hashlib.sha256(content).hexdigest(), damage.what.rpartition("/")[2].partition(".")[0]
+            if not digest.startswith(name.rpartition("-")[2]):
+                quarantine(self._config, self._stores, damage.what, str(error))
+                return self._read_again(damage.doc_id) or "quarantined"
+            objects.put(damage.what, content)  # writing the same content again makes its checksums anew
+        return "made again"
+
+    def _orphan(self, key: str) -> str:
+        """Quarantine an object that nothing refers to.
+
+        Check that again while nothing settles: the same bytes may have been deposited since, and the new document
+        then uses this object.
+        """
+        with Settler(self._config, self._stores).alone():
+            if is_wanted(self._stores, key):
+                return "wanted again"
+            quarantine(self._config, self._stores, key, "nothing refers to it")
+        return "quarantined"
+
+    def _left_spool(self, name: str) -> str:
+        """Quarantine a spool file that no name refers to.
+
+        Check that again: a process may have begun to write or keep the file since ``kgfs check`` looked.
+        """
+        path, settler = self._config.spool / name, Settler(self._config, self._stores)
+        with settler.alone():
+            if not settler.nobodys([path]):
+                return "wanted again"
+            quarantine_file(self._config, path, "no file refers to it")
+        return "quarantined"
+
+    def _waiting(self, key: str) -> str:
+        needed = (
+            not is_left_aside(self._stores, key) if key.startswith(LEAVING) else is_awaited(self._stores.catalog, key)
+        )
+        if needed:
+            return "awaited again"
+        self._stores.garage.objects.delete(key)
+        return "removed"
+
+    def _upload(self, key: str) -> str:
+        objects = self._stores.garage.objects
+        objects.sweep(time.time() - A_DAY)
+        return "" if key in {left for left, _ in objects.left_over()} else "aborted"
+
+    def _entry(self, seq: int) -> bytes | None:
+        found = self._stores.catalog.facts(seq - 1, 1)
+        return encode(found[0][1]) if found and found[0][0] == seq else None
+
+    def _job(self, damage: Damage) -> str:
+        jobs = self._stores.catalog.jobs
+        for job in jobs.of(damage.doc_id):
+            if self._stores.catalog.names.document(job.doc_id) is None:
+                jobs.drop(job)
+            elif job.state == "working":
+                jobs.put_back(job, "its worker is gone", 0.0, counted=False)
+        return "given back"

@@ -1,0 +1,502 @@
+"""Settle: decide what quiet bytes mean, and move them into the garage.
+
+A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or on request.
+Each process settles what its own session wrote. Any process settles what dead sessions left. One process at a time
+settles. What another home wrote is settled by that home, or here once that home shows no sign of doing so.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.domain.documents import Document, Name, NameKind, StorageTier
+from kgfs.domain.identity import garage_key_of
+from kgfs.domain.names import extension_of
+from kgfs.errors import AWAY, BusyError, KgfsError, MissingError, NoSpaceError
+from kgfs.failpoints import border
+from kgfs.ingest.storing.content import is_held
+from kgfs.ingest.storing.identify import Action, Decision, decide, identity
+from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.spool import WorkingCopies
+from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_here, small_of, wait_too
+from kgfs.ingest.storing.write_burst import BACKLOG, PATIENCE, Lull
+from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
+from kgfs.stores.catalog.sharing.follow import ELSEWHERE
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.locks import alone, locked
+from kgfs.stores.pending_uploads import waiting_key
+from kgfs.stores.stores import Stores
+from kgfs.stores.thread_slots import release_slot
+
+BATCH = 64
+"""Decisions that are recorded, and made durable, together."""
+RETRY = 30.0
+"""Seconds until a name is tried again that could not be settled."""
+AWAY_RETRY = 2.0
+"""Seconds until an unavailable server is asked again."""
+AHEAD = 60 * 10**9
+"""Nanoseconds by which the time of a write may lie in the future.
+
+A write with a later time was stamped by a clock that was set back since, as one is where a server refused requests
+signed with its time. Such a name is settled at once, without waiting for that time.
+"""
+ABSENT = 300.0
+"""Seconds, in addition to ``[pipeline] settle``, until another home counts as absent that has delivered what it wrote
+and has neither settled nor changed it.
+
+Such a home was killed, sleeps, or is lost for good. A home that is present settles within seconds, or within a minute
+or two while a whole tree is copied. If an absent home is present after all, both settle the name, which makes one
+version (SHARE-6). That costs work, so this time is long.
+"""
+LOOK_ELSEWHERE = 10.0
+"""Seconds between two queries for unsettled names of other homes, which may be many."""
+
+
+class Settler:
+    """Settles the names of a home. Any number of threads may call.
+
+    ``session`` is this process's own session, and ``copies`` knows its open files. Without a session only what dead
+    sessions left is settled. Where homes share the garage, ``left_waiting`` is called with name and content (SHA-256)
+    of a pending upload that may not be needed any more.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        stores: Stores,
+        session: str | None = None,
+        copies: WorkingCopies | None = None,
+        left_waiting: Callable[[int, str], None] = lambda name_id, sha256: None,
+    ) -> None:
+        self._config = config
+        self._stores = stores
+        self._session = session
+        self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
+        self._left_waiting = left_waiting
+        self._errors = ErrorLog(config.errors_log)
+        self._failed: dict[int, float] = {}
+        """By name: until when (monotonic seconds, since wall clocks are set) it is not tried again."""
+        self.away: KgfsError | None = None
+        """The error of the unavailable server that settling waits for; None if it waits for none."""
+        self._resting_until = 0.0
+        self._swept = False
+        self._elsewhere: dict[tuple[int, str], float] = {}
+        """By name and content (SHA-256) that another home wrote: since when (monotonic seconds) it is known here
+        unsettled. No clock of another machine is used."""
+        self._look_elsewhere = 0.0
+        self._lull = Lull(lambda: self._copies.times_kept)
+
+    def due(self, now: int) -> list[Name]:
+        """Return the names to be settled at ``now`` (nanoseconds): of dead sessions, of this session, and of absent
+        homes.
+
+        Within each of the first two groups the oldest names come first.
+        """
+        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere()
+
+    def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
+        """Settle the names that are due; return how many were settled. Errors are logged, and the names are tried
+        again later.
+
+        ``now`` is in nanoseconds. ``between`` is called before each batch of :data:`BATCH` names, since a large
+        folder takes minutes. The first call with ``sweep`` also clears the spool. During a write burst of this
+        process only names that have waited for ``lull.PATIENCE`` are settled, unless more than ``lull.BACKLOG`` wait;
+        the others are left for a later call. While the garage's server is unavailable nothing is settled.
+        """
+        if time.monotonic() < self._resting_until:
+            return 0
+        if self._lull.over(time.monotonic_ns()):
+            full = self._stores.catalog.names.unsettled_count() > BACKLOG
+            settled = self._settle(self.due(now if full else now - PATIENCE), between)
+        else:
+            settled = self._settle(self.due(now), between, lambda: self._lull.over(time.monotonic_ns()))
+        if sweep and not self._swept:
+            self._swept = True
+            self.sweep()
+        return settled
+
+    def settle_now(self, between: Callable[[], None] = lambda: None) -> int:
+        """Settle every name that no writer has open, quiet or not; return how many. Names of other homes keep their
+        waiting time."""
+        now = time.time_ns()
+        self._failed.clear()
+        return self._settle(self._waiting(now, now) + self._left_elsewhere(), between)
+
+    def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
+        """Decide about these names, and make the decisions durable; return them by name id.
+
+        A name that was changed, moved or opened for writing meanwhile is left for the next time. With ``again``
+        settled names are decided about, too. With ``force`` known bytes are read again. Waits for the settle lock.
+        Raises what the stores raise.
+        """
+        with self.alone():
+            return self.decide(names, again=again, force=force)
+
+    def settle_at_once(self, name: Name, *, alone: bool) -> bool:
+        """Settle one name, quiet or not; return whether it is settled now with the bytes that it has in ``name``.
+
+        It is not if a writer has it open, if it belongs to another living session, or if settling fails (which is
+        logged); then it is settled in its time. ``alone`` says that the caller holds the settle lock (:meth:`alone`).
+        """
+        now = time.time_ns()
+        if all(waiting.id != name.id for waiting in self._waiting(now, now)):
+            return False
+        try:
+            decided = self.decide([name]) if alone else self.settle([name])
+        except KgfsError as error:
+            self._errors.add("settle", error, name=name.name, id=name.id)
+            return False
+        after = self._stores.catalog.names.name(name.id)
+        return name.id in decided and after is not None and after.settled and after.sha256 == name.sha256
+
+    def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
+        """Decide as :meth:`settle` does, for a caller that holds the settle lock (:meth:`alone`)."""
+        decided: dict[int, Decision] = {}
+        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days, self._left_waiting)
+        try:
+            for name in names:
+                if decision := batch.add(name, again=again, force=force):
+                    decided[name.id] = decision
+            batch.record()
+        except KgfsError as error:
+            try:
+                if isinstance(error, NoSpaceError):
+                    batch.record()  # else a name removed before the retry would leave its object an orphan
+            finally:
+                batch.tell_left()
+            raise
+        self._copies.drop_left()
+        return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
+
+    @property
+    def config(self) -> Config:
+        return self._config
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the settle lock of the home: one process, and one thread in it, decides at a time. Two would mint two
+        versions."""
+        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        release_slot()  # the holder of the lock may be waiting for a bucket
+        with locked(self._config.run / "settle.lock"):
+            yield
+
+    @contextmanager
+    def alone_at_once(self) -> Iterator[None]:
+        """Hold the settle lock as :meth:`alone` does, or raise BusyError where another thread or process holds it."""
+        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with alone(self._config.run / "settle.lock", "Files are being settled. Try again later."):
+            yield
+
+    def sweep(self) -> int:
+        """Delete spool files and inbox rows that dead sessions left and no fact refers to; return the number of spool
+        files.
+
+        A spool file that a process may still write is kept. Waits for the settle lock.
+        """
+        catalog = self._stores.catalog
+        with self.alone():
+            left = self.nobodys(sorted(self._config.spool.glob("*-*")))
+            for path in left:
+                path.unlink(missing_ok=True)
+            if inbox := catalog.left_inbox():
+                catalog.drop_inbox(inbox)
+        return len(left)
+
+    def nobodys(self, paths: Sequence[Path]) -> list[Path]:
+        """Return those of these existing spool files that no session writes and no fact refers to. The caller holds
+        the settle lock."""
+        # In this order: a file that was listed before belongs to a living session, or a fact refers to it by now, or
+        # it is an orphan.
+        alive = {*alive_sessions(self._config.run), self._session}
+        left = [path for path in paths if path.name.partition("-")[0] not in alive and not is_held(path)]
+        wanted = {name.key for name in self._stores.catalog.names.unsettled(quiet_before=2**63 - 1)}
+        return [path for path in left if path.name not in wanted]
+
+    # ------------------------------------------------------------------------------------- inside
+
+    def _waiting(self, quiet_before: int, now: int) -> list[Name]:
+        names = self._stores.catalog.names
+        alive = [*alive_sessions(self._config.run), ELSEWHERE]
+        waiting = names.unsettled(quiet_before=quiet_before, or_after=now + AHEAD, alive=alive)
+        if self._session is not None:
+            own = names.unsettled(session=self._session, quiet_before=quiet_before, or_after=now + AHEAD)
+            known = {name.id for name in waiting}
+            waiting = waiting + [name for name in own if name.id not in known]
+        return self._ready(waiting)
+
+    def _left_elsewhere(self) -> list[Name]:
+        """Return the names that another home wrote and seems not to settle (:data:`ABSENT`). Empty between two
+        queries."""
+        seen = time.monotonic()
+        if not self._stores.catalog.sharing or seen < self._look_elsewhere:
+            return []
+        self._look_elsewhere = seen + LOOK_ELSEWHERE
+        names = self._stores.catalog.names.unsettled(session=ELSEWHERE, quiet_before=2**63 - 1)
+        since = self._elsewhere
+        self._elsewhere = {(name.id, name.sha256): since.get((name.id, name.sha256), seen) for name in names}
+        left = seen - ABSENT - self._config.pipeline.settle
+        return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left])
+
+    def _ready(self, names: Sequence[Name]) -> list[Name]:
+        """Return those of ``names`` that are not open for writing here and did not fail within the last :data:`RETRY`
+        seconds."""
+        now = time.monotonic()
+        return [
+            name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0.0) <= now
+        ]
+
+    def _settle(
+        self,
+        names: Sequence[Name],
+        between: Callable[[], None],
+        give_way: Callable[[], bool] = lambda: False,
+    ) -> int:
+        settled = 0
+        if not names:
+            self.away = None
+        for start in range(0, len(names), BATCH):
+            between()
+            if give_way():
+                break
+            part = names[start : start + BATCH]
+            try:
+                settled += self._settle_part(part)
+                self.away = None
+            except NoSpaceError as error:
+                self._errors.add("settle", error, waiting=len(names) - start)
+                self._failed |= {name.id: time.monotonic() + RETRY for name in names[start:]}
+                break
+            except AWAY as error:
+                # Later names wait too, so that all become versions in the order in which they were written.
+                if self.away is None:
+                    self._errors.add("settle", error, waiting=len(names) - start)
+                self.away, self._resting_until = error, time.monotonic() + AWAY_RETRY
+                break
+        self._copies.drop_left()
+        return settled
+
+    def _settle_part(self, names: Sequence[Name]) -> int:
+        try:
+            return len(self.settle(names))
+        except (NoSpaceError, *AWAY):
+            raise
+        except KgfsError:
+            # One of the names causes the error. Settled one by one, the others are not blocked by it.
+            return self._settle_each(names)
+
+    def _settle_each(self, names: Sequence[Name]) -> int:
+        settled = 0
+        for name in names:
+            try:
+                settled += len(self.settle([name]))
+            except AWAY:
+                raise
+            except KgfsError as error:
+                self._failed[name.id] = time.monotonic() + RETRY
+                self._errors.add("settle", error, name=name.name, id=name.id)
+        return settled
+
+
+_Small = dict[str, tuple[bytes, Sums]]
+"""By key: contents that are put into the garage together, just before the decisions that rely on them are
+recorded."""
+
+
+class _Batch:
+    """A batch of decisions that are recorded together.
+
+    Two decisions about the same bytes, or about the same history, are never in one batch, since the second depends on
+    the first being recorded.
+    """
+
+    def __init__(
+        self, stores: Stores, copies: WorkingCopies, trash_days: int, left_waiting: Callable[[int, str], None]
+    ) -> None:
+        self.refused: set[int] = set()
+        self._stores = stores
+        self._copies = copies
+        self._trash_days = trash_days
+        self._left_waiting = left_waiting
+        self._facts: dict[int, tuple[Fact, ...]] = {}
+        self._before: dict[int, Name] = {}
+        self._bytes: set[tuple[str, str]] = set()
+        self._lineages: set[int] = set()
+        self._small: _Small = {}
+
+    def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
+        """Decide about a name, and move its bytes to the garage. Return None if there is nothing to decide (any
+        more)."""
+        names = self._stores.catalog.names
+        if seen.sha256 and (seen.ontology, seen.sha256) in self._bytes:
+            self.record()
+        name = names.name(seen.id)
+        path = names.path(seen.id)
+        if name is None or path is None or self._copies.being_written(name.id) or self._copies.held(name):
+            return None
+        # A writer may have kept more in the spool file, and closed it, since the row was read. Now that no process
+        # has it open the row is read again. Its statement about that spool file stays true, since no process writes
+        # to the file any more.
+        if not _same_bytes(names.name(seen.id), name):
+            return None
+        if name.settled and not again:
+            return None
+        now = time.time_ns()
+        newest = next((one for one in reversed(names.versions(name.id)) if one.doc_id), None)
+        document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
+        lineage, n = names.lineage_for(name.id) if name.kind is NameKind.FILE else (0, 1)
+        if lineage in self._lineages:
+            self.record()
+            return self.add(seen, again=again, force=force)
+        decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
+        if decision.action in (Action.NONE, Action.SKIP) and name.settled:
+            return decision
+        small: _Small = {}
+        try:
+            if name.sha256 and not name.settled and self._stores.catalog.sharing:
+                self._wait_too(name, small)
+            facts: list[Fact] = [
+                self._minted(name, path, decision, document, n, now, small)
+                if decision.mints
+                else self._settled(name, decision, document, now, small)
+            ]
+        except KgfsError:
+            self._tell_left(name)
+            if _same_bytes(names.name(name.id), name):
+                raise
+            return None  # the name was written or removed meanwhile, and its bytes deleted
+        if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
+            run = secrets.token_hex(8) if force else ""
+            facts.append(ReadingOwed(document.doc_id, decision.reason, now, run=run))
+        self._small |= small
+        self._facts[name.id] = tuple(facts)
+        self._before[name.id] = name
+        self._bytes.add((name.ontology, name.sha256))
+        self._lineages |= {lineage} - {0}
+        return decision
+
+    def record(self) -> None:
+        """Put the small contents, record the decisions, and give up the places where the bytes were before."""
+        if not self._facts:
+            return
+        try:
+            put_small(self._stores, self._small)
+            self._record_facts()
+        except NoSpaceError:
+            self._take_back_small()
+            raise
+        border("settled")
+        for name_id, name in self._before.items():
+            if name_id in self.refused:
+                self._tell_left(name)
+            else:
+                self._copies.leave(name)
+        self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
+
+    def _record_facts(self) -> None:
+        catalog = self._stores.catalog
+        try:
+            catalog.record(*(fact for together in self._facts.values() for fact in together))
+        except (BusyError, MissingError):
+            for name_id, together in self._facts.items():
+                try:
+                    catalog.record(*together)
+                except (BusyError, MissingError):  # the name has changed since: it is left for the next time
+                    self.refused.add(name_id)
+
+    def _take_back_small(self) -> None:
+        """Delete the objects that were put for decisions that were not recorded.
+
+        The inbox has the bytes still. If their names were removed, no process would ever delete these objects. Where
+        homes share the garage nothing is deleted, since another home may rely on an object.
+        """
+        if not self._stores.catalog.sharing:
+            for key in self._small:
+                if not self._stores.catalog.promises(key):
+                    self._stores.garage.objects.delete(key)
+
+    def tell_left(self) -> None:
+        """Report the pending uploads of decisions that were not recorded because of an error.
+
+        The decisions are made anew, unless the names are removed or written before that.
+        """
+        for name in self._before.values():
+            self._tell_left(name)
+
+    def _settled(self, name: Name, decision: Decision, document: Document | None, now: int, small: _Small) -> Settled:
+        place, key = name.place, name.key
+        if place in (StorageTier.INBOX, StorageTier.SPOOL):
+            place, key = StorageTier.GARAGE, self._key_without_document(name, document)
+            self._bring_home(name, key, small)
+        return Settled(name.id, place, key, decision.reason, now, name.sha256, decision.action.value)
+
+    def _minted(
+        self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int, small: _Small
+    ) -> VersionMinted:
+        ontology = self._stores.catalog.names.ontology(name.ontology)
+        if ontology is None:
+            raise MissingError(f"The ontology of '{name.name}' is gone.")
+        who = identity(ontology, path, name.sha256, document)
+        self._bring_home(name, who.key, small)
+        return VersionMinted(
+            id=name.id,
+            ontology=name.ontology,
+            n=n,
+            doc_id=who.doc_id,
+            sha256=name.sha256,
+            size=name.size,
+            key=who.key,
+            source_id=who.source_id,
+            path=path,
+            decision=decision.action.value,
+            reason=decision.reason,
+            at=now,
+        )
+
+    def _key_without_document(self, name: Name, document: Document | None) -> str:
+        if document is not None:
+            return document.key
+        ontology = self._stores.catalog.names.ontology(name.ontology)
+        if ontology is None:
+            raise MissingError(f"The ontology of '{name.name}' is gone.")
+        return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
+
+    def _wait_too(self, name: Name, together: _Small) -> None:
+        """Keep a pending upload of the bytes until the ledger has the decision that relies on the original in the
+        garage.
+
+        Until then another home may give up that original. It may have been promised before; or it may be one that no
+        home has yet, which another home deposits, removes and clears from its trash before this home has delivered
+        its decision.
+        """
+        small = small_here(self._stores, name)
+        if small is not None:
+            together[waiting_key(name.id, name.sha256)] = small
+            return
+        sums = self._copies.remembered(name.sha256)
+        wait_too(self._stores, self._copies.spool, name, sums)
+        if sums is not None:
+            self._copies.remember(sums)
+
+    def _tell_left(self, name: Name) -> None:
+        """Report the pending upload of a name that is not settled, where homes share the garage."""
+        if name.sha256 and not name.settled and self._stores.catalog.sharing:
+            self._left_waiting(name.id, name.sha256)
+
+    def _bring_home(self, name: Name, key: str, together: _Small) -> None:
+        if name.place is StorageTier.INBOX:
+            small = small_of(self._stores, name, key)
+            if small is not None:
+                together[key] = small
+            return
+        bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
+
+
+def _same_bytes(now: Name | None, before: Name) -> bool:
+    return now is not None and (now.sha256, now.place, now.key) == (before.sha256, before.place, before.key)

@@ -1,0 +1,167 @@
+"""The trash: list, restore and empty what was removed.
+
+``versions/`` promises the earlier bytes of every living path. The trash promises those of every path that was removed
+less than ``trash_days`` ago. When neither promises an original any more, it is deleted from the garage. Its Readings
+stay, so that the same bytes need no model when they are deposited again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from kgfs.domain.documents import Name, NameKind, Ontology
+from kgfs.domain.names import decode_name, encode_name
+from kgfs.errors import BadInputError, MissingError, NotAFolderError
+from kgfs.failpoints import border
+from kgfs.ingest.storing.content import only_in_garage
+from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
+from kgfs.ingest.writing.deposit import Deposits
+from kgfs.ingest.writing.rules import check_path
+from kgfs.stores.batched import batched
+from kgfs.stores.catalog.contract_names import Trashed
+from kgfs.stores.catalog.facts import TrashEmptied, TrashRestored
+from kgfs.stores.resolve import find_removed, removed_below
+from kgfs.stores.resolve_targets import ontology_of
+from kgfs.stores.stores import Stores
+
+DAY = 86_400 * 10**9
+"""Nanoseconds."""
+AT_ONCE = 500
+"""Files that leave the trash in one fact."""
+GIVEN_UP_AT_ONCE = 64
+"""Originals that are given up under one hold of the settle lock, which mostly takes a second or two. Where homes
+share a garage, this is also the size of a batch of backup copies."""
+
+
+def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]:
+    """Yield everything in the trash that was removed before that time (nanoseconds), in order of id."""
+    after = 0
+    while page := stores.catalog.names.trash(after, removed_before=removed_before):
+        yield from page
+        after = page[-1].id
+
+
+def ontology_shown(stores: Stores, gone: Trashed) -> str:
+    """Return the name of the ontology that a removed file was in, even if the ontology was removed too."""
+    return ontology_of(stores.catalog.names, gone.ontology, gone.key).name
+
+
+def find(stores: Stores, run: Path, words: str) -> Trashed:
+    """Return the removed file with that id, or else the one that was removed last from that path.
+
+    A path is one in a mount, ``Ontology/path`` or ``Ontology/documents/path``. Raise MissingError if there is none.
+    """
+    if re.fullmatch(r"[0-9]{1,19}", words) and (found := stores.catalog.names.trashed(int(words))):
+        return found
+    removed = find_removed(stores, run, words)
+    if removed is None or removed.trashed is None:
+        raise MissingError(f"The trash has nothing called '{words}'. See kgfs trash list for paths and ids.")
+    return removed.trashed
+
+
+def find_all(stores: Stores, run: Path, words: str) -> list[Trashed]:
+    """Return the file that :func:`find` returns, or else every file removed below the folder or the ontology of that
+    path.
+
+    Of each path the file removed last is returned. Raise MissingError if there are none.
+    """
+    try:
+        return [find(stores, run, words)]
+    except MissingError:
+        if below := removed_below(stores, run, words):
+            return below
+        raise
+
+
+def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = "") -> str:
+    """Restore a removed file to its former path, or to ``as_path`` (``Ontology/path``); return that path.
+
+    Missing folders are made, and so is the ontology that the file was in. Raise MissingError if ``as_path`` names
+    another ontology that does not exist, BadInputError if it names no file, ExistsError if the path is taken,
+    NotAFolderError if something on it is no folder. The file's knowledge is restored from its Reading, without a
+    model.
+    """
+    ontology_name, parts = ontology_shown(stores, gone), tuple(gone.path.split("/"))
+    if as_path:
+        ontology_name, _, path = encode_name(os.fsencode(as_path)).partition("/")
+        if not path.removeprefix("documents/"):
+            raise BadInputError(f"--as '{as_path}' names no file. Give ONTOLOGY/PATH.")
+        parts = check_path(os.fsdecode(decode_name(path.removeprefix("documents/"))))
+    ontology = stores.catalog.names.ontology_named(ontology_name)
+    if ontology is None and as_path and ontology_name != ontology_shown(stores, gone):
+        known = ", ".join(sorted(one.name for one in stores.catalog.names.ontologies()))
+        raise MissingError(f"--as '{as_path}': there is no ontology '{ontology_name}'. There are: {known or 'none'}.")
+    if ontology is None:
+        ontology = deposits.make_ontology(ontology_name, 0o755, os.getuid(), os.getgid())
+    with deposits.settler.alone():
+        parent = _folder(deposits, stores, ontology, parts[:-1])
+        deposits.record(TrashRestored(gone.id, ontology.id, parent, parts[-1], time.time_ns()))
+    border("trash-restored")
+    waiting = stores.catalog.names.name(gone.id)
+    if waiting is not None and not waiting.settled:
+        deposits.settler.settle([waiting])
+    return f"{ontology.name}/documents/{'/'.join(parts)}"
+
+
+def _folder(deposits: Deposits, stores: Stores, ontology: Ontology, parts: Sequence[str]) -> int:
+    folder = ontology.root
+    for part in parts:
+        found: Name | None = stores.catalog.names.child(folder, part)
+        if found is None:
+            found = deposits.make_folder(folder, part, 0o755, os.getuid(), os.getgid())
+        if found.kind is not NameKind.FOLDER:
+            raise NotAFolderError(f"'{part}' in {ontology.name} is not a folder. Choose another path with --as.")
+        folder = found.id
+    return folder
+
+
+def empty(
+    stores: Stores, settler: Settler, removed_before: int = 2**63 - 1, between: Callable[[], None] = lambda: None
+) -> int:
+    """Empty the trash of files removed before that time (nanoseconds), and give up originals that nothing promises
+    any more.
+
+    Return the number of files found in the trash. After a kill the next call goes on. ``between`` is called between
+    batches, since many originals take minutes.
+    """
+    ids = [gone.id for gone in listed(stores, removed_before)]
+    for some in batched(ids, AT_ONCE):
+        with settler.alone():
+            now_there = [name_id for name_id in some if stores.catalog.names.trashed(name_id)]
+            stores.catalog.record(TrashEmptied(tuple(now_there), time.time_ns()))
+    border("trash-emptied")
+    drop_unheld(stores, settler, between)
+    return len(ids)
+
+
+def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = lambda: None) -> None:
+    """Delete the originals that nothing promises any more from the garage.
+
+    Where homes share the garage, nothing is given up while facts of this home are undelivered. The settle lock is
+    taken per batch, so another process that wants to settle waits for one batch at most. ``between`` is called before
+    each batch.
+    """
+    catalog, objects = stores.catalog, stores.garage.objects
+    giving = TwoPhaseDelete(stores, settler.config) if catalog.sharing else None
+    if giving is not None:
+        giving.conclude(settler.alone, between)
+    for some in batched(catalog.unheld(), GIVEN_UP_AT_ONCE):
+        between()
+        with settler.alone():
+            keys = catalog.unheld(some)
+            if giving is None:
+                # Not needed where homes share the garage: there such bytes are in it as a pending upload, too.
+                coming = {sha256[:32] for sha256 in only_in_garage(stores, settler.config.spool)}
+                keys = [key for key in keys if key.rpartition("/")[2].partition(".")[0] not in coming]
+                for key in keys:
+                    objects.delete(key)
+                catalog.drop_unheld(keys)
+                continue
+            known = catalog.confirmed()
+            if not catalog.unshipped(1)[1]:  # else an undelivered fact, which may be withdrawn, may have unheld some
+                giving.give_up(keys, known)
