@@ -241,7 +241,7 @@ def test_a_purge_is_acknowledged_when_no_word_is_left_also_after_a_rebuild(
     purge = there.stores.catalog.changed_elsewhere()
 
     def says() -> bool:
-        acknowledging.acknowledge(there.host.config, there.stores)
+        acknowledging.report_progress(there.host.config, there.stores)
         roll = read_roll(there.host.config, there.stores)
         return [host.followed >= purge for host in roll.hosts if host.id == host_id(there.host.config)] == [True]
 

@@ -287,7 +287,7 @@ def test_a_purge_deletes_every_snapshot_from_before_it(bucket: Bucket) -> None:
     assert bucket.stored() == []
     put_snapshot(here)
     with open_stores(here) as stores:
-        acknowledging.acknowledge(here, stores)
+        acknowledging.report_progress(here, stores)
         assert read_roll(here, stores).purges == ()
     assert len(bucket.positions()) == 1
     assert began(bucket.home("there"), bucket)
@@ -301,12 +301,12 @@ def test_a_purge_is_owed_until_no_snapshot_has_it(bucket: Bucket, monkeypatch: p
     bucket.ingest(here, 0, 1)
     for one in (here, there):
         with open_stores(one) as stores:
-            acknowledging.acknowledge(one, stores)
+            acknowledging.report_progress(one, stores)
     run_worker(there, until_idle=True)
 
     def waits_for() -> list[str]:
         with open_stores(here) as stores:
-            acknowledging.acknowledge(here, stores)
+            acknowledging.report_progress(here, stores)
             roll = read_roll(here, stores)
             return [found.id for purge in roll.purges for found in roll.waits_for(purge)]
 
@@ -314,7 +314,7 @@ def test_a_purge_is_owed_until_no_snapshot_has_it(bucket: Bucket, monkeypatch: p
         if name == "snapshot-put":
             bucket.forget(here, "Memory/0.txt", purge=True)
             with open_stores(there) as stores:
-                acknowledging.acknowledge(there, stores)
+                acknowledging.report_progress(there, stores)
             assert waits_for() == [host_id(there)]
             raise KilledError
 
@@ -326,7 +326,7 @@ def test_a_purge_is_owed_until_no_snapshot_has_it(bucket: Bucket, monkeypatch: p
     assert waits_for() == [host_id(there)]
     run_worker(there, until_idle=True)
     with open_stores(there) as stores:
-        acknowledging.acknowledge(there, stores)
+        acknowledging.report_progress(there, stores)
     assert waits_for() == [] and bucket.stored() == []
 
 

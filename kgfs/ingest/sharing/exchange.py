@@ -277,7 +277,7 @@ class Exchange:
         """Apply the purges of other homes that were noted. An error on this machine stops nothing else.
 
         Such an error, as a full disk or a log that may not be written, is logged once, and the purges are tried again
-        after :data:`OBEY_AGAIN` seconds. Until then no other home is told that they are obeyed (``acknowledge``).
+        after :data:`OBEY_AGAIN` seconds. Until then no other home is told that they are obeyed (``report_progress``).
         Errors of an unavailable server are raised.
         """
         if self._is_hindered and time.monotonic() - self._obeyed_at < OBEY_AGAIN:
