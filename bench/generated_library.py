@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.shipping import meeting
+from kgfs.app.turns import only_changer
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
@@ -16,11 +18,9 @@ from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import only_changer
 from kgfs.settings import Models
+from kgfs.sharing.exchange import Exchange
 from kgfs.stores.readings import Reading
 from kgfs.stores.worker_lock import WorkerLock
 

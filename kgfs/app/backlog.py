@@ -11,7 +11,6 @@ from kgfs.app.working import request_settling, run_worker
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
-from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.storing.settle import Settler
 from kgfs.knowledge.backlog import Owed, owed
 from kgfs.render.words import counted
@@ -123,13 +122,11 @@ def read_backlog(
     if settler is not None:
         _read(config, stores, settler, progress, timeout, begun)
         return
-    exchange = Exchange(config, stores)
     try:
-        settler = Settler(config, stores, left_waiting=exchange.left_waiting)
-        _read(config, stores, settler, progress, timeout, begun)
+        _read(config, stores, Settler(config, stores), progress, timeout, begun)
     finally:
         if stores.catalog.sharing:
-            ship_rest(config, stores, exchange)
+            ship_rest(config, stores)
 
 
 def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, timeout: float, begun: float) -> None:

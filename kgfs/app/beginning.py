@@ -11,8 +11,6 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError, NoSpaceError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.sharing.apply_purges import note_all_purges
-from kgfs.ingest.storing.sync_cursors import graph_note, vectors_note
 from kgfs.stores import hosts
 from kgfs.stores.catalog.schema import names_format
 from kgfs.stores.database import remove_database
@@ -26,6 +24,7 @@ from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.fetching import fetch_file
 from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
 from kgfs.stores.spare import leave_spare
+from kgfs.stores.sync_cursors import graph_note, vectors_note
 from kgfs.stores.vectors.opening import VECTORS_FORMAT
 
 FETCHED = "snapshot.fetched"
@@ -85,6 +84,8 @@ def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[
         return False
     border("snapshot-fetched")
     if has_own:
+        from kgfs.sharing.apply_purges import note_all_purges  # needed by shared homes only
+
         note_all_purges(config)
     _put_in_place(config, folder, files)
     log.info("begun with the snapshot of fact %d, %d MiB", found.position, found.size >> 20)

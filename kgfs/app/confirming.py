@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kgfs.app.binding import bind, is_bound, refuse_strange
 from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError, OlderCopyError
-from kgfs.ingest.storing.ship import refuse_older
 from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.stores.ship import refuse_older
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:

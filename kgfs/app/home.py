@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from kgfs.app.binding import bind, is_bound, refuse_nothing, refuse_others, refuse_strange
+from kgfs.app.shipping import meeting, shipping, with_exchange
+from kgfs.app.turns import only_deriver
 from kgfs.config import Config
 from kgfs.errors import (
     AWAY,
@@ -22,12 +24,7 @@ from kgfs.errors import (
     TimedOutError,
     from_os_error,
 )
-from kgfs.ingest.sharing.apply_purges import noting_purges
-from kgfs.ingest.sharing.exchange import FOREVER, Exchange
-from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.ingest.storing.sessions import open_session
-from kgfs.ingest.storing.ship import embedding_model_of, is_graph_lost, restore_catalog
-from kgfs.ingest.working.turns import only_deriver
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores import hosts
 from kgfs.stores.catalog.sqlite import SqliteCatalog
@@ -36,6 +33,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.locks import locked, locked_within
+from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
@@ -45,6 +43,8 @@ UNFINISHED = "migration.json"
 RESTORING = "restore.lock"
 HASTE = 3.0
 """Seconds that a bucket may be silent before callers stop waiting that only report state or are about to end."""
+FOREVER = float("inf")
+"""Seconds: no deadline."""
 
 
 def open_stores(config: Config, vectors_of: str = "") -> AbstractContextManager[Stores]:
@@ -127,7 +127,7 @@ def _opened(
             catalog.share()
         later = later and not catalog.sharing and catalog.seq() > 0
         graph = open_graph(config)
-        stores = Stores(garage, catalog, graph)
+        stores = with_exchange(config, Stores(garage, catalog, graph))
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
@@ -182,13 +182,14 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             pass
     make_home(config)
     with ExitStack() as stack:
-        stores = Stores(open_garage(config, cached=False), SqliteCatalog(config.catalog_db), open_graph(config))
-        stack.callback(stores.close)
+        bare = Stores(open_garage(config, cached=False), SqliteCatalog(config.catalog_db), open_graph(config))
+        stack.callback(bare.close)
+        stores = with_exchange(config, bare)
         if not is_bound(config):
             _surely_its_own(config, stores)
-        if stores.catalog.sharing:
+        if stores.exchange is not None:
             try:
-                Exchange(config, stores).pull()  # else objects of other homes would look like orphans
+                stores.exchange.pull()  # else objects of other homes would look like orphans
             except KgfsError as error:  # a damaged ledger is among the damage looked for
                 ErrorLog(config.errors_log).add("opening", error)
         model = worker_note(config.run).get("embedder", "")
@@ -209,7 +210,7 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
         yield deposits, session.id
     finally:
         session.close()
-        _ship_rest_in_haste(config, stores, deposits.exchange)
+        _ship_rest_in_haste(config, stores)
 
 
 def make_home(config: Config) -> None:
@@ -249,20 +250,19 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
     return True
 
 
-def ship_rest(config: Config, stores: Stores, exchange: Exchange | None = None) -> None:
+def ship_rest(config: Config, stores: Stores) -> None:
     """Ship the remaining facts before this process ends, since the next process that would ship them may start much
     later.
 
-    Facts that cannot be shipped now are durable in the home; the error is logged. ``exchange`` is the Exchange of
-    this process, if it has one.
+    Facts that cannot be shipped now are durable in the home; the error is logged.
     """
     try:
-        shipping(config, stores, exchange)()
+        shipping(config, stores)()
     except KgfsError as error:
         ErrorLog(config.errors_log).add("ship", error)
 
 
-def _ship_rest_in_haste(config: Config, stores: Stores, exchange: Exchange) -> None:
+def _ship_rest_in_haste(config: Config, stores: Stores) -> None:
     """Ship the remaining facts as :func:`ship_rest` does, but skip this if the bucket is silent for HASTE seconds.
 
     People wait for this process to end.
@@ -272,7 +272,7 @@ def _ship_rest_in_haste(config: Config, stores: Stores, exchange: Exchange) -> N
         silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {HASTE:g} s.")
         ErrorLog(config.errors_log).add("ship", silent)
         return
-    ship_rest(config, stores, exchange)
+    ship_rest(config, stores)
 
 
 def _is_heard(stores: Stores) -> bool:
@@ -365,10 +365,13 @@ def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
                 "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
                 " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
             )
-        seeing = partial(noting_purges, config, stores) if stores.catalog.sharing else iter
-        restore_catalog(stores.catalog, stores.garage.ledger, seeing)
-        if stores.catalog.sharing:
-            Exchange(config, stores).pull(patience)
+        if stores.exchange is None:
+            restore_catalog(stores.catalog, stores.garage.ledger)
+        else:
+            from kgfs.sharing.apply_purges import noting_purges  # needed by shared homes only
+
+            restore_catalog(stores.catalog, stores.garage.ledger, partial(noting_purges, config, stores))
+            stores.exchange.pull(patience)
     except AWAY as error:
         if patience != FOREVER or not (stores.catalog.seq() and stores.graph.epoch()):
             raise  # the home's contents are not known without the ledger

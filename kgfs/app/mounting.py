@@ -8,7 +8,7 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 
 from kgfs.app.confirming import Confirming
 from kgfs.app.home import make_home, open_deposits, open_existing, open_for_mount
+from kgfs.app.shipping import shipping
+from kgfs.app.turns import replay
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
-from kgfs.ingest.sharing.adaptive_poll import LOOK, Rhythm
-from kgfs.ingest.sharing.shipping import shipping
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
-from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.mount_files import GARAGE, mount_note
 from kgfs.stores.projection.progress import metrics_text
 from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import WorkerLock, worker_alive
+from kgfs.stores.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from kgfs.fuse.metrics import Requests
-    from kgfs.ingest.working.follow_graph import GraphFollower
     from kgfs.tree.gate import Gate
 
 COLLECT_AFTER = 100_000
@@ -61,14 +61,6 @@ def prepare_mount(config: Config, progress: Callable[[int, int, str], None], tol
         from kgfs.app.beginning import begin_with_snapshot  # needed by shared homes only
 
         begin_with_snapshot(config, lambda done, total: progress(done, total, "MiB of the snapshot"), told)
-
-
-EXCHANGE_AGAIN = 5.0
-"""Seconds between attempts to exchange facts with other homes while the shared bucket does not answer."""
-FOLLOW_EVERY = 0.1
-"""Seconds between checks whether the graph has caught up with the locally known ledger. A check asks no server."""
-WORKER_FOLLOWS = 1.0
-"""Seconds that the home's worker has to catch up before the mount does it."""
 
 
 def run_mount(
@@ -112,12 +104,12 @@ def run_mount(
         )
         vfs = Vfs(Root(context), lambda: space_of(config.home))
         news = ChangeFeed(context, vfs)
-        sharing, exchange = stores.catalog.sharing, deposits.exchange
         confirming = Confirming(config, stores)
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
         if is_current():
             gate.open()
         ending = threading.Event()
+        sharing = stores.catalog.sharing
         ship = _nothing if sharing else _unless(ending, shipping(config, stores))
         chores = chores_of(config, stores, deposits.settler, ship, is_current)
         keeper = WorkerKeeper(config) if worker else None
@@ -129,15 +121,6 @@ def run_mount(
                     if keeper and paused.is_set():
                         keeper.look()
                 await trio.sleep(CHORES_EVERY)
-
-        async def do_exchange() -> None:
-            rhythm = Rhythm(stores.catalog, lambda: deposits.copies.times_kept)
-            await keep_exchanging(rhythm, shipping(config, stores, exchange), exchange.look, errors)
-
-        async def do_follow() -> None:
-            from kgfs.ingest.working.follow_graph import GraphFollower  # needed by shared homes only
-
-            await keep_following(config, GraphFollower(config, stores), errors)
 
         async def note_the_end() -> None:
             try:
@@ -167,7 +150,7 @@ def run_mount(
                         news=news.poll,
                         tasks=[
                             do_chores,
-                            *([do_exchange, do_follow] if sharing else []),
+                            *(_sharing_tasks(config, stores, deposits, errors) if sharing else []),
                             go_on_at_a_pause,
                             note_the_end,
                         ],
@@ -181,53 +164,6 @@ def run_mount(
                     _take_back(config, stores)
     if refused:
         raise refused[0]
-
-
-async def keep_exchanging(
-    rhythm: Rhythm, deliver: Callable[[], object], look: Callable[[], object], errors: ErrorLog
-) -> None:
-    """Deliver facts, or only look for new ones, at the times that ``rhythm`` chooses. Run without end.
-
-    An error is logged once while it lasts, as for chores, and the exchange is retried.
-    """
-    import trio
-
-    trouble = Trouble(errors, "exchange")
-    while True:
-        pause = LOOK
-        try:
-            if rhythm.due():
-                delivers = rhythm.begin()
-                await trio.to_thread.run_sync(deliver if delivers else look)
-                rhythm.looked(delivered=delivers)
-                trouble.over()
-        except KgfsError as error:
-            trouble.met(error)
-            pause = EXCHANGE_AGAIN
-        await trio.sleep(pause)
-
-
-async def keep_following(config: Config, follower: GraphFollower, errors: ErrorLog) -> None:
-    """Bring the graph up to the known position of the ledger. Run without end.
-
-    If the home has a live worker that keeps up, the worker does this instead. An error is logged once while it lasts,
-    as for chores, and the step is retried.
-    """
-    import trio
-
-    trouble, behind_since = Trouble(errors, "follow"), trio.current_time()
-    while True:
-        pause = FOLLOW_EVERY
-        if not follower.is_behind:
-            behind_since = trio.current_time()
-        elif trio.current_time() - behind_since >= WORKER_FOLLOWS or not worker_alive(config.run):
-            try:
-                await trio.to_thread.run_sync(follower.follow)
-                trouble.over()
-            except KgfsError as error:
-                trouble.met(error)
-                pause = EXCHANGE_AGAIN
-        await trio.sleep(pause)
 
 
 async def _first_pause(requests: Requests, gate: Gate) -> None:
@@ -279,6 +215,23 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
                     connected=note.connected,
                 )
             )
+
+
+def _sharing_tasks(
+    config: Config, stores: Stores, deposits: Deposits, errors: ErrorLog
+) -> list[Callable[[], Awaitable[None]]]:
+    """Return the tasks of a mount whose home shares its ledger."""
+    from kgfs.sharing.adaptive_poll import Rhythm
+    from kgfs.sharing.follow_graph import GraphFollower
+    from kgfs.sharing.mounted import keep_exchanging, keep_following
+
+    assert stores.exchange is not None
+    rhythm = Rhythm(stores.catalog, lambda: deposits.copies.times_kept)
+    follower = GraphFollower(config, stores, replay())
+    return [
+        partial(keep_exchanging, rhythm, shipping(config, stores), stores.exchange.look, errors),
+        partial(keep_following, config, follower, errors),
+    ]
 
 
 def _take_back(config: Config, stores: Stores) -> None:

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgfs.app.home import UNFINISHED, open_existing
+from kgfs.app.shipping import meeting
+from kgfs.app.turns import only_changer
 from kgfs.config import Config, load
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.sharing.shipping import meeting
-from kgfs.ingest.storing.ship import embedding_model_of, entries
-from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.locks import alone
+from kgfs.stores.ship import embedding_model_of, entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import open_vectors
 from kgfs.stores.worker_turn import in_place_of_worker

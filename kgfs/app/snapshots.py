@@ -8,7 +8,6 @@ from contextlib import closing
 from kgfs.app.home import model_in_use, open_existing
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
-from kgfs.ingest.sharing.snapshots import make_snapshot
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.layout import Manifest
@@ -28,6 +27,8 @@ def put_snapshot(config: Config) -> Manifest:
     with open_existing(config) as stores, closing(open_garage(config, cached=False)) as garage:
         if not stores.catalog.sharing:
             raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
+        from kgfs.sharing.snapshots import make_snapshot  # needed by shared homes only
+
         deadline, model = time.monotonic() + PATIENCE, model_in_use(config, stores)
         while True:
             try:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from kgfs.app.binding import refuse_others
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_existing, open_stores, open_to_derive
+from kgfs.app.shipping import meeting
+from kgfs.app.turns import only_changer, only_deriver
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, UnsupportedError
-from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.ship import is_graph_lost
-from kgfs.ingest.working.turns import only_changer, only_deriver
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
@@ -23,6 +22,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.resolve import ontology_called
+from kgfs.stores.ship import is_graph_lost
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive
 from kgfs.stores.worker_turn import in_place_of_worker
@@ -80,7 +80,7 @@ def _writing_vectors(config: Config, stores: Stores) -> Iterator[Stores]:
     if not stores.catalog.sharing or config.vectors.store == "sqlite" or stores.vectors is None:
         yield stores
         return
-    from kgfs.ingest.working.vector_positions import position_of
+    from kgfs.sharing.vector_positions import position_of
 
     with only_changer(config, stores, meeting(config)) as alone:
         position = position_of(config, alone)
@@ -169,7 +169,7 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
     """Quarantine a names database that is unusable or an older copy, and rebuild it from the ledger. Return the
     repaired damage.
     """
-    from kgfs.ingest.storing.quarantine import quarantine_file
+    from kgfs.stores.quarantine import quarantine_file
 
     if not config.catalog_db.exists():
         return []

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kgfs.app.home import model_in_use, open_existing, open_to_derive, ship_rest
+from kgfs.app.shipping import meeting
+from kgfs.app.turns import only_changer
 from kgfs.config import Config
-from kgfs.ingest.sharing.shipping import meeting
-from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors
 from kgfs.stores.worker_turn import in_place_of_worker

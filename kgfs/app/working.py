@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
+from kgfs.app.shipping import meeting, shipping
+from kgfs.app.turns import taking_turns
 from kgfs.config import Config
 from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.fuse.connection import free_clients
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.chores import Chores
@@ -91,7 +91,6 @@ def run_worker(
     from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.projecting import projecting
-    from kgfs.ingest.working.turns import taking_turns
     from kgfs.ingest.working.worker import Worker
 
     make_home(config)
@@ -110,9 +109,7 @@ def run_worker(
                 closing(_engine(config, compute, stores)) as engine,
                 taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
             ):
-                exchange = Exchange(config, stores)
-                settler = Settler(config, stores, left_waiting=exchange.left_waiting)
-                chores = chores_of(config, stores, settler, ship=_beside_mounts(config, stores, exchange))
+                chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
                 go_on = partial(_go_on, config, stopped)
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
                 stop = _both(stopped.set, worker.stop)
@@ -142,7 +139,7 @@ def run_worker(
                     )
                     if projection is not None and until_idle and not gave_way:
                         projection.finish(config.graph.timeout)
-                ship_rest(config, stores, exchange)
+                ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
@@ -163,11 +160,11 @@ def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
         raise
 
 
-def _beside_mounts(config: Config, stores: Stores, exchange: Exchange) -> Callable[[], object]:
+def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
     """Return the function that exchanges facts with the ledger for a worker. While a mount does this, the worker does
     it seldom.
     """
-    ship = shipping(config, stores, exchange)
+    ship = shipping(config, stores)
     if not stores.catalog.sharing:
         return ship
     shipped = -BESIDE_MOUNTS
@@ -260,7 +257,7 @@ def _answering_questions(config: Config, stores: Stores, compute: Compute) -> It
 def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:
     if not stores.catalog.sharing:
         return nullcontext()
-    from kgfs.ingest.sharing.snapshots import keeping_snapshots  # needed by shared homes only
+    from kgfs.sharing.snapshots import keeping_snapshots  # needed by shared homes only
 
     return keeping_snapshots(config, stores)
 

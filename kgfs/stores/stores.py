@@ -4,15 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.facts import GraphFact
+from kgfs.stores.catalog.facts import ContentKept, GraphFact
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.contract import Graph
 
 if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
+
+
+class Exchange(Protocol):
+    """Exchanges facts with the other homes that share the ledger (``kgfs.sharing.exchange``). Any number of threads and
+    processes may call. Methods that are not marked quick wait for a server."""
+
+    def __call__(self) -> None:
+        """Follow the facts of other homes, then deliver those of this home. Raises what the stores raise; then nothing
+        is lost, and a later call tries again."""
+        ...
+
+    def look(self) -> None:
+        """Follow the facts of other homes, if there are any, and deliver nothing."""
+        ...
+
+    def pull(self, patience: float = ...) -> None:
+        """Follow all facts that other homes have delivered by now, without a check whether there are any.
+
+        Raise TimedOutError where other threads or processes of this home are at it for longer than ``patience``
+        seconds (default: no limit).
+        """
+        ...
+
+    def meet(self) -> None:
+        """Follow and deliver: every fact delivered before this call is known here when it returns."""
+        ...
+
+    def deliver_purges(self) -> None:
+        """Deliver the facts of this home, then delete the snapshots from before the purges among them."""
+        ...
+
+    def bring(self, fact: ContentKept) -> None:
+        """Upload a content before its fact is recorded. An error ends the flush."""
+        ...
+
+    def accept(self, fact: ContentKept) -> None:
+        """Deliver a fact after it was recorded. An error ends the flush, and the fact is withdrawn."""
+        ...
+
+    def left_waiting(self, name_id: int, sha256: str) -> None:
+        """Note that a pending upload may not be needed: its name was removed or written meanwhile. Quick."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +71,9 @@ class Stores:
     LostLeaseError, with nothing changed, if another home was first.
 
     None where the graph is changed before the fact is recorded, because no other home has the same graph."""
+
+    exchange: Exchange | None = None
+    """The exchange of this process with the homes that share the ledger; None where no other home shares it."""
 
     def close(self) -> None:
         """Close all stores."""

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app.turns import only_changer, taking_turns
 from kgfs.compute.engine import LocalEngine
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, rebuild
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import follow_graph as following
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.error_log import ErrorLog
@@ -102,11 +101,11 @@ def same(homes: tuple[Home, Home]) -> None:
 
 def told_what_is_derived(homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     derived: list[str] = []
-    real = following.rebuild_graph
+    real = rebuild.rebuild_graph
 
     def noted(stores: Stores) -> int:
         derived.append("here" if stores.graph is homes[0].stores.graph else "there")
         return real(stores)
 
-    monkeypatch.setattr(following, "rebuild_graph", noted)
+    monkeypatch.setattr(rebuild, "rebuild_graph", noted)
     return derived

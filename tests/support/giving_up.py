@@ -52,7 +52,7 @@ def give_up_while(host: Host, monkeypatch: pytest.MonkeyPatch, at: str, other: H
             other.exchange()
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", deposited)
+        patch.setattr("kgfs.stores.two_phase_delete.border", deposited)
         give_up(host)
 
 
@@ -122,6 +122,6 @@ def while_it_waits(monkeypatch: pytest.MonkeyPatch, host: Host, do: Callable[[],
             do()
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.sharing.exchange.border", at)
+        patch.setattr("kgfs.sharing.exchange.border", at)
         host.exchange.deliver()
     assert done

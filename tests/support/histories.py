@@ -17,6 +17,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from kgfs.app.turns import only_changer, taking_turns
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
@@ -30,17 +31,16 @@ from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.storing.ship import ship_once
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.shared_commits import Exchange
-from kgfs.ingest.working.turns import only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.ingest.writing import trash
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import STRATEGIES, Models
+from kgfs.sharing.shared_commits import Meet
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import decode_decisions, decode_reading
 from kgfs.stores.resolve import find_document
+from kgfs.stores.ship import ship_once
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
@@ -72,7 +72,7 @@ class Place:
     stores: Stores
     deposits: Deposits
     compute: Compute
-    exchange: Exchange = lambda stores: None
+    exchange: Meet = lambda stores: None
     """With other homes, where the ledger is shared."""
 
     def ontology(self, name: str) -> Ontology:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app.shipping import with_exchange
 from kgfs.config import Config
-from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.storing.sessions import open_session
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import Garage as GarageSettings
+from kgfs.sharing.exchange import Exchange
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.sqlite import SqliteGraph
@@ -55,6 +56,7 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
         folder.mkdir(parents=True, exist_ok=True)
     stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db))
     stores.catalog.share()
+    stores = with_exchange(config, stores)
     session = open_session(config.run)
     return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.ingest.storing.ship import entries
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import VersionMinted
+from kgfs.stores.ship import entries
 from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
 from tests.support.peers.buckets import Server
 from tests.support.running import Place

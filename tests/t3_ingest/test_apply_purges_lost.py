@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from kgfs.app import home
+from kgfs.app.shipping import with_exchange
 from kgfs.errors import StoreError
-from kgfs.ingest.sharing.apply_purges import is_obeyed
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.report_progress import report_progress
-from kgfs.ingest.storing.content import is_held
+from kgfs.sharing.apply_purges import is_obeyed
+from kgfs.sharing.exchange import Exchange
+from kgfs.sharing.report_progress import report_progress
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.hosts import host_id, known_roll, read_roll
 from kgfs.stores.run_files import write_note
+from kgfs.stores.spool_file import is_held
 from tests.support.hosts import LARGE, Host
 
 SECRET = b"the word is xyzzy"
@@ -64,7 +65,7 @@ def test_what_leaves_the_spool_while_it_is_looked_at_keeps_no_purge_from_being_o
         there.settle()
         return is_held(path)
 
-    monkeypatch.setattr("kgfs.ingest.sharing.apply_purges.is_held", looked)
+    monkeypatch.setattr("kgfs.sharing.apply_purges.is_held", looked)
     Exchange(there.config, there.stores).pull()
     assert left(there) == [] and is_obeyed(there.config)
     assert there.spool_files() == [] and there.read_at("b.txt") == LARGE
@@ -132,10 +133,10 @@ def test_a_home_that_derives_its_names_anew_obeys_what_it_missed(
             raise KeyboardInterrupt
 
     catalog = SqliteCatalog(there.config.catalog_db)
-    there.stores = replace(there.stores, catalog=catalog)
     catalog.share()
+    there.stores = with_exchange(there.config, replace(there.stores, catalog=catalog))
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.sharing.apply_purges.border", dies)
+        patch.setattr("kgfs.sharing.apply_purges.border", dies)
         if killed:
             with pytest.raises(KeyboardInterrupt):
                 home._restore(there.config, there.stores, derive=False, later=False)

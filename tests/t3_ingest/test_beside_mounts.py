@@ -11,7 +11,6 @@ import pytest
 from kgfs.app import working
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.stores.mount_files import GARAGE, mount_note
 
 
@@ -24,7 +23,7 @@ def test_a_worker_looks_at_a_shared_ledger_seldom_while_a_mount_does(
     monkeypatch.setattr(working, "BESIDE_MOUNTS", 3600.0)
     with open_stores(config) as stores:
         stores.catalog.share()
-        ship = working._beside_mounts(config, stores, Exchange(config, stores))
+        ship = working._beside_mounts(config, stores)
 
         def looked() -> int:
             before = len(looks)

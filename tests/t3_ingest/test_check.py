@@ -27,7 +27,6 @@ from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.repair.repair import repair
 from kgfs.ingest.storing.content import open_content
-from kgfs.ingest.storing.quarantine import erase, quarantine, quarantine_file
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
@@ -42,6 +41,7 @@ from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.locks import locked
+from kgfs.stores.quarantine import erase, quarantine, quarantine_file
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.worker_lock import worker_note
 from tests.support.knowledge_of import knowledge_in

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from kgfs.errors import TimedOutError
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.parallel_map import together
+from kgfs.sharing.exchange import Exchange
+from kgfs.sharing.parallel_map import together
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.pending_uploads import WAITING

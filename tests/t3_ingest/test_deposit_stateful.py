@@ -13,9 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import is_document_name
-from kgfs.ingest.storing.content import SMALL, SpoolFile
-from kgfs.ingest.storing.ship import restore_catalog, ship_once
+from kgfs.ingest.storing.content import SMALL
 from kgfs.ingest.writing.open_file import OpenFile
+from kgfs.stores.ship import restore_catalog, ship_once
+from kgfs.stores.spool_file import SpoolFile
 from tests.support.depositing import open_desk
 
 NAMES = st.sampled_from(["a.txt", "b.txt", ".a.txt.swp", "a.txt~", "c.md"])

@@ -10,10 +10,10 @@ import pytest
 
 from kgfs.cli.logs import Records
 from kgfs.config import Config, load
-from kgfs.ingest.storing import quarantine
-from kgfs.ingest.storing.quarantine import erase_logged
+from kgfs.stores import quarantine
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.log_files import elder
+from kgfs.stores.quarantine import erase_logged
 
 PURGED, OTHER = "0123456789abcdef", "fedcba9876543210"
 LIKE_A_RECORD = "2026-11-23 00:00:00,000 INFO kgfs.worker"

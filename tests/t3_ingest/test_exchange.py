@@ -20,9 +20,6 @@ from kgfs.app.home import open_deposits
 from kgfs.domain.documents import Name
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError, NoSpaceError, StoreError, TimedOutError, UnavailableError
-from kgfs.ingest.sharing.apply_purges import is_obeyed
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.report_progress import report_progress
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.storage_tier import bring_home
 from kgfs.ingest.writing.trash import empty
@@ -30,6 +27,9 @@ from kgfs.knowledge.backlog import owed
 from kgfs.knowledge.check.backlog import in_catalog
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.settings import Garage as GarageSettings
+from kgfs.sharing.apply_purges import is_obeyed
+from kgfs.sharing.exchange import Exchange
+from kgfs.sharing.report_progress import report_progress
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.catalog.sharing.follow import OVERDUE
@@ -91,7 +91,7 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
 
     monkeypatch.setattr(catalog, "unshipped", counted_unshipped)
     monkeypatch.setattr(catalog, "facts", counted_facts)
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 10)
+    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 10)
     here.exchange.deliver()
     assert read <= 3 * done
     assert not unshipped()[1] and not any(here.stores.garage.objects.keys(WAITING))
@@ -100,7 +100,7 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
 def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
     here: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 10)
+    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 10)
     catalog = here.stores.catalog
     assert isinstance(catalog, SqliteCatalog)
 
@@ -121,7 +121,7 @@ def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
 def test_what_others_had_overtaken_is_a_conflict_in_whatever_portion_it_is_delivered(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 2)
+    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 2)
     name = here.file("a.txt", b"old")
     same(here, there)
     file = here.deposits.open(name.id, write=True)
@@ -259,7 +259,7 @@ def test_bytes_go_before_the_fact_though_somebody_who_begins_takes_their_copy_fo
     file.flush()
     if not open_still:
         file.release()
-    monkeypatch.setattr("kgfs.ingest.sharing.waiting.sums_of", sums)
+    monkeypatch.setattr("kgfs.sharing.waiting.sums_of", sums)
     here.exchange()
     there.exchange()
     assert there.read_at("a.txt") == LARGE and swept == [1]
@@ -725,7 +725,7 @@ def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
         graph.adopt(built)
         assert graph.published("goes on")
     built.close()
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
     there.exchange()
     assert not (there.config.home / "purged.json").exists()
     assert not built_beside(there.config.graph_db).exists()
@@ -768,7 +768,7 @@ def test_what_is_written_before_a_purge_is_obeyed_to_its_end_stays(
         reader.execute("SELECT * FROM name").fetchone()
         there.exchange()
     assert there.spool_files() == [] and not is_obeyed(there.config)
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
     there.file("again.txt", LARGE)
     for content in (b"one", b"another"):
         there.exchange()
@@ -852,7 +852,7 @@ def test_nothing_waits_in_the_bucket_that_gave_way(here: Host, there: Host, gone
 
 def test_nothing_waits_in_the_bucket_that_a_process_put_which_ends(here: Host) -> None:
     with open_deposits(here.config, here.stores) as (deposits, _):
-        one = replace(here, deposits=deposits, exchange=deposits.exchange)
+        one = replace(here, deposits=deposits, exchange=here.stores.exchange)
         name = one.file("a.txt", b"first")
         one.exchange()
         one.write(name.id, b"second")

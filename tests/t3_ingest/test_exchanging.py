@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from kgfs.app import mounting
 from kgfs.errors import CorruptError, TimedOutError, UnavailableError
-from kgfs.ingest.sharing.adaptive_poll import Rhythm
+from kgfs.sharing import mounted
+from kgfs.sharing.adaptive_poll import Rhythm
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.error_log import ErrorLog
 
@@ -19,9 +19,9 @@ from kgfs.stores.error_log import ErrorLog
 def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mounting, "EXCHANGE_AGAIN", 0.0)
-    monkeypatch.setattr("kgfs.ingest.sharing.adaptive_poll.EVERY", 0.0)
-    monkeypatch.setattr("kgfs.ingest.sharing.adaptive_poll.LIVELY_EVERY", 0.0)
+    monkeypatch.setattr(mounted, "EXCHANGE_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.adaptive_poll.EVERY", 0.0)
+    monkeypatch.setattr("kgfs.sharing.adaptive_poll.LIVELY_EVERY", 0.0)
     log = ErrorLog(tmp_path / "errors.ndjson")
     away = UnavailableError("1"), TimedOutError("2"), UnavailableError("3")
     raised = iter([*away, CorruptError("4"), CorruptError("5"), None, CorruptError("7")])
@@ -34,7 +34,7 @@ def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
                 rhythm = Rhythm(SqliteCatalog(None), lambda: 0)
-                nursery.start_soon(mounting.keep_exchanging, rhythm, deliver, deliver, log)
+                nursery.start_soon(mounted.keep_exchanging, rhythm, deliver, deliver, log)
                 while len(log.read().splitlines()) < 3:
                     await trio.sleep(0.01)
                 nursery.cancel_scope.cancel()

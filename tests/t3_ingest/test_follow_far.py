@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.ingest.working import follow_graph as following
-from kgfs.ingest.working.follow_graph import follow_graph
-from kgfs.ingest.working.turns import only_deriver
+from kgfs.app.turns import only_deriver, replay
+from kgfs.ingest.lifecycle import rebuild
+from kgfs.sharing import follow_graph as following
+from kgfs.sharing.follow_graph import follow_graph
 from kgfs.stores.catalog.facts import GraphFact
 from kgfs.stores.stores import Stores
 from tests.support.following import Home, same, told_what_is_derived
@@ -59,7 +60,7 @@ def test_a_graph_is_derived_while_others_write_more_than_the_journal_keeps(
     here.work()
     there.host.exchange()
     derived = told_what_is_derived(homes, monkeypatch)
-    real = following.rebuild_graph
+    real = rebuild.rebuild_graph
 
     def slowly(stores: Stores) -> int:
         done = real(stores)
@@ -70,12 +71,12 @@ def test_a_graph_is_derived_while_others_write_more_than_the_journal_keeps(
         return done
 
     with monkeypatch.context() as patched:
-        patched.setattr(following, "rebuild_graph", slowly)
+        patched.setattr(rebuild, "rebuild_graph", slowly)
         if asked:
             with only_deriver(there.host.config, there.stores, there.meet, whole=True) as stores:
                 slowly(stores)
         else:
-            follow_graph(there.host.config, there.stores)
+            follow_graph(there.host.config, there.stores, replay())
     for _ in range(2):
         there.work(hanging())
     assert derived == ["there"]
@@ -95,7 +96,7 @@ def test_a_graph_follows_while_others_write_more_than_the_journal_keeps(
     here.deposit("00", "01")
     here.work()
     there.host.exchange()
-    real, written = following.replay_in_graph, list[str]()
+    real, written = rebuild.replay_in_graph, list[str]()
 
     def slowly(fact: GraphFact, stores: Stores) -> None:
         real(fact, stores)
@@ -104,8 +105,8 @@ def test_a_graph_follows_while_others_write_more_than_the_journal_keeps(
         there.host.exchange()
 
     with monkeypatch.context() as patched:
-        patched.setattr(following, "replay_in_graph", slowly)
-        follow_graph(there.host.config, there.stores)
+        patched.setattr(rebuild, "replay_in_graph", slowly)
+        follow_graph(there.host.config, there.stores, replay())
     here.deposit("02")
     here.work()
     there.host.exchange()

@@ -6,20 +6,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kgfs.app.turns import only_changer, only_deriver, replay, taking_turns
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import BusyError, LostLeaseError, NoSpaceError, UnavailableError
-from kgfs.ingest.lifecycle import forget, survivors
+from kgfs.ingest.lifecycle import forget, rebuild, survivors
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching import publication
 from kgfs.ingest.repair.repair import repair
-from kgfs.ingest.sharing import report_progress as acknowledging
-from kgfs.ingest.storing.sync_cursors import graph_note
-from kgfs.ingest.working import follow_graph as following
-from kgfs.ingest.working import shared_commits
 from kgfs.ingest.working import worker as worker_module
-from kgfs.ingest.working.follow_graph import follow_graph
-from kgfs.ingest.working.turns import Together, only_changer, only_deriver, taking_turns
 from kgfs.ingest.working.worker import Worker
+from kgfs.sharing import follow_graph as following
+from kgfs.sharing import report_progress as acknowledging
+from kgfs.sharing import shared_commits
+from kgfs.sharing.follow_graph import follow_graph
+from kgfs.sharing.turns import Together
 from kgfs.stores.catalog.facts import GraphFact, ReadingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
@@ -28,6 +28,7 @@ from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.resolve import find_document
 from kgfs.stores.run_files import write_note
 from kgfs.stores.stores import Stores
+from kgfs.stores.sync_cursors import graph_note
 from tests.support.following import SHORT, Home, same, told_what_is_derived
 from tests.support.knowledge_of import knowledge_in
 from tests.support.running import until
@@ -340,7 +341,7 @@ def test_what_failed_midway_goes_on_and_what_was_derived_follows(
     here.deposit("00", "01", "02")
     here.work()
     there.host.exchange()
-    real, left = following.replay_in_graph, [2]
+    real, left = rebuild.replay_in_graph, [2]
 
     def twice(fact: GraphFact, stores: Stores) -> None:
         left[0] -= 1
@@ -349,11 +350,11 @@ def test_what_failed_midway_goes_on_and_what_was_derived_follows(
         real(fact, stores)
 
     with monkeypatch.context() as patched:
-        patched.setattr(following, "replay_in_graph", twice)
+        patched.setattr(rebuild, "replay_in_graph", twice)
         with pytest.raises(UnavailableError):
-            follow_graph(config, stores)
+            follow_graph(config, stores, replay())
     assert stores.graph.counts()["documents"] == 2
-    follow_graph(config, stores)
+    follow_graph(config, stores, replay())
 
     def other_goes_on(stem: str) -> None:
         here.deposit(stem)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import trio
 
-from kgfs.app import mounting
-from kgfs.app.mounting import keep_following
-from kgfs.ingest.working.follow_graph import GraphFollower
+from kgfs.app.turns import replay
+from kgfs.sharing import mounted
+from kgfs.sharing.follow_graph import GraphFollower
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.worker_lock import WorkerLock
 from tests.support.following import Home, same
@@ -17,7 +17,9 @@ async def followed(home: Home, documents: int, seconds: float) -> bool:
     """Whether the graph had so many in time."""
     config = home.host.config
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(keep_following, config, GraphFollower(config, home.stores), ErrorLog(config.errors_log))
+        nursery.start_soon(
+            mounted.keep_following, config, GraphFollower(config, home.stores, replay()), ErrorLog(config.errors_log)
+        )
         with trio.move_on_after(seconds) as scope:
             while home.stores.graph.counts()["documents"] != documents:
                 await trio.sleep(0.02)
@@ -48,9 +50,9 @@ async def test_a_mount_leaves_it_to_a_worker_that_keeps_up(
     here.work()
     there.host.exchange()
     with WorkerLock(there.host.config.run):
-        monkeypatch.setattr(mounting, "WORKER_FOLLOWS", 60.0)
+        monkeypatch.setattr(mounted, "WORKER_FOLLOWS", 60.0)
         assert not await followed(there, 1, 1)
-        monkeypatch.setattr(mounting, "WORKER_FOLLOWS", 0.5)
+        monkeypatch.setattr(mounted, "WORKER_FOLLOWS", 0.5)
         assert await followed(there, 1, 30)
     same(homes)
 
@@ -61,7 +63,7 @@ def test_a_follower_looks_again_where_a_graph_of_before_was_put_in_place(homes: 
     here.deposit("00")
     here.work()
     there.host.exchange()
-    follower = GraphFollower(there.host.config, there.stores)
+    follower = GraphFollower(there.host.config, there.stores, replay())
     follower.follow()
     built = there.stores.graph.aside()
     built.note_followed(0)

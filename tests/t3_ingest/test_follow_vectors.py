@@ -13,21 +13,23 @@ import pytest
 
 from kgfs.app import api
 from kgfs.app.home import open_stores
+from kgfs.app.turns import replay, taking_turns
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.ingest.lifecycle import rebuild
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import follow_graph as following_graph
-from kgfs.ingest.working import follow_vectors as following
-from kgfs.ingest.working import shared_commits
-from kgfs.ingest.working.follow_vectors import follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
-from kgfs.ingest.working.vector_positions import position_of
+from kgfs.ingest.working.turns import Alone, Turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Models
 from kgfs.settings import Vectors as VectorSettings
+from kgfs.sharing import follow_graph as following_graph
+from kgfs.sharing import follow_vectors as following
+from kgfs.sharing import shared_commits
+from kgfs.sharing.follow_vectors import follow_vectors
+from kgfs.sharing.turns import PUBLISH, Together
+from kgfs.sharing.vector_positions import position_of
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.leases.bucket import BucketLeases
@@ -65,7 +67,7 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
                 there: Stores = replace(stores, vectors=mine)
                 there.graph.note_followed(there.catalog.confirmed())
                 for _ in range(2):
-                    follow_vectors(there, position_of(other, there))
+                    follow_vectors(there, replay(), position_of(other, there))
                 return rows(mine), rows(stores.vectors)
 
     ingest(config, tmp_path, a=TEXT.format("garbage collector", "tracing algorithm"))
@@ -98,7 +100,14 @@ class Two:
         )
         turns: Turns = Alone(pipeline)
         if one is self.there:
-            turns = Together(pipeline, self.holding, lambda _: one.exchange())
+            turns = Together(
+                one.config,
+                one.stores,
+                lambda those: replace(pipeline, stores=those),
+                self.holding,
+                lambda _: one.exchange(),
+                replay(),
+            )
         Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
 
     def publish(self, stem: str, *things: str) -> None:
@@ -151,7 +160,7 @@ def test_what_the_journal_does_not_keep_any_more_is_followed_from_the_ledger(
         two.here.file(f"{n}.txt", b"")
     two.publish("c", "reference counting", "tracing algorithm")
     monkeypatch.setattr(following, "AT_ONCE", 3)
-    monkeypatch.setattr(following, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
+    monkeypatch.setattr(rebuild, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
     two.work(two.there)
     assert two.same()
 

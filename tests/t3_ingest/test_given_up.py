@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
+from kgfs.app.shipping import shipping
 from kgfs.domain.documents import Name, Ontology
 from kgfs.errors import TimedOutError
 from kgfs.ingest.lifecycle import purge
 from kgfs.ingest.lifecycle.forget import carry_out
 from kgfs.ingest.repair.repair import repair
-from kgfs.ingest.sharing import report_progress as acknowledging
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.shipping import shipping
 from kgfs.ingest.storing.identify import Identity, identity
-from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
 from kgfs.ingest.writing.trash import drop_unheld, empty
+from kgfs.sharing import report_progress as acknowledging
+from kgfs.sharing.exchange import Exchange
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.embedded import OBJECTS, FileGarage
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.pending_uploads import LEAVING, WAITING
+from kgfs.stores.two_phase_delete import TwoPhaseDelete
 from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import (
     BORDERS,
@@ -132,7 +132,7 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
                 settled_after.append(len(begun))
 
     monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_AT_ONCE", 4)
-    monkeypatch.setattr("kgfs.ingest.storing.two_phase_delete.border", slow)
+    monkeypatch.setattr("kgfs.stores.two_phase_delete.border", slow)
     drop_unheld(there.stores, there.deposits.settler, there.exchange)
     settling.join()
     assert settled_after, "it was settled between two portions"
@@ -180,7 +180,7 @@ def test_who_settles_does_not_wait_for_all_that_stands_aside(
         here.settle()
         seen.append((len(list(garage.objects.keys(aside))), here.row(new.id).settled))
 
-    monkeypatch.setattr("kgfs.ingest.storing.two_phase_delete.CONCLUDED_AT_ONCE", 4, raising=False)
+    monkeypatch.setattr("kgfs.stores.two_phase_delete.CONCLUDED_AT_ONCE", 4, raising=False)
     drop_unheld(here.stores, here.deposits.settler, between)
     assert seen == [(10, True), (6, True), (2, True)]
     here.exchange()
@@ -287,7 +287,7 @@ def test_what_is_delivered_later_waits_on_when_the_first_of_it_is(
     there.file("theirs.txt", b"before it")
     there.exchange()
     assert not garage.objects.exists(key)
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 3)
+    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 3)
     here.exchange()
     met(there, here)
     assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
@@ -318,7 +318,7 @@ def test_a_delivery_that_was_cut_off_is_looked_at_again(
     with monkeypatch.context() as patch, pytest.raises((TimedOutError, KilledError)):
         if cut == "unheard":
             patch.setattr(garage.ledger, "append", unheard)
-        patch.setattr("kgfs.ingest.sharing.exchange.border", killed)
+        patch.setattr("kgfs.sharing.exchange.border", killed)
         here.exchange.deliver()
     Exchange(here.config, here.stores).meet()
     met(here, there)
@@ -341,7 +341,7 @@ def test_who_is_killed_while_giving_up_goes_on(
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", killed)
+        patch.setattr("kgfs.stores.two_phase_delete.border", killed)
         give_up(there)
     here.exchange()
     there.file("not delivered.txt", b"")
@@ -382,7 +382,7 @@ def test_what_another_home_counts_on_stays_though_who_was_giving_it_up_goes_on_b
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", counted_on)
+        patch.setattr("kgfs.stores.two_phase_delete.border", counted_on)
         give_up(there)
     assert not any(there.stores.garage.objects.exists(key) for key in keys)
     give_up(there)
@@ -538,7 +538,7 @@ def test_what_another_home_purges_just_when_it_is_delivered_is_not_made_again(
                 purged_by(there, "a.txt")
                 there.exchange()
 
-        patch.setattr("kgfs.ingest.sharing.exchange.border", purged)
+        patch.setattr("kgfs.sharing.exchange.border", purged)
         here.exchange.deliver()
     met(here, there)
     assert kept(here) == [] and here.catalog.names.resolve(here.ontology().id, "a.txt") is None

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import SENT
 from kgfs.stores.hosts import host_id
 from kgfs.stores.pending_uploads import LEAVING
+from kgfs.stores.two_phase_delete import TwoPhaseDelete
 from tests.support.giving_up import called, give_up, give_up_while, kept, met, unheld_by
 from tests.support.hosts import Host, host
 from tests.support.peers.buckets import S3, Server

@@ -16,7 +16,7 @@ import pytest
 
 from kgfs.domain.documents import StorageTier
 from kgfs.errors import NoSpaceError
-from kgfs.ingest.storing.content import SpoolFile
+from kgfs.stores.spool_file import SpoolFile
 from tests.support.depositing import Desk, desk_at, open_desk
 
 BIG = b"0123456789abcdef" * 20_000

@@ -10,9 +10,9 @@ import pytest
 from kgfs.app.backlog import read_backlog
 from kgfs.errors import UnavailableError
 from kgfs.ingest.repair.repair import repair
-from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.settings import Pipeline
+from kgfs.sharing.exchange import Exchange
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.sums import sums_of
@@ -90,7 +90,7 @@ def test_what_is_written_again_while_it_is_taken_away_is_in_the_bucket_when_it_i
 ) -> None:
     """By who waits for the bucket, beside the thread that looks at it."""
     strict = host(tmp_path / "strict", garage, durability="shared")
-    exchange = strict.deposits.exchange
+    exchange = strict.stores.exchange
     exchange.meet()
     name = strict.file("a.txt", LARGE)
     strict.write(name.id, b"other")
@@ -151,7 +151,7 @@ def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_neede
 def test_nothing_waits_of_what_is_removed_or_written_while_it_is_settled(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes, at: str, delivered: bool, since: str
 ) -> None:
-    name, exchange, done = here.file("a.txt", content), here.deposits.exchange, list[str]()
+    name, exchange, done = here.file("a.txt", content), here.stores.exchange, list[str]()
 
     def changed(border: str) -> None:
         if border == at and not done:
@@ -237,7 +237,7 @@ def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_take
                 there.exchange()
 
         with monkeypatch.context() as patch:
-            patch.setattr("kgfs.ingest.sharing.exchange.border", at)
+            patch.setattr("kgfs.sharing.exchange.border", at)
             here.exchange()
         assert done
     for one in (here, there, here):
@@ -269,7 +269,7 @@ def test_nothing_waits_of_what_is_removed_when_settling_it_had_failed(
     for name in names:
         here.deposits.remove(name.id)
     for _ in range(2):
-        here.deposits.exchange()
+        here.stores.exchange()
     assert waits(here) == []
 
 

@@ -14,12 +14,12 @@ from kgfs.app.home import as_they_are, make_home, open_existing, open_stores
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError, MachineError, MissingError, UnavailableError
-from kgfs.ingest.storing.ship import ship_once
 from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Graph
 from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.run_files import write_note
 from kgfs.stores.servers import need
+from kgfs.stores.ship import ship_once
 
 
 def settings_of_nobody(folder: Path) -> GarageSettings:

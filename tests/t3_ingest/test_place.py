@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import KgfsError
-from kgfs.ingest.storing.storage_tier import duplicate
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.object_copies import duplicate
 from kgfs.stores.stores import Stores
 from tests.support.peers.buckets import garage_of
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kgfs.ingest.lifecycle.forget import carry_out
-from kgfs.ingest.sharing.apply_purges import is_obeyed
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.report_progress import report_progress
+from kgfs.sharing.apply_purges import is_obeyed
+from kgfs.sharing.exchange import Exchange
+from kgfs.sharing.report_progress import report_progress
 from kgfs.stores.catalog.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.sums import sums_of
@@ -120,7 +120,7 @@ def test_what_a_home_had_put_before_it_heard_is_taken_away_though_it_is_killed_o
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.sharing.exchange.border", killed)
+        patch.setattr("kgfs.sharing.exchange.border", killed)
         here.exchange()
     assert len(kept(here)) == 1, "nothing speaks of it any more"
     Exchange(here.config, here.stores)()
@@ -193,7 +193,7 @@ def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_f
     report_progress(there.config, there.stores)
     assert not is_obeyed(there.config) and followed_by(there) == before
     log.rmdir()
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
     there.exchange.look()
     assert is_obeyed(there.config)
 
@@ -211,7 +211,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
 ) -> None:
     """A derivation that lives has it obeyed again and again, beside those who wait for the bucket."""
     strict = host(tmp_path / "strict", garage, durability="shared")
-    exchange = strict.deposits.exchange
+    exchange = strict.stores.exchange
     exchange.meet()
     there.file("b.txt", LARGE)
     there.settle()
@@ -220,7 +220,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
     purged_by(there, "b.txt")
     exchange.meet()
     assert not is_obeyed(strict.config)
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
     put, record, looked = garage.objects.put, strict.catalog.record, list[str]()
 
     def puts(key: str, content: bytes | Path, sums: Sums | None = None, **more: Any) -> Sums:
@@ -318,7 +318,7 @@ def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_pu
             raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.storing.two_phase_delete.border", at)
+        patch.setattr("kgfs.stores.two_phase_delete.border", at)
         give_up(there)
     assert seen == list(BORDERS)
     met(here, there, third)
@@ -353,7 +353,7 @@ def test_what_is_given_up_when_it_is_counted_on_is_made_again_though_the_same_by
             purged_of(there, doc_id, other.id)
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.sharing.exchange.border", at)
+        patch.setattr("kgfs.sharing.exchange.border", at)
         here.exchange.deliver()
     met(here, there)
     assert here.catalog.names.document(doc_id) is None

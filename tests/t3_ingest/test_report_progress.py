@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kgfs.ingest.sharing import report_progress as acknowledging
-from kgfs.ingest.sharing.shipping import shipping
+from kgfs.app.shipping import shipping
 from kgfs.knowledge.status import sharing_page
+from kgfs.sharing import report_progress as acknowledging
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from tests.support.graph_building import Doc, Told, publish
@@ -63,7 +63,7 @@ def test_what_is_not_erased_yet_is_not_said_to_be(here: Host, there: Host, monke
     exchanged(here, there)
     fact = purged(here)
     with monkeypatch.context() as patched:
-        patched.setattr("kgfs.ingest.sharing.exchange.apply_purges", lambda *_: None)
+        patched.setattr("kgfs.sharing.exchange.apply_purges", lambda *_: None)
         exchanged(there)
         assert (there.config.home / "purged.json").exists()
         assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
@@ -96,7 +96,7 @@ def test_a_host_that_cannot_say_yet_that_it_obeyed_is_waited_for_all_the_same(
     fact = purged(here)
     note = there.config.home / "purged.json"
     note.write_text('{"doc_ids": [], "sha256s": []}')
-    monkeypatch.setattr("kgfs.ingest.sharing.exchange.apply_purges", lambda *_: None)
+    monkeypatch.setattr("kgfs.sharing.exchange.apply_purges", lambda *_: None)
     for _ in range(2):
         exchanged(there)
     assert shown(here)["purges"][0]["waits_for"] == [host_id(there.config)]

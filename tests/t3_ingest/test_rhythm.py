@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kgfs.ingest.sharing.adaptive_poll import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
+from kgfs.sharing.adaptive_poll import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
 from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 

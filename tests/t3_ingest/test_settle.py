@@ -19,13 +19,13 @@ from kgfs.config import load
 from kgfs.domain.documents import Name, State, StorageTier
 from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
-from kgfs.ingest.storing.content import SpoolFile
 from kgfs.ingest.storing.sessions import alive_sessions, open_session
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.storage_tier import bring_home, put_small
 from kgfs.settings import Pipeline
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from kgfs.stores.garage.contract import Sums
+from kgfs.stores.spool_file import SpoolFile
 from kgfs.stores.stores import Stores
 from tests.support.depositing import Desk, desk_at, open_desk
 from tests.support.peers.homes import EMBEDDED

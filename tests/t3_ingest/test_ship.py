@@ -13,11 +13,11 @@ import pytest
 
 from kgfs.errors import NoSpaceError, StoreError, UnavailableError
 from kgfs.ingest.storing.settle import BATCH
-from kgfs.ingest.storing.ship import entries, restore_catalog, ship_once
 from kgfs.ingest.writing import chores as chores_module
 from kgfs.ingest.writing.chores import Chores
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.ship import entries, restore_catalog, ship_once
 from tests.support.depositing import Desk, desk_at
 
 

@@ -19,12 +19,12 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.errors import BusyError, NoSpaceError
 from kgfs.ingest.repair.repair import repair
-from kgfs.ingest.sharing import report_progress as acknowledging
-from kgfs.ingest.sharing import snapshots as making
-from kgfs.ingest.sharing.apply_purges import is_obeyed
 from kgfs.knowledge.check.snapshots import in_snapshots
 from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Models
+from kgfs.sharing import report_progress as acknowledging
+from kgfs.sharing import snapshots as making
+from kgfs.sharing.apply_purges import is_obeyed
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.snapshots import layout

@@ -14,9 +14,9 @@ from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import catch_up, decide
-from kgfs.ingest.storing.ship import ship_once
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
 from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.ship import ship_once
 from kgfs.tree.node import Link
 from tests.support.library import ME, Library, library_at, read
 from tests.support.peers.homes import anywhere, lifecycle

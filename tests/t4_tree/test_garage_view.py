@@ -70,7 +70,7 @@ def test_everything_kept_is_there_byte_for_byte(library: Library, driver: Memory
 
 def test_the_ledger_is_there_and_grows(library: Library, driver: MemoryDriver) -> None:
     library.write("Zen/documents/zen.txt", ZEN)
-    from kgfs.ingest.storing.ship import ship_once
+    from kgfs.stores.ship import ship_once
 
     ship_once(library.stores.catalog, library.stores.garage.ledger)
     [name] = driver.listdir(b"ledger")
@@ -180,7 +180,7 @@ def test_rot_is_an_error_and_never_wrong_bytes(library: Library, driver: MemoryD
 def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDriver) -> None:
     library.write("Zen/documents/zen.txt", ZEN)
     library.settle()
-    from kgfs.ingest.storing.ship import ship_once
+    from kgfs.stores.ship import ship_once
 
     ship_once(library.stores.catalog, library.stores.garage.ledger)
     news = GarageFeed(GarageView(library.stores, 1, 2, 3, TREE), vfs)

@@ -17,8 +17,8 @@ from kgfs.ingest.lifecycle import forget, survivors
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
-from kgfs.ingest.storing.ship import ship_once
 from kgfs.stores.resolve import find_document
+from kgfs.stores.ship import ship_once
 from tests.support.histories import Place, differences, seen
 from tests.support.library import ME, Library, library_at, reading_of
 from tests.support.peers.buckets import in_bucket

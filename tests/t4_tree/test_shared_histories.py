@@ -18,15 +18,16 @@ from hypothesis import strategies as st
 
 from kgfs import failpoints
 from kgfs.app import beginning
+from kgfs.app.shipping import with_exchange
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnavailableError
 from kgfs.ingest.lifecycle.rebuild import rebuild
-from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.ingest.sharing.snapshots import make_snapshot
 from kgfs.ingest.storing.sessions import open_session
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import Garage as GarageSettings
+from kgfs.sharing.exchange import Exchange
+from kgfs.sharing.snapshots import make_snapshot
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.sqlite import SqliteGraph
@@ -99,6 +100,7 @@ def home(folder: Path, garage: Garage, compute: Compute, stack: ExitStack) -> Sh
     stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db), vectors)
     stack.enter_context(closing(stores))
     stores.catalog.share()
+    stores = with_exchange(config, stores)
     session = open_session(config.run)
     stack.callback(session.close)
     place = Sharing(config, stores, Deposits(config, stores, session.id), compute)

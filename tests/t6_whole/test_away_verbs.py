@@ -12,9 +12,9 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.ingest.storing.ship import entries
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ReadingOwed
+from kgfs.stores.ship import entries
 from scripts.servers.process import running
 from tests.support.logs import AWAY
 from tests.support.peers.buckets import Server

@@ -433,10 +433,10 @@ def test_the_bytes_of_a_large_file_go_to_the_bucket_once(
                 file.write(start, content[start : start + (1 << 20)])
             file.flush()
             file.release()
-            deposits.exchange()
+            stores.exchange()
             assert [size for _, size in stores.garage.objects.keys(WAITING)] == [len(content)]
             deposits.settler.settle_now()
-            deposits.exchange()
+            stores.exchange()
             row = stores.catalog.names.name(made)
             assert row is not None and row.settled and row.key.startswith("sources/")
             assert list(stores.garage.objects.keys(WAITING)) == []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kgfs.domain.text import Chunk
 from kgfs.errors import MissingError
-from kgfs.ingest.storing.ship import facts_since
 from kgfs.stores.catalog.facts import DocumentRead, Fact, ForgettingDone
 from kgfs.stores.chunk_index import ChunkIndex
 from kgfs.stores.readings import load_reading
+from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
 
 FACTS_AT_ONCE = 500

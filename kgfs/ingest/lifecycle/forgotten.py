@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, Name
 from kgfs.ingest.lifecycle.forget import Order, Plan
-from kgfs.ingest.storing.ship import entries
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ForgettingDone
+from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
 
 

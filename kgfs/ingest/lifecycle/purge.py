@@ -20,19 +20,18 @@ from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.survivors import commit_of, hide_names, load_renaming, name_anew
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.reading.related_documents import alike
-from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.storing.content import only_in_garage
-from kgfs.ingest.storing.quarantine import erase, erase_logged
 from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
 from kgfs.models.contract import Passage
 from kgfs.stores.catalog.contract_names import Forgetting
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.pending_uploads import copies_leaving
+from kgfs.stores.quarantine import erase, erase_logged
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
+from kgfs.stores.two_phase_delete import TwoPhaseDelete
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 
 FORMAT = 1
@@ -187,11 +186,8 @@ def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
     changed by it.
     """
     if stores.catalog.sharing:
-        from kgfs.ingest.sharing.snapshots import delete_purged  # only homes that share a garage need it
-
-        Exchange(config, stores).deliver()
-        # Delete these before this home reports that it has applied the purge.
-        delete_purged(config, stores.garage.objects, stores.catalog.confirmed())
+        assert stores.exchange is not None
+        stores.exchange.deliver_purges()
         settler = Settler(config, stores)
         TwoPhaseDelete(stores, config).conclude(settler.alone)
         with settler.alone():

@@ -7,7 +7,7 @@ with :func:`replay_in_graph` and, where the fact changes vectors, with :func:`re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
@@ -20,7 +20,6 @@ from kgfs.ingest.lifecycle.purge import decode_redaction
 from kgfs.ingest.matching.concepts import Word, founded_rows, say_in_graph
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.reading import embeddings
-from kgfs.ingest.storing.ship import entries
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import (
@@ -31,6 +30,7 @@ from kgfs.stores.catalog.facts import (
     Fact,
     ForgettingDone,
 )
+from kgfs.stores.catalog.purges import purges_among, without_purged
 from kgfs.stores.readings import (
     Decisions,
     Reading,
@@ -40,6 +40,7 @@ from kgfs.stores.readings import (
     reading_key,
     text_of,
 )
+from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
 from kgfs.stores.vectors.unindexing import look_again
@@ -300,20 +301,6 @@ def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
     return without_purged(numbered, purged(stores))
 
 
-def without_purged(facts: Iterable[tuple[int, Fact]], erased: Mapping[str, int]) -> Iterator[tuple[int, Fact]]:
-    """Yield numbered facts without publications of documents that a later fact purges.
-
-    ``erased`` maps ``doc_id`` to the number of the purging fact. Of such a publication only its effect on other
-    documents is left: the documents that it superseded leave the graph.
-    """
-    for number, fact in facts:
-        if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= erased.get(fact.doc_id, 0):
-            yield number, fact
-        elif isinstance(fact, DocumentRead):
-            for doc_id in fact.superseded:
-                yield number, DocumentForgotten(doc_id, "orphans", f"{fact.commit_id}-{doc_id}", fact.at)
-
-
 def purged(stores: Stores) -> dict[str, int]:
     """Return ``doc_id`` → the number of the last fact that purged it.
 
@@ -322,15 +309,6 @@ def purged(stores: Stores) -> dict[str, int]:
     numbered = enumerate(entries(stores.catalog, stores.garage.ledger), 1)
     told = ((number, decode_if(entry, ForgettingDone)) for number, entry in numbered)
     return purges_among((number, fact) for number, fact in told if fact is not None)
-
-
-def purges_among(facts: Iterable[tuple[int, Fact]]) -> dict[str, int]:
-    """Return the same as :func:`purged` for these numbered facts."""
-    found: dict[str, int] = {}
-    for number, fact in facts:
-        if isinstance(fact, ForgettingDone) and fact.purge:
-            found |= dict.fromkeys(fact.doc_ids, number)
-    return found
 
 
 def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:

@@ -21,7 +21,6 @@ from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.rebuild import NeverDepositedError, purged, rebuild_vectors, replay_in_graph, told
 from kgfs.ingest.repair.progress_file import unnoted
 from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.ship import entries
 from kgfs.stores.backup.layout import opened
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.contract import Catalog
@@ -35,6 +34,7 @@ from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.pending_uploads import LEAVING, WAITING, waiting_key
+from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
 

@@ -15,14 +15,14 @@ from kgfs.errors import CorruptError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.repair.restore_garage import lost, restore_original
-from kgfs.ingest.sharing.shipping import shipping
-from kgfs.ingest.storing.quarantine import quarantine, quarantine_file
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.catalog.encoding import encode
 from kgfs.stores.catalog.facts import ReadingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.pending_uploads import LEAVING, is_awaited, is_wanted
+from kgfs.stores.quarantine import quarantine, quarantine_file
+from kgfs.stores.ship import ship_from_reserve
 from kgfs.stores.snapshots.layout import delete_folder
 from kgfs.stores.stores import Stores
 
@@ -81,7 +81,7 @@ class _Mending:
             case Kind.TORN_LEDGER | Kind.ROTTEN_LEDGER:
                 return "" if self._stores.garage.ledger.mend(self._entry) else "mended"
             case Kind.UNSHIPPED:
-                shipping(self._config, self._stores)()
+                self._ship()
                 return "shipped"
             case Kind.STUCK_JOB:
                 return self._job(damage)
@@ -102,6 +102,12 @@ class _Mending:
                 return "removed"
             case _:
                 return ""
+
+    def _ship(self) -> None:
+        if self._stores.exchange is not None:
+            self._stores.exchange()
+        else:
+            ship_from_reserve(self._config.home, self._stores)
 
     def _original(self, damage: Damage) -> str:
         for original in lost(self._stores, [damage.what]):

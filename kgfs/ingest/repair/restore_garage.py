@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from kgfs.config import Config
 from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.quarantine import quarantine
 from kgfs.stores.pending_uploads import WAITING, copies_leaving
+from kgfs.stores.quarantine import quarantine
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import KgfsError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.content import SpoolFile
 from kgfs.ingest.storing.spool import NOTHING, WorkingCopies, WorkingCopy
 from kgfs.stores.catalog.contract import Pending
 from kgfs.stores.catalog.facts import ContentKept
 from kgfs.stores.garage.contract import Sums
+from kgfs.stores.spool_file import SpoolFile
 
 
 def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:

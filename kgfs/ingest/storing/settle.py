@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kgfs.config import Config
@@ -19,7 +19,6 @@ from kgfs.domain.identity import garage_key_of
 from kgfs.domain.names import extension_of
 from kgfs.errors import AWAY, BusyError, KgfsError, MissingError, NoSpaceError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.content import is_held
 from kgfs.ingest.storing.identify import Action, Decision, decide, identity
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.spool import WorkingCopies
@@ -29,10 +28,10 @@ from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.catalog.sharing.follow import ELSEWHERE
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.locks import alone, locked
 from kgfs.stores.pending_uploads import waiting_key
+from kgfs.stores.settle_lock import settle_lock
+from kgfs.stores.spool_file import is_held
 from kgfs.stores.stores import Stores
-from kgfs.stores.thread_slots import release_slot
 
 BATCH = 64
 """Decisions that are recorded, and made durable, together."""
@@ -62,8 +61,8 @@ class Settler:
     """Settles the names of a home. Any number of threads may call.
 
     ``session`` is this process's own session, and ``copies`` knows its open files. Without a session only what dead
-    sessions left is settled. Where homes share the garage, ``left_waiting`` is called with name and content (SHA-256)
-    of a pending upload that may not be needed any more.
+    sessions left is settled. Where homes share the garage, the exchange is told of pending uploads that may not be
+    needed any more.
     """
 
     def __init__(
@@ -72,13 +71,11 @@ class Settler:
         stores: Stores,
         session: str | None = None,
         copies: WorkingCopies | None = None,
-        left_waiting: Callable[[int, str], None] = lambda name_id, sha256: None,
     ) -> None:
         self._config = config
         self._stores = stores
         self._session = session
         self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
-        self._left_waiting = left_waiting
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, float] = {}
         """By name: until when (monotonic seconds, since wall clocks are set) it is not tried again."""
@@ -158,7 +155,7 @@ class Settler:
     def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """Decide as :meth:`settle` does, for a caller that holds the settle lock (:meth:`alone`)."""
         decided: dict[int, Decision] = {}
-        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days, self._left_waiting)
+        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
         try:
             for name in names:
                 if decision := batch.add(name, again=again, force=force):
@@ -178,21 +175,9 @@ class Settler:
     def config(self) -> Config:
         return self._config
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the settle lock of the home: one process, and one thread in it, decides at a time. Two would mint two
-        versions."""
-        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-        release_slot()  # the holder of the lock may be waiting for a bucket
-        with locked(self._config.run / "settle.lock"):
-            yield
-
-    @contextmanager
-    def alone_at_once(self) -> Iterator[None]:
-        """Hold the settle lock as :meth:`alone` does, or raise BusyError where another thread or process holds it."""
-        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with alone(self._config.run / "settle.lock", "Files are being settled. Try again later."):
-            yield
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the settle lock of the home (``stores.settle_lock``)."""
+        return settle_lock(self._config.run)
 
     def sweep(self) -> int:
         """Delete spool files and inbox rows that dead sessions left and no fact refers to; return the number of spool
@@ -316,14 +301,11 @@ class _Batch:
     the first being recorded.
     """
 
-    def __init__(
-        self, stores: Stores, copies: WorkingCopies, trash_days: int, left_waiting: Callable[[int, str], None]
-    ) -> None:
+    def __init__(self, stores: Stores, copies: WorkingCopies, trash_days: int) -> None:
         self.refused: set[int] = set()
         self._stores = stores
         self._copies = copies
         self._trash_days = trash_days
-        self._left_waiting = left_waiting
         self._facts: dict[int, tuple[Fact, ...]] = {}
         self._before: dict[int, Name] = {}
         self._bytes: set[tuple[str, str]] = set()
@@ -486,8 +468,8 @@ class _Batch:
 
     def _tell_left(self, name: Name) -> None:
         """Report the pending upload of a name that is not settled, where homes share the garage."""
-        if name.sha256 and not name.settled and self._stores.catalog.sharing:
-            self._left_waiting(name.id, name.sha256)
+        if name.sha256 and not name.settled and self._stores.exchange is not None:
+            self._stores.exchange.left_waiting(name.id, name.sha256)
 
     def _bring_home(self, name: Name, key: str, together: _Small) -> None:
         if name.place is StorageTier.INBOX:

@@ -14,37 +14,23 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import FileTooLargeError, StoreError
-from kgfs.ingest.storing.content import SMALL, Content, Memory, SpoolFile, is_held, open_content
+from kgfs.ingest.storing.content import SMALL, Content, Memory, open_content
 from kgfs.settings import LARGEST_FILE
 from kgfs.stores.catalog.contract import Pending
-from kgfs.stores.catalog.facts import ContentKept
 from kgfs.stores.catalog.pending import Durable
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.stores import Stores
+from kgfs.stores.spool_file import SpoolFile, is_held
+from kgfs.stores.stores import Exchange, Stores
 from kgfs.stores.thread_slots import WaitingLock
 
 NOTHING: Pending = Durable()
 """A Pending that is durable already."""
 SEEN = 20_000
 """Number of names whose last opened content is remembered."""
-
-
-class Elsewhere(Protocol):
-    """Takes contents to another place than this machine, where a flush wants them too. Any number of threads; both
-    methods wait for a server."""
-
-    def bring(self, fact: ContentKept) -> None:
-        """Upload a content before its fact is recorded. An error ends the flush."""
-        ...
-
-    def accept(self, fact: ContentKept) -> None:
-        """Deliver a fact after it was recorded. An error ends the flush, and the fact is withdrawn."""
-        ...
 
 
 class WorkingCopy:
@@ -286,7 +272,7 @@ class WorkingCopies:
         self.spool = spool
         self.admit = admit
         self._max_file = max_file
-        self.elsewhere: Elsewhere | None = None
+        self.elsewhere: Exchange | None = None
         """Where a flush delivers bytes and fact, beside this machine's disk; None where the disk is enough."""
         self.generation = 0
         """A number that changes whenever size or times of an open file may have changed."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 from pathlib import Path
 
 from kgfs.domain.documents import Name, StorageTier
-from kgfs.errors import CorruptError, MissingError, from_os_error
+from kgfs.errors import MissingError, from_os_error
 from kgfs.failpoints import border
-from kgfs.ingest.storing.content import SpoolFile
-from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.pending_uploads import COPY, WAITING, key_on_the_way, waiting_key
+from kgfs.stores.object_copies import checked, copy_within
+from kgfs.stores.pending_uploads import WAITING, key_on_the_way, waiting_key
 from kgfs.stores.stores import Stores
 
 AT_ONCE = 8
@@ -71,44 +69,6 @@ def wait_too(stores: Stores, spool: Path, name: Name, sums: Sums | None = None) 
         present = name.key if name.place is StorageTier.GARAGE else key_on_the_way(stores, name)
         copy_within(stores, spool, present, name, waiting)
     border("waits-too")
-
-
-def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str) -> bool:
-    """Restore the object ``key`` from a pending upload, if another home gave it up just when this home came to rely
-    on it.
-
-    The pending upload is that of the name ``name_id`` with the content ``sha256``, or that of any other name with the
-    same content, since the name may have been merged with one of another home. Return True if the object is there,
-    False if no upload with these bytes is left.
-    """
-    objects, waiting = stores.garage.objects, waiting_key(name_id, sha256)
-    if objects.exists(key) or _is_made(stores, spool, waiting, key):
-        return True
-    others = [left for left, _ in objects.keys(WAITING) if left.endswith(f".{sha256}") and left != waiting]
-    return any(_is_made(stores, spool, left, key) for left in others)
-
-
-def _is_made(stores: Stores, spool: Path, left: str, key: str) -> bool:
-    """Return whether the object ``key`` is there, copied from ``left`` if need be. A rotten ``left`` counts as
-    absent."""
-    with suppress(CorruptError):  # it is as good as gone, and no delivery must wait for it
-        return duplicate(stores, spool, left, key)
-    return False
-
-
-def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
-    """Copy the object ``present`` to ``key``; return False if ``present`` is absent, else True.
-
-    Does nothing where ``key`` exists. Raise CorruptError where ``present`` is rotten. Idempotent. Memory stays flat.
-    """
-    objects = stores.garage.objects
-    if objects.exists(key) or objects.copy(present, key):
-        return True
-    try:
-        _pour(stores, spool, present, key)
-    except MissingError:
-        return False
-    return True
 
 
 def small_here(stores: Stores, name: Name) -> tuple[bytes, Sums] | None:
@@ -189,46 +149,5 @@ def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -
     stores.garage.objects.put(key, kept, sums, move=True, present=waiting)
 
 
-def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
-    """Copy the bytes of ``name`` inside the garage from ``present`` to ``key``: they came from a temporary file or
-    another ontology.
-
-    Raise MissingError if ``present`` is absent, CorruptError if it does not hold the bytes of ``name``.
-    """
-    objects = stores.garage.objects
-    if objects.stat(present).sha256 == name.sha256 and objects.copy(present, key):
-        return
-    _pour(stores, spool, present, key, name.sha256, name.name)
-
-
-def _pour(stores: Stores, spool: Path, present: str, key: str, sha256: str = "", called: str = "") -> None:
-    """Copy an object by reading and putting it, verified. A content of one block needs no space on this machine's
-    disk.
-
-    The objects that no server copies have one block. Larger ones go through a file of the spool folder.
-    """
-    objects = stores.garage.objects
-    with closing(objects.open(present)) as source:
-        right = sha256 or source.sums.sha256
-        if source.sums.size <= BLOCK:
-            content = source.read_at(0, source.sums.size)
-            objects.put(key, content, _right(sums_of(content), right, called or present))
-            return
-        goal = SpoolFile.make(spool / f"{COPY}{secrets.token_hex(8)}")
-        try:
-            while goal.size < source.sums.size:
-                goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
-            objects.put(key, goal.path, _right(goal.sums(), right, called or present), move=True)
-        finally:
-            goal.close()
-            goal.path.unlink(missing_ok=True)
-
-
-def _right(sums: Sums, sha256: str, called: str) -> Sums:
-    if sums.sha256 != sha256:
-        raise CorruptError(f"The kept bytes of '{called}' are not those that were written (SHA-256 {sums.sha256}).")
-    return sums
-
-
 def _verified(name: Name, sums: Sums) -> Sums:
-    return _right(sums, name.sha256, name.name)
+    return checked(sums, name.sha256, name.name)

@@ -27,7 +27,6 @@ from kgfs.errors import (
     MissingError,
     RefusedError,
 )
-from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.storing.content import Content, open_content
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.spool import WorkingCopies
@@ -63,10 +62,9 @@ class Deposits:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
         admit = self.duplicates.check_flush if self.duplicates.refused else None
         self.copies = WorkingCopies(stores, config.spool, session, admit, config.tree.max_file)
-        self.exchange = Exchange(config, stores)
         if config.garage_store.durability == "shared":
-            self.copies.elsewhere = self.exchange
-        self.settler = Settler(config, stores, session, self.copies, self.exchange.left_waiting)
+            self.copies.elsewhere = stores.exchange
+        self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.catalog.names
         self.recent = RecentNames(stores.catalog)

@@ -28,11 +28,12 @@ from kgfs.errors import (
     from_os_error,
 )
 from kgfs.failpoints import border
-from kgfs.ingest.storing.content import SMALL, Memory, SpoolFile
+from kgfs.ingest.storing.content import SMALL, Memory
 from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.catalog.facts import ContentKept, Fact, FileMade, Moved
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.spool_file import SpoolFile
 
 if TYPE_CHECKING:
     from kgfs.ingest.storing.identify import Decision

@@ -19,7 +19,6 @@ from kgfs.errors import BadInputError, MissingError, NotAFolderError
 from kgfs.failpoints import border
 from kgfs.ingest.storing.content import only_in_garage
 from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.batched import batched
@@ -28,6 +27,7 @@ from kgfs.stores.catalog.facts import TrashEmptied, TrashRestored
 from kgfs.stores.resolve import find_removed, removed_below
 from kgfs.stores.resolve_targets import ontology_of
 from kgfs.stores.stores import Stores
+from kgfs.stores.two_phase_delete import TwoPhaseDelete
 
 DAY = 86_400 * 10**9
 """Nanoseconds."""

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from kgfs.config import Config
 from kgfs.errors import BusyError
-from kgfs.ingest.sharing.apply_purges import is_obeyed
-from kgfs.ingest.sharing.snapshots import delete_purged
-from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.two_phase_delete import TwoPhaseDelete
+from kgfs.sharing.apply_purges import is_obeyed
+from kgfs.sharing.snapshots import delete_purged
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.hosts import Host, host_id, read_roll, say
+from kgfs.stores.settle_lock import settle_lock_nowait
 from kgfs.stores.stores import Stores
+from kgfs.stores.two_phase_delete import TwoPhaseDelete
 
 EVERY = 10.0
 """Seconds between two reports of a home, and between two times that it reads the reports of others."""
@@ -86,7 +86,7 @@ def _is_concluded(config: Config, stores: Stores) -> bool:
     if not giving.has_left_some():
         return True
     try:
-        return giving.conclude(Settler(config, stores).alone_at_once)
+        return giving.conclude(lambda: settle_lock_nowait(config.run))
     except BusyError:
         return False
 

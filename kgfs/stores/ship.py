@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import takewhile
+from pathlib import Path
 
 from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import DocumentRead, Fact
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
@@ -43,6 +45,12 @@ def ship_once(catalog: Catalog, ledger: Ledger) -> int:
         catalog.shipped(upto)
         sent += len(entries)
     return sent
+
+
+def ship_from_reserve(home: Path, stores: Stores) -> int:
+    """Ship facts as :func:`ship_once` does, if need be from the disk reserve of this home: removals must reach the
+    ledger too, and a fact's parts are no larger than a name."""
+    return DiskReserve(home).run(lambda: ship_once(stores.catalog, stores.garage.ledger))
 
 
 def restore_catalog(catalog: Catalog, ledger: Ledger, seeing: Callable[[Entries], Entries] = iter) -> int:

@@ -14,12 +14,13 @@ from contextlib import suppress
 from kgfs.config import Config
 from kgfs.errors import BusyError
 from kgfs.failpoints import border
-from kgfs.ingest.lifecycle.rebuild import purges_among, rebuild_graph, replay_in_graph, without_purged
-from kgfs.ingest.storing.ship import facts_since
-from kgfs.ingest.storing.sync_cursors import graph_note, read_note
+from kgfs.sharing.replay import Replay
 from kgfs.stores.catalog.facts import Fact, ForgettingDone, GraphFact
+from kgfs.stores.catalog.purges import purges_among, without_purged
 from kgfs.stores.locks import locked_within
+from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
+from kgfs.stores.sync_cursors import graph_note, read_note
 
 NOTED_EVERY = 1000
 """Facts without effect on the graph after which the position is stored all the same. The catalog may soon drop them."""
@@ -30,9 +31,10 @@ PATIENCE = 60.0
 class GraphFollower:
     """Follow the ledger repeatedly for one process. One thread at a time. No fact is looked at twice."""
 
-    def __init__(self, config: Config, stores: Stores) -> None:
+    def __init__(self, config: Config, stores: Stores, replay: Replay) -> None:
         self._config = config
         self._stores = stores
+        self._replay = replay
         self._passed = -1
         """The number of the fact up to which this graph has nothing left to carry out; -1 if not known."""
         self._clears = -1
@@ -50,7 +52,7 @@ class GraphFollower:
                     return
                 clears = self._stores.graph.clears()
                 passed = self._passed if clears == self._clears else -1
-                self._passed = follow_graph(self._config, self._stores, 0.0, passed=passed)
+                self._passed = follow_graph(self._config, self._stores, self._replay, 0.0, passed=passed)
                 self._clears = clears
 
     @property
@@ -60,7 +62,9 @@ class GraphFollower:
         return self._stores.catalog.confirmed() != self._passed or graph.clears() != self._clears
 
 
-def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, passed: int = -1) -> int:
+def follow_graph(
+    config: Config, stores: Stores, replay: Replay, patience: float = PATIENCE, *, passed: int = -1
+) -> int:
     """Carry out every fact that the ledger is known to have and the graph lacks; return the number of the last.
 
     Derive the graph anew where it does not know its position: its file was lost, or comes from a home that shared no
@@ -80,14 +84,14 @@ def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, 
             position = _position_of_former_version(config, stores)
         upto = stores.catalog.confirmed()
         if position is None or position > upto:
-            rebuild_graph(stores)
+            replay.graph_anew(stores)
             return graph.followed() or 0
-        return _carry_out(stores, max(position, passed), upto)
+        return _carry_out(stores, replay, max(position, passed), upto)
 
 
-def _carry_out(stores: Stores, position: int, upto: int) -> int:
+def _carry_out(stores: Stores, replay: Replay, position: int, upto: int) -> int:
     for number, fact in _graph_facts(stores, position, upto):
-        replay_in_graph(fact, stores)
+        replay.in_graph(fact, stores)
         if isinstance(fact, ForgettingDone) and fact.purge:
             stores.graph.redact([], [])
         stores.graph.note_followed(number)

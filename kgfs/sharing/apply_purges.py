@@ -15,9 +15,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Document
 from kgfs.errors import from_os_error
 from kgfs.failpoints import border
-from kgfs.ingest.sharing.later import OF_CONTENTS, Waiting, spoken_of
-from kgfs.ingest.storing.content import is_held
-from kgfs.ingest.storing.quarantine import erase, erase_logged
+from kgfs.sharing.later import OF_CONTENTS, Waiting, spoken_of
 from kgfs.stores.catalog.copied import working_copies
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import ForgettingDone, VersionMinted
@@ -25,7 +23,9 @@ from kgfs.stores.catalog.sharing.unpublished import leaving
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
+from kgfs.stores.quarantine import erase, erase_logged
 from kgfs.stores.run_files import write_note
+from kgfs.stores.spool_file import is_held
 from kgfs.stores.stores import Stores
 
 

@@ -6,11 +6,10 @@ from itertools import islice, takewhile
 
 from kgfs.config import Config
 from kgfs.errors import CorruptError, KgfsError, MissingError
-from kgfs.ingest.lifecycle.purge import decided_about
-from kgfs.ingest.lifecycle.rebuild import ReplayedVectors, rebuild_vectors
-from kgfs.ingest.storing.ship import facts_since
-from kgfs.ingest.working.vector_positions import Position
+from kgfs.sharing.replay import Replay
+from kgfs.sharing.vector_positions import Position
 from kgfs.stores.catalog.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
+from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 from kgfs.stores.vectors.unindexing import unindex
@@ -32,7 +31,7 @@ def are_behind(stores: Stores, position: Position) -> bool:
     return upto is None or upto < (stores.graph.followed() or 0)
 
 
-def follow_vectors(stores: Stores, position: Position) -> None:
+def follow_vectors(stores: Stores, replay: Replay, position: Position) -> None:
     """Bring the vectors up to the fact that the graph has followed.
 
     Rebuild them, without asking a model, where their position is not known or a server has lost them. Each fact may
@@ -45,12 +44,12 @@ def follow_vectors(stores: Stores, position: Position) -> None:
     if upto is not None and stores.vectors.complete():
         told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.catalog, stores.garage.ledger, upto))
         while page := list(islice(told, AT_ONCE)):
-            lost = _follow(stores, stores.vectors, [fact for _, fact in page]) or lost
+            lost = _follow(stores, replay, stores.vectors, [fact for _, fact in page]) or lost
             upto = page[-1][0]
             position.write(upto)
     else:
         try:
-            rebuild_vectors(stores)
+            replay.vectors_anew(stores)
         except (MissingError, CorruptError) as error:
             lost = error
         stores.vectors.erase([], [])  # leave no trace of what other homes purged
@@ -59,15 +58,15 @@ def follow_vectors(stores: Stores, position: Position) -> None:
         raise lost
 
 
-def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError | CorruptError | None:
+def _follow(stores: Stores, replay: Replay, vectors: Vectors, facts: list[Fact]) -> MissingError | CorruptError | None:
     """Carry out the facts; return the last error about an object that one of them needs and that is lost, else None."""
-    replayed = ReplayedVectors(stores, vectors)
+    replayed = replay.in_vectors(stores, vectors)
     perhaps_gone: set[str] = set()
     for fact in facts:
         replayed.replay(fact)
         for doc_id in _left(fact):
             try:
-                perhaps_gone |= decided_about(stores, doc_id)[0]
+                perhaps_gone |= replay.concepts_decided(stores, doc_id)
             except (MissingError, CorruptError) as error:
                 replayed.lost = error
         if isinstance(fact, ConceptsMerged):

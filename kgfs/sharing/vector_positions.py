@@ -9,11 +9,11 @@ import hashlib
 from typing import Protocol
 
 from kgfs.config import Config
-from kgfs.ingest.storing.sync_cursors import read_note, vectors_note
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.positions import POSITIONS
 from kgfs.stores.run_files import write_note
 from kgfs.stores.stores import Stores
+from kgfs.stores.sync_cursors import read_note, vectors_note
 
 WRITTEN_EVERY = 100
 """Facts after which the position on a server is written again. The next publisher repeats later facts, which is

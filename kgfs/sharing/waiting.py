@@ -12,12 +12,12 @@ from pathlib import Path
 
 from kgfs.domain.documents import StorageTier
 from kgfs.errors import CorruptError, MissingError, from_os_error
-from kgfs.ingest.storing.content import is_held
-from kgfs.ingest.storing.storage_tier import copy_within
 from kgfs.stores.catalog.facts import ContentKept
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.object_copies import copy_within
 from kgfs.stores.pending_uploads import COPY, key_on_the_way, waiting_key
+from kgfs.stores.spool_file import is_held
 from kgfs.stores.stores import Stores
 
 

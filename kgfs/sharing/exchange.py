@@ -22,11 +22,11 @@ from kgfs.config import Config
 from kgfs.domain.documents import StorageTier
 from kgfs.errors import AWAY, CorruptError, KgfsError, OvertakenError, StoreError, TimedOutError
 from kgfs.failpoints import border
-from kgfs.ingest.sharing.apply_purges import apply_purges, is_obeyed, note_foreign_purges, purged_originals
-from kgfs.ingest.sharing.later import Later, Waiting, spoken_of
-from kgfs.ingest.sharing.parallel_map import together
-from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
-from kgfs.ingest.storing.storage_tier import keep_again
+from kgfs.sharing.apply_purges import apply_purges, is_obeyed, note_foreign_purges, purged_originals
+from kgfs.sharing.later import Later, Waiting, spoken_of
+from kgfs.sharing.parallel_map import together
+from kgfs.sharing.snapshots import delete_purged
+from kgfs.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ConflictKept, ContentKept, Settled, VersionMinted
 from kgfs.stores.catalog.sharing.follow import OVERDUE
@@ -35,6 +35,7 @@ from kgfs.stores.catalog.sharing.unpublished import leaving
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.locks import locked_within
+from kgfs.stores.object_copies import keep_again
 from kgfs.stores.pending_uploads import waiting_key
 from kgfs.stores.stores import Stores
 from kgfs.stores.thread_slots import release_slot
@@ -97,6 +98,11 @@ class Exchange:
         """
         self.look()
         self.deliver()
+
+    def deliver_purges(self) -> None:
+        """Deliver the facts of this home, then delete the snapshots from before the purges among them."""
+        self.deliver()
+        delete_purged(self._config, self._stores.garage.objects, self._stores.catalog.confirmed())
 
     def look(self) -> None:
         """Follow the facts of other homes, if the ledger has any; also obey purges that are due for a retry."""

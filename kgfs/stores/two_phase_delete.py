@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager
 from kgfs.config import Config
 from kgfs.errors import CorruptError, KgfsError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.storage_tier import duplicate
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.encoding import decode_if
 from kgfs.stores.catalog.facts import ContentKept, ForgettingDone
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.hosts import host_id
+from kgfs.stores.object_copies import duplicate
 from kgfs.stores.pending_uploads import LEAVING, WAITING, copies_leaving, is_awaited, waiting_key
 from kgfs.stores.stores import Stores
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.sync_cursors import read_note, vectors_note
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
@@ -32,6 +31,7 @@ from kgfs.stores.snapshots.layout import GRAPH, MANIFEST, NAMES, VECTORS, File, 
 from kgfs.stores.snapshots.putting import put_file
 from kgfs.stores.spare import leave_spare
 from kgfs.stores.stores import Stores
+from kgfs.stores.sync_cursors import read_note, vectors_note
 
 LEASE = "snapshot"
 LOCK = "snapshot.lock"

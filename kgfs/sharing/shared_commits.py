@@ -8,13 +8,14 @@ from dataclasses import replace
 from kgfs.config import Config
 from kgfs.errors import LostLeaseError
 from kgfs.failpoints import border
-from kgfs.ingest.working.follow_graph import follow_graph
-from kgfs.ingest.working.follow_vectors import follow_vectors
-from kgfs.ingest.working.vector_positions import position_of
+from kgfs.sharing.follow_graph import follow_graph
+from kgfs.sharing.follow_vectors import follow_vectors
+from kgfs.sharing.replay import Replay
+from kgfs.sharing.vector_positions import position_of
 from kgfs.stores.catalog.facts import GraphFact
 from kgfs.stores.stores import Stores
 
-Exchange = Callable[[Stores], object]
+Meet = Callable[[Stores], object]
 """Delivers what this home has recorded, and fetches what the others have."""
 
 
@@ -25,12 +26,13 @@ class SharedCommits:
     other homes that its home had followed (``GraphFact``), and the ledger refuses a fact that is too late.
     """
 
-    def __init__(self, config: Config, stores: Stores, exchange: Exchange) -> None:
+    def __init__(self, config: Config, stores: Stores, exchange: Meet, replay: Replay) -> None:
         """Bring the graph up to the ledger; raises the errors of :func:`.follow_graph`."""
         self._config = config
         self._stores = stores
         self._exchange = exchange
-        self._follows = follow_graph(config, stores)
+        self._replay = replay
+        self._follows = follow_graph(config, stores, replay)
         self._position = position_of(config, stores) if stores.vectors is not None else None
         self.stores = replace(stores, publish=self._publish)
         """The same stores, with ``publish`` set, to change the graph with."""
@@ -46,7 +48,7 @@ class SharedCommits:
         Raises the errors of :func:`.follow_vectors`.
         """
         if self._position is not None:
-            follow_vectors(self._stores, self._position)
+            follow_vectors(self._stores, self._replay, self._position)
 
     def conclude(self) -> None:
         """Store the position of the vectors for the next home. Call before the turn ends."""
@@ -58,7 +60,7 @@ class SharedCommits:
         border("publication-recorded")
         self._exchange(self._stores)
         border("publication-delivered")
-        follow_graph(self._config, self._stores)
+        follow_graph(self._config, self._stores, self._replay)
         if self.is_overtaken:
             raise LostLeaseError("Another home has changed the graph since: what this one decided does not hold.")
         self.follow_vectors()

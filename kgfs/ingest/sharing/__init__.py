@@ -1,1 +1,0 @@
-"""Sharing: homes with one garage replicate their facts through its ledger."""
