@@ -10,7 +10,7 @@ import click
 from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
-from kgfs.render.words import lines_of
+from kgfs.render.words import fold, lines_of
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(config: Config, chunk_id: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(found)))
         return
-    section = f", {' > '.join(found.section_path)}" if found.section_path else ""
+    section = f", {fold(' > '.join(found.section_path))}" if found.section_path else ""
     click.echo(f"{found.ontology}/{found.document}, {lines_of(found.line_start, found.line_end)}{section}")
     click.echo(f"sha256 {found.content_hash}, doc_id {found.doc_id}")
     if found.text is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
-from kgfs.render.words import counted, day_of, encode, fold
+from kgfs.render.words import counted, day_of, fold, rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class About:
 
 
 def render(about: About) -> bytes:
-    return encode("\n".join(_lines(about)) + "\n")
+    return rendered("\n".join(_lines(about)) + "\n")
 
 
 def _lines(about: About) -> Iterator[str]:

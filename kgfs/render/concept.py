@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgfs.render.words import encode, fold, lines_of, yaml_list, yaml_word
+from kgfs.render.words import fold, lines_of, rendered, yaml_list, yaml_word
 
 SHOWN_EVIDENCE = 50
 SHOWN_RELATED = 100
@@ -54,7 +54,7 @@ class ConceptPage:
 
 def render(page: ConceptPage) -> bytes:
     """Return the whole ``concept.md`` as UTF-8, ending in a newline."""
-    return encode("\n".join(_lines(page, len(page.evidence), len(page.related))) + "\n")
+    return rendered("\n".join(_lines(page, len(page.evidence), len(page.related))) + "\n")
 
 
 def frame_size(frame: ConceptPage) -> int:
@@ -63,7 +63,7 @@ def frame_size(frame: ConceptPage) -> int:
     ``frame`` has no entries; the page is counted as if it had all that are shown.
     """
     evidence, related = min(frame.evidence_count, SHOWN_EVIDENCE), min(frame.related_count, SHOWN_RELATED)
-    return len(encode("\n".join(_lines(frame, evidence, related)) + "\n"))
+    return len(rendered("\n".join(_lines(frame, evidence, related)) + "\n"))
 
 
 def evidence_line(line: EvidenceLine) -> str:

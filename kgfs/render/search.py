@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
 from kgfs.render.source import Marks
-from kgfs.render.words import counted, encode, fold, json_page, lines_of
+from kgfs.render.words import counted, fold, json_page, lines_of, rendered
 
 EXCERPT = 320
 """Characters of a Source that ``results.md`` shows. The Source's own file has all of it."""
@@ -87,7 +87,7 @@ def results_md(page: ResultPage, marks: Marks) -> bytes:
                 f"[{name}]({_link(f'../../{hit.folder}concepts/{name}.concept/concept.md')})" for name in hit.concepts
             )
             out.append(f"Concepts: {', '.join(links)}\n")
-    return encode("".join(out))
+    return rendered("".join(out))
 
 
 def _ways(page: ResultPage) -> str:
@@ -153,7 +153,7 @@ def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
     for number, line in enumerate(lines, hit.line_start):
         shown = marked(line, wanted, marks)
         body.append(f"{'>' if shown != line else ' '} {number:>{width}} | {shown}\n")
-    return encode("".join((*header, *body)))
+    return rendered("".join((*header, *body)))
 
 
 # ------------------------------------------------------------------------------------------------------ words

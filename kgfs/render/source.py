@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgfs.render.words import encode, fold, lines_of
+from kgfs.render.words import fold, lines_of, rendered
 
 STALE = (
     "stale: the file has newer content, which does not stand in the graph yet; this is evidence in an earlier version"
@@ -80,7 +80,7 @@ class Marks:
 
 
 def render(excerpt: Excerpt, origin: Origin, marks: Marks) -> bytes:
-    return encode(_header(excerpt, origin) + _body(excerpt, marks))
+    return rendered(_header(excerpt, origin) + _body(excerpt, marks))
 
 
 def spans(excerpt: Excerpt, origin: Origin, marks: Marks) -> tuple[Span, ...]:
@@ -122,8 +122,8 @@ def base_size(excerpt: Excerpt) -> int:
 def size(base: int, quote: str, origin: Origin, marks: Marks) -> int:
     """Return the size of the file in bytes, from its :func:`base_size`."""
     marked = sum(1 for piece in _LINE_END.split(quote) if piece)
-    note = len(encode(_others(origin) + _note(origin)))
-    return base + len(encode(origin.path)) + note + marked * len(encode(marks.start + marks.end))
+    note = len(rendered(_others(origin) + _note(origin)))
+    return base + len(rendered(origin.path)) + note + marked * len(rendered(marks.start + marks.end))
 
 
 def _header(excerpt: Excerpt, origin: Origin) -> str:

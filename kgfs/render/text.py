@@ -1,8 +1,8 @@
 """``text/<path>.md``: a document as readable Markdown.
 
-A Markdown document is shown as its Text, unchanged. Any other document gets a header with its title, type and size and a
-link to the original in ``documents/``. Below the header, reStructuredText has its headings, literal blocks, quotes and
-tables converted to Markdown, and plain text is unchanged.
+A Markdown document is shown as its Text. Any other document gets a header with its title, type and size and a link to
+the original in ``documents/``. Below the header, reStructuredText has its headings, literal blocks, quotes and tables
+converted to Markdown, and plain text is unchanged. Control characters are made visible everywhere.
 
 The link is the only part that depends on the path, so the size is stored without it (:func:`base_size`).
 """
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
 from kgfs.render.rst import to_markdown
-from kgfs.render.words import counted, encode, fold
+from kgfs.render.words import counted, fold, rendered
 
 MARKDOWN = "text/markdown"
 RESTRUCTURED = "text/x-rst"
@@ -31,12 +31,12 @@ def render(title: str, media_type: str, size: int, text: str, path: str) -> byte
 
     ``size`` is that of the original in bytes; ``path`` is below documents/, encoded as names are.
     """
-    return encode(_render(title, media_type, size, text, link_to(path)))
+    return rendered(_render(title, media_type, size, text, link_to(path)))
 
 
 def base_size(title: str, media_type: str, size: int, text: str) -> int:
     """Return the size of the file in bytes without the link's target, as it is stored at commit."""
-    return len(encode(_render(title, media_type, size, text, "")))
+    return len(rendered(_render(title, media_type, size, text, "")))
 
 
 def size(base: int, media_type: str, path: str) -> int:

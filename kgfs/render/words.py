@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from typing import Any
 
-_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_NOT_IN_YAML = re.compile("[\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+_NOT_IN_JSON = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:
@@ -18,9 +19,32 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def visible(text: str) -> str:
+    """Return the text with each control character as one character that a terminal only shows, so that offsets stay.
+
+    C0 but tab, LF and CR become their pictures (U+2400 and following), DEL becomes U+2421, and C1 becomes U+FFFD.
+    """
+    return _CONTROL.sub(_picture, text)
+
+
+def has_controls(text: str) -> bool:
+    """Return whether :func:`visible` changes the text."""
+    return _CONTROL.search(text) is not None
+
+
+def _picture(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+
+
+def rendered(text: str) -> bytes:
+    """Return the bytes of a rendered file: UTF-8 without control characters but tab, LF and CR."""
+    return encode(visible(text))
+
+
 def fold(text: str) -> str:
-    """Return the text on one line: every run of white space becomes one space."""
-    return " ".join(text.split())
+    """Return the text on one line: every run of white space becomes one space, and control characters visible."""
+    return visible(" ".join(text.split()))
 
 
 def folded_size(text: str) -> int:
@@ -58,15 +82,14 @@ _JSON_OF: Mapping[type, Callable[[Any], str]] = {
 
 
 def _json_bytes(text: str) -> bytes:
-    try:
-        return f"{text}\n".encode()
-    except UnicodeEncodeError:
-        return f"{_SURROGATE.sub(_escaped, text)}\n".encode()
+    if not text.isascii() or "\x7f" in text:
+        text = _NOT_IN_JSON.sub(_escaped, text)
+    return f"{text}\n".encode()
 
 
 def yaml_word(text: str) -> str:
-    """Return a string as a YAML double-quoted scalar that is also JSON."""
-    return _NOT_IN_YAML.sub(_escaped, json.dumps(text, ensure_ascii=False))
+    """Return a string as a YAML double-quoted scalar that is also JSON, its control characters visible."""
+    return _NOT_IN_YAML.sub(_escaped, json.dumps(visible(text), ensure_ascii=False))
 
 
 def _escaped(found: re.Match[str]) -> str:

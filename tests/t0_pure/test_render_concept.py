@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.render.concept import ConceptPage, EvidenceLine, RelatedLine, render
+from kgfs.render.words import visible
 
 PAGE = ConceptPage(
     concept_id="c0ffee",
@@ -61,7 +62,7 @@ def test_a_page_shows_everything_once() -> None:
 def test_any_words_keep_the_front_matter_and_one_line_an_entry(label: str, quote: str, title: str) -> None:
     page = ConceptPage("id", "o", label, (label,), "term", quote, 1, 1, 0, (EvidenceLine(1, quote, title, 1, 2),), ())
     lines = render(page).decode("utf-8", "surrogatepass").split("\n")
-    assert json.loads(lines[2].removeprefix("label: ")) == label
-    assert json.loads(lines[3].removeprefix("aliases: ")) == [label]
+    assert json.loads(lines[2].removeprefix("label: ")) == visible(label)
+    assert json.loads(lines[3].removeprefix("aliases: ")) == [visible(label)]
     assert [line for line in lines if line.startswith("- [1](evidence/1/source.txt) ")] == [lines[-2]]
     assert lines[9] == "---"

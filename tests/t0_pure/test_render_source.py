@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from kgfs.render import citation, source
 from kgfs.render.citation import Citation
 from kgfs.render.source import REMOVED, STALE, Excerpt, Marks, Origin
+from kgfs.render.words import visible
 
 TEXT = "Words pointed at it.\nA finger. Zen is not the finger\nbut the moon. Nobody laughed.\n"
 HARD = st.sampled_from(
-    ["==", "=", "\r\n", "\r", "\n", "\f", "\t", "e\u0301", "𝒳", "\ufeff", "\u2028", "\x85", "|", "> "]
+    ["==", "=", "\r\n", "\r", "\n", "\f", "\t", "e\u0301", "𝒳", "\ufeff", "\u2028", "\x85", "\x1b", "\x7f", "|", "> "]
 )
 TEXTS = st.lists(st.one_of(HARD, st.text(max_size=8)), min_size=1, max_size=20).map("".join).filter(bool)
 PATHS = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=300)
@@ -83,7 +84,7 @@ def test_spans_joined_are_the_quote_and_sizes_are_exact(excerpt: Excerpt, origin
     raw = source.render(excerpt, origin, marks)
     shown = raw.decode("utf-8", "surrogatepass")
     spans = source.spans(excerpt, origin, marks)
-    assert "".join(shown[a:b] for a, b in spans) == excerpt.quote
+    assert "".join(shown[a:b] for a, b in spans) == visible(excerpt.quote)
     assert all(a < b for a, b in spans)
     assert all(first[1] < second[0] for first, second in pairwise(spans))
     assert len(raw) == source.size(source.base_size(excerpt), excerpt.quote, origin, marks)
@@ -95,7 +96,7 @@ def test_without_gutter_and_marks_the_text_is_shown_exactly(excerpt: Excerpt) ->
     shown = source.render(excerpt, Origin("p"), Marks("", "")).decode("utf-8", "surrogatepass")
     body = shown[shown.index("\n\n") + 2 :]
     lines = body.split("\n")[:-1]
-    assert "\n".join(line.partition(" | ")[2] for line in lines) == excerpt.text.removesuffix("\n")
+    assert "\n".join(line.partition(" | ")[2] for line in lines) == visible(excerpt.text.removesuffix("\n"))
     first = excerpt.line + excerpt.text[: excerpt.quote_start - excerpt.start].count("\n")
     last = first + excerpt.quote[:-1].count("\n")
     quoted = [int(line[2:].partition("|")[0]) for line in lines if line.startswith(">")]
@@ -146,7 +147,8 @@ def test_a_citation_leads_to_the_quote(excerpt: Excerpt, origin: Origin, marks: 
     assert raw.endswith(b"\n}\n") and raw.startswith(b'{\n  "document": ')
     shown = source.render(excerpt, origin, marks).decode("utf-8", "surrogatepass")
     spans = fields["source_spans"] if "source_spans" in fields else [[fields["source_start"], fields["source_end"]]]
-    assert "".join(shown[a:b] for a, b in spans) == fields["quote"] == excerpt.quote
+    assert "".join(shown[a:b] for a, b in spans) == visible(fields["quote"])
+    assert fields["quote"] == excerpt.quote
     assert ("source_spans" in fields) is (len(cited.spans) > 1)
     assert (fields["document"], fields["stale"]) == (origin.path, origin.note == STALE)
     assert fields["section_path"] == list(excerpt.section_path) and fields["page"] == excerpt.page

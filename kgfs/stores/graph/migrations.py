@@ -31,4 +31,6 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX concept_hashed ON concept (ontology, norm_hash, concept_id, live) WHERE live = 1;
     DROP INDEX concept_popular;
     CREATE INDEX concept_popular ON concept (ontology, related + evidence DESC, norm_hash, concept_id) WHERE live = 1;""",
+    # The version of the renderers that gave the stored sizes; see ``sizes``.
+    "INSERT INTO meta VALUES ('rendered', 0);",
 )

@@ -24,6 +24,7 @@ from kgfs.stores.graph.merging import Reassignment, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
+from kgfs.stores.graph.sizes import keep_sizes
 from kgfs.stores.graph.vocabulary import Batch, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
@@ -55,6 +56,7 @@ class SqliteGraph(GraphReads):
         schema = resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8")
         super().__init__(Database(where, schema, FORMAT, REMEDY, MIGRATIONS))
         keep_history(self._database)
+        keep_sizes(self._database)
         self._where = where
         self._aside: int | None = None
         """The file descriptor of the lock of a graph that is built beside another; None for other graphs."""
