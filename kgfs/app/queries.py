@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
@@ -11,7 +12,7 @@ from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.domain.documents import Ontology
 from kgfs.errors import KgfsError, MissingError
-from kgfs.ingest.lifecycle.citable import follow_chunks
+from kgfs.ingest.lifecycle.citable import issued
 from kgfs.ingest.writing import trash
 from kgfs.knowledge.cite import Cited, cited
 from kgfs.knowledge.compare import Comparison, compare
@@ -24,7 +25,6 @@ from kgfs.knowledge.search import search as find
 from kgfs.knowledge.status import status as status_of
 from kgfs.render.search import ResultPage
 from kgfs.stores.catalog.contract_names import Trashed
-from kgfs.stores.chunk_index import ChunkIndex
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.resolve import Found, find_document, find_ontology
@@ -108,12 +108,8 @@ def cite(config: Config, chunk_id: str) -> Cited:
     Raise MissingError for an id that was never issued and for an id of a purged document. Raise UnavailableError or
     TimedOutError if the passage is in a bucket that is away.
     """
-    with (
-        open_to_ask(config) as stores,
-        closing(ChunkIndex(config.chunk_index_db)) as index,
-    ):
-        follow_chunks(stores, index)
-        return cited(stores, index, chunk_id)
+    with open_to_ask(config) as stores:
+        return cited(stores, chunk_id, partial(issued, stores, config.chunk_index_db))
 
 
 def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, Difference]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document
 from kgfs.domain.text import Chunk
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import standing_of
-from kgfs.stores.chunk_index import ChunkIndex, ChunkRef
+from kgfs.stores.chunk_index import ChunkRef
 from kgfs.stores.readings import Reading, load_reading, text_of
 from kgfs.stores.stores import Stores
 
 REMOVED = "the original was emptied from the trash"
+
+Issued = Callable[[str], Sequence[ChunkRef]]
+"""Returns the Sources for which a ``chunk_id`` was issued, the latest published first. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +50,29 @@ class Cited:
     reason: str = ""
 
 
-def cited(stores: Stores, index: ChunkIndex, chunk_id: str) -> Cited:
-    """Return the Source that the id was issued for.
+def resolve(stores: Stores, chunk_id: str, issued: Issued) -> tuple[ChunkRef, bool]:
+    """Return the Source that the id was issued for, and whether the graph shows it.
 
     If several Readings have it, the one that the graph shows wins, else the last. Raises MissingError where the id
-    was never issued, or where its document was purged. Blocks, because it reads the garage.
+    was never issued, or where its document was purged. Quick, unless ``issued`` must be asked because the graph does
+    not show the id.
     """
     held = stores.graph.chunk_ids_held([chunk_id]).get(chunk_id)
-    if held:
-        row = stores.graph.document(held[0])
-        if row is not None:
-            return _cited(stores, chunk_id, ChunkRef(row.doc_id, row.reading, held[1]), shown=True)
-    for ref in index.find(chunk_id):
+    row = stores.graph.document(held[0]) if held else None
+    if held and row is not None:
+        return ChunkRef(row.doc_id, row.reading, held[1]), True
+    for ref in issued(chunk_id):
         if stores.catalog.names.document(ref.doc_id) is not None:
-            return _cited(stores, chunk_id, ref, shown=False)
+            return ref, False
     raise MissingError(f"No Source has the chunk_id '{chunk_id}': it was never issued, or its document was purged.")
+
+
+def cited(stores: Stores, chunk_id: str, issued: Issued) -> Cited:
+    """Return what is known of the Source that the id was issued for. Raises as :func:`resolve` does. Blocks, because
+    it reads the garage.
+    """
+    ref, shown = resolve(stores, chunk_id, issued)
+    return _cited(stores, chunk_id, ref, shown=shown)
 
 
 def _cited(stores: Stores, chunk_id: str, ref: ChunkRef, *, shown: bool) -> Cited:

@@ -35,7 +35,7 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         version_path=held[0].path if held else "",
         versions=tuple(names.succession(doc_id)),
     )
-    changed = max(document.deposited_at, document.removed_at, standing_of(names, doc_id).changed_at)
+    changed = changed_at(stores, doc_id)
     if row is None:
         return page, changed
     page = replace(
@@ -47,4 +47,15 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         chunks=row.chunk_count,
         ingested_at=row.ingested_at,
     )
-    return page, max(changed, row.ingested_at)
+    return page, changed
+
+
+def changed_at(stores: Stores, doc_id: str) -> int:
+    """Return the time when a document's state, its paths, or what the graph shows of it last changed (nanoseconds).
+    Quick. Raises MissingError for an unknown document.
+    """
+    document, row = stores.catalog.names.document(doc_id), stores.graph.document(doc_id)
+    if document is None:
+        raise MissingError(f"No document has the id {doc_id}.")
+    located = standing_of(stores.catalog.names, doc_id).changed_at
+    return max(document.deposited_at, document.removed_at, located, row.ingested_at if row else 0)

@@ -30,6 +30,9 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
 `search/` is not listed, and every name in it is a search: `cat 'Philosophy/search/what is a koan?/results.md'`. The one
 beside this file searches all ontologies. `touch search/<words>` has `search/` list it, `rmdir` takes it out again.
 
+`cite/<chunk_id>/`, beside this file and not listed, is what a citation points at, for every `chunk_id` ever issued:
+`text.txt`, `citation.json`, and `document`, a link to the original.
+
 ## Good to know
 
 - `documents/` is yours. Everything else follows from it and is read-only; change a document and the rest follows.
@@ -75,12 +78,14 @@ Quote from `evidence/<n>/quote.txt`: it is exact. Take the place from `evidence/
 - `paths`: all files that have the same bytes now, `document` first; none while it is stale or the original was removed
 - `char_start`, `char_end`: characters of `archive/<doc_id>/text.txt`, from 0, end exclusive
 - `byte_start`, `byte_end`: bytes of that file
-- `doc_id`, `chunk_id`, `content_hash`: stable whatever is renamed; `archive/<doc_id>/` stays
+- `doc_id`, `chunk_id`, `content_hash`: stable whatever is renamed; `archive/<doc_id>/` stays, and so does
+  `cite/<chunk_id>/` at the top (not listed): `text.txt`, `citation.json` with its place, and a link `document`
 - `source_start`, `source_end` (or `source_spans`, to be joined): characters of `source.txt`
 - `stale` is true when the file has newer content that is not read yet, `removed` when the original was forgotten and
   its knowledge kept
 
-In `source.txt` lines with `>` hold the quote and the marks around it (`==`) are not part of the text.
+In `source.txt` lines with `>` hold the quote and the marks around it (`==`) are not part of the text. Control
+characters are shown there as one visible character each; `quote.txt` and `text.txt` are exact.
 
 ## Add knowledge
 

@@ -41,6 +41,11 @@ def results(ontology_id: str, words: str, name: str = "", mark: str = "") -> Key
     return ("results", ontology_id, words, name, mark)
 
 
+def cited(chunk_id: str, name: str = "") -> Key:
+    """Return the key of ``cite/<chunk_id>``; with ``name``, of an entry in it."""
+    return ("cited", chunk_id, name)
+
+
 def shortcut(concept_id: str) -> Key:
     """Return the key of the unlisted link ``<name>.concept`` of an ontology."""
     return ("shortcut", concept_id)

@@ -37,8 +37,9 @@ class Root(Folder):
         return self._context.stores.catalog.seq(), self._context.deposits.copies.generation
 
     def lookup(self, name: str) -> Node | None:
-        if name in self._context.views.at(ROOT):
-            return self._context.views.find(ROOT, name, self._context, None)
+        own = self._context.views.find(ROOT, name, self._context, None)
+        if own is not None:
+            return own
         found = self._ontology(name)
         return OntologyFolder(self._context, found) if found else None
 
@@ -91,7 +92,7 @@ class Root(Folder):
         raise RefusedError("Only ontologies stand here. Move things into an ontology's documents/.")
 
     def _renamable(self, name: str) -> Ontology:
-        if name in self._context.views.at(ROOT):
+        if self._context.views.find(ROOT, name, self._context, None) is not None:
             raise ReadOnlyError(f"'{name}' is kgfs's own.")
         found = self._ontology(name)
         if found is None:

@@ -8,6 +8,8 @@ SEARCH_ENDS = 0.5
 """Additional time for a search to notice by itself that its time is over, and to report it."""
 SEARCH_AGAIN = 5.0
 """Age after which a result that had to use full text alone is searched for again with vectors."""
+CITE = 10.0
+"""Time limit of finding out for what an earlier ``chunk_id`` was issued (ETIMEDOUT). What was found out stays found."""
 OWN_WRITES = 10.0
 """Period after a write through this mount in which newly stored content is taken for that write's content."""
 REPLY_ARRIVES = 1.0

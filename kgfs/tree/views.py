@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kgfs.stores.catalog.facts import ConflictKept, SearchRemoved, SearchSaved, VersionMinted
-from kgfs.tree import archive, concepts, documents, evidence, related, search, text, versions
+from kgfs.tree import archive, cite, concepts, documents, evidence, related, search, text, versions
 from kgfs.tree.about import about_md
 from kgfs.tree.changes import (
     ConceptChanged,
@@ -46,6 +46,7 @@ VIEWS: tuple[View[Any], ...] = (
         listed=False,
         stale=(on(SearchesChanged, search.results_changed),),
     ),
+    View(cite.NAME, ROOT, cite.folder, listed=False, stale=(on(SearchesChanged, cite.changed),)),
     # ------------------------------------------------------------------------------------- an ontology
     View(
         "documents",

@@ -110,6 +110,12 @@ def test_sizes_that_an_earlier_version_stored_are_mended(tmp_path: Path, monkeyp
         files = rendered_files(library)
         assert_visible(files)
         grown = {path for path, content in files.items() if len(content) != before[path]}
-        assert {path.rpartition("/")[2] for path in grown} >= {"concept.md", "source.txt", "a.txt.md", "b.md", "c.rst.md"}
+        assert {path.rpartition("/")[2] for path in grown} >= {
+            "concept.md",
+            "source.txt",
+            "a.txt.md",
+            "b.md",
+            "c.rst.md",
+        }
     with library_at(home) as library:
         assert rendered_files(library) == files

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.domain.names import encode_name
+from kgfs.render.words import visible
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
 from tests.support.library import ASTRAL, CRLF, MARKDOWN, ZEN, Library, fill, kind_of, library_at, read
@@ -87,7 +88,7 @@ def test_evidence_is_an_exact_quote_everywhere(library: Library) -> None:
         assert "\n".join(lines[cited["line_start"] - 1 : cited["line_end"]]).find(quote.rstrip("\n")) >= 0
         shown = library.read(f"{folder}/source.txt").decode()
         spans = cited.get("source_spans") or [[cited["source_start"], cited["source_end"]]]
-        assert "".join(shown[a:b] for a, b in spans) == quote
+        assert "".join(shown[a:b] for a, b in spans) == visible(quote)
         assert shown.startswith(f"file: {cited['document']}\n")
         link = library.node(f"{folder}/document")
         assert isinstance(link, Link)
@@ -145,7 +146,7 @@ def test_text_shows_what_was_read_under_names_that_do_not_clash(library: Library
     rst = library.read("Zen/text/notes/sitting 100%25.rst.md").decode()
     assert "[Original](../../documents/notes/sitting%20100%25.rst)" in rst
     assert "\n# Sitting\n" in rst and "Zazen is sitting:\n\n```\nsit()\n```\n" in rst
-    assert ASTRAL in library.read("Zen/text/wide.txt.md").decode()
+    assert visible(ASTRAL) in library.read("Zen/text/wide.txt.md").decode()
 
 
 def test_archive_keeps_original_text_and_metadata(library: Library) -> None:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
 from kgfs.domain.text import Chunk
 from kgfs.errors import MissingError
 from kgfs.stores.catalog.facts import DocumentRead, Fact, ForgettingDone
-from kgfs.stores.chunk_index import ChunkIndex
+from kgfs.stores.chunk_index import ChunkIndex, ChunkRef
 from kgfs.stores.readings import load_reading
 from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
 
-FACTS_AT_ONCE = 500
+FACTS_AT_ONCE = 200
 """Facts per transaction. A process that was killed resumes after the last complete transaction."""
 
 
-def follow_chunks(stores: Stores, index: ChunkIndex) -> None:
+def issued(stores: Stores, path: Path, chunk_id: str, check: Callable[[], None] = lambda: None) -> list[ChunkRef]:
+    """Return the Sources for which a ``chunk_id`` was issued, from the index at ``path`` brought up to the ledger.
+
+    Raise what :func:`follow_chunks` raises. Blocks.
+    """
+    with closing(ChunkIndex(path)) as index:
+        follow_chunks(stores, index, check)
+        return index.find(chunk_id)
+
+
+def follow_chunks(stores: Stores, index: ChunkIndex, check: Callable[[], None] = lambda: None) -> None:
     """Apply every publication and every purge of the ledger to the index.
 
-    Load each Reading that the index does not know yet, once. A Reading that the garage has lost is skipped. Raise
-    UnavailableError or TimedOutError where the bucket does not answer; facts that were applied before stay applied.
+    Load each Reading that the index does not know yet, once. A Reading that the garage has lost is skipped. Call
+    ``check`` after each transaction, and raise what it raises. Raise UnavailableError or TimedOutError where the bucket
+    does not answer; facts that were applied before stay applied.
     """
     upto = stores.catalog.confirmed()
     if index.followed() > upto:  # the home was restored to an earlier state
@@ -29,6 +44,7 @@ def follow_chunks(stores: Stores, index: ChunkIndex) -> None:
         if len(batch) == FACTS_AT_ONCE:
             _follow(stores, index, batch)
             batch = []
+            check()
     if batch:
         _follow(stores, index, batch)
 

@@ -9,7 +9,7 @@ from collections.abc import Container
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import BadInputError, NameTooLongError, RefusedError
 
-ROOT_NAMES = frozenset({"README.md", "AGENTS.md", "search", "ask"})
+ROOT_NAMES = frozenset({"README.md", "AGENTS.md", "search", "ask", "cite"})
 """Entries of the mount's root beside the ontologies."""
 
 

@@ -76,7 +76,8 @@ def _of_edition(connection: sqlite3.Connection, key: int) -> set[str]:
         (folded_size(title), text_md.base_size(title, media_type, size, text), key),
     )
     instances = connection.execute(
-        "SELECT owner, n, quote, chunk_index, char_start, char_end, section_path FROM instance WHERE document = ?", (key,)
+        "SELECT owner, n, quote, chunk_index, char_start, char_end, section_path FROM instance WHERE document = ?",
+        (key,),
     ).fetchall()
     for owner, n, quote, chunk_index, start, end, section_path in instances:
         excerpt = _excerpt(pieces, chunk_index, (start, end), words(section_path))
@@ -86,7 +87,8 @@ def _of_edition(connection: sqlite3.Connection, key: int) -> set[str]:
                 (folded_size(quote), source_txt.base_size(excerpt), owner, n, key),
             )
     mentioned = connection.execute(
-        "SELECT DISTINCT concept_id FROM mention JOIN concept ON concept.key = mention.concept WHERE document = ?", (key,)
+        "SELECT DISTINCT concept_id FROM mention JOIN concept ON concept.key = mention.concept WHERE document = ?",
+        (key,),
     )
     return {concept_id for (concept_id,) in mentioned}
 
