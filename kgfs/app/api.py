@@ -24,6 +24,7 @@ from kgfs.app.queries import (
     projection_state,
     removed,
     search,
+    search_passages,
     status,
 )
 from kgfs.app.rereading import Outdated, regenerate, reprocess
@@ -32,14 +33,17 @@ from kgfs.app.snapshots import put_snapshot
 from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
 from kgfs.app.working import run_worker
 from kgfs.ingest.writing.intake import Ingested
+from kgfs.knowledge.by_document import LIMIT, MOST
 from kgfs.knowledge.cite import Cited
 from kgfs.knowledge.compare import Comparison
 from kgfs.knowledge.history import Difference
-from kgfs.knowledge.search import LIMIT
+from kgfs.knowledge.search import LIMIT as PASSAGES
 from kgfs.knowledge.status import STANDS_STILL
 
 __all__ = [
     "LIMIT",
+    "MOST",
+    "PASSAGES",
     "STANDS_STILL",
     "Cited",
     "Comparison",
@@ -81,6 +85,7 @@ __all__ = [
     "restore_removed",
     "run_worker",
     "search",
+    "search_passages",
     "split_concept",
     "status",
     "strike_off",

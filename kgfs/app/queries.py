@@ -14,15 +14,19 @@ from kgfs.domain.documents import Ontology
 from kgfs.errors import KgfsError, MissingError
 from kgfs.ingest.lifecycle.citable import issued
 from kgfs.ingest.writing import trash
+from kgfs.knowledge.by_document import LIMIT, documents
 from kgfs.knowledge.cite import Cited, cited
 from kgfs.knowledge.compare import Comparison, compare
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.history import Difference
 from kgfs.knowledge.history import difference as difference_of
 from kgfs.knowledge.history import history as history_of
-from kgfs.knowledge.search import LIMIT, page_of
+from kgfs.knowledge.search import LIMIT as PASSAGES
+from kgfs.knowledge.search import Found as Finding
+from kgfs.knowledge.search import passages
 from kgfs.knowledge.search import search as find
 from kgfs.knowledge.status import status as status_of
+from kgfs.render.results import Results
 from kgfs.render.search import ResultPage
 from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.graph.opening import open_graph
@@ -55,15 +59,24 @@ class SpokenOf:
     quotes: int
 
 
-def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT) -> ResultPage:
-    """Return the passages that match the words best, in one ontology or in all. Raise MissingError for an unknown
-    ontology.
+def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT, page: int = 1) -> Results:
+    """Return a page of the documents that match the words best, in one ontology or in all. ``limit`` counts documents.
+
+    Raise MissingError for an unknown ontology, and BadInputError for a page or limit out of range.
     """
     with open_to_ask(config) as stores:
-        searched = ontology_of(stores, ontology) if ontology else None
-        found = find(stores, config.run, words, searched.id if searched else "", Deadline(SEARCH_SECONDS), limit)
-        page, _ = page_of(stores, found)
-        return page
+        return documents(stores, _find(config, stores, words, ontology), page, limit)[0]
+
+
+def search_passages(config: Config, words: str, ontology: str = "", limit: int = PASSAGES) -> ResultPage:
+    """Return the passages that match the words best, whatever documents they are of. Errors are as for :func:`search`."""
+    with open_to_ask(config) as stores:
+        return passages(stores, _find(config, stores, words, ontology), limit)[0]
+
+
+def _find(config: Config, stores: Stores, words: str, ontology: str) -> Finding:
+    searched = ontology_of(stores, ontology) if ontology else None
+    return find(stores, config.run, words, searched.id if searched else "", Deadline(SEARCH_SECONDS))
 
 
 def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:

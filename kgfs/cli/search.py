@@ -1,4 +1,4 @@
-"""``kgfs search``: find the passages that match some words."""
+"""``kgfs search``: find the documents, or the passages, that match some words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import click
 from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
-from kgfs.render.search import Shown, as_data, excerpt, marked, words_of
+from kgfs.render import results as by_document
+from kgfs.render.results import DocumentResult, Results
+from kgfs.render.search import ResultPage, Shown, as_data, excerpt, marked, words_of
 from kgfs.render.source import Marks
 
 
@@ -18,38 +20,72 @@ from kgfs.render.source import Marks
 @click.argument("words", nargs=-1, required=True)
 @click.option("--ontology", help="Only in this one.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1000), default=api.LIMIT, show_default=True, help="At most so many passages."
+    "--limit",
+    type=click.IntRange(1, api.MOST),
+    help=f"At most so many documents (default {api.LIMIT}), with --passages so many passages (default {api.PASSAGES}).",
 )
+@click.option("--page", type=click.IntRange(1), default=1, help="The next documents.", show_default=True)
+@click.option("--passages", is_flag=True, help="The best passages, also several of one document.")
 @as_json
 @with_config
-def command(config: Config, words: Sequence[str], ontology: str | None, limit: int, as_json: bool) -> None:
-    """Show the passages that answer WORDS best, by their words and by their meaning.
+def command(
+    config: Config,
+    words: Sequence[str],
+    ontology: str | None,
+    limit: int | None,
+    page: int,
+    passages: bool,
+    as_json: bool,
+) -> None:
+    """Show the documents that answer WORDS best, by their words and by their meaning.
 
     The same as cat <mount>/search/'WORDS'/results.md, without a mount. Meaning needs a worker that runs (kgfs mount starts
     one); without it the full text is searched alone. Nothing found is no error: stderr says
-    "nothing found", and the exit code is 0.
+    "nothing found", and the exit code is 0. --json has the exact text of each document around what was found.
 
     \b
     Example:
       kgfs search what do koans do --ontology Zen --limit 5
       kgfs search garbage collection --json | python3 -m json.tool
+      kgfs search garbage collection --passages
     """
+    if passages and page != 1:
+        raise click.UsageError("--page turns the pages of documents. For more passages give --limit.")
     asked = " ".join(words).encode("utf-8", "replace").decode()
-    page = api.search(config, asked, ontology or "", limit)
-    if page.only_text:
-        click.echo(f"full text only: {page.only_text}", err=True)
-    if as_json:
-        click.echo(json.dumps(as_data(page)))
-        return
-    if not page.hits:
-        click.echo("nothing found", err=True)
     marks, wanted = Marks(config.tree.mark_start, config.tree.mark_end), words_of(asked)
-    for hit in page.hits:
-        section = f"  {' > '.join(hit.section_path)}" if hit.section_path else ""
-        click.echo(
-            f"{hit.rank}. {hit.ontology}/{hit.path}:{hit.line_start}-{hit.line_end}{section}  ({_found_by(hit)})"
-        )
-        click.echo(f"   {marked(excerpt(hit.text, wanted), wanted, marks)}".encode("utf-8", "replace").decode())
+    found: Results | ResultPage
+    if passages:
+        found = api.search_passages(config, asked, ontology or "", limit or api.PASSAGES)
+        data, lines = as_data(found), [_passage(hit, wanted, marks) for hit in found.hits]
+    else:
+        found = api.search(config, asked, ontology or "", limit or api.LIMIT, page)
+        data, lines = by_document.as_data(found, marks), [_document(one, wanted, marks) for one in found.documents]
+    if found.only_text:
+        click.echo(f"full text only: {found.only_text}", err=True)
+    if as_json:
+        click.echo(json.dumps(data))
+        return
+    if not lines:
+        click.echo("nothing found", err=True)
+    for line in lines:
+        click.echo(line.encode("utf-8", "replace").decode())
+    if isinstance(found, Results) and found.pagination.has_next:
+        click.echo(f"more: --page {page + 1}", err=True)
+
+
+def _document(one: DocumentResult, wanted: frozenset[str], marks: Marks) -> str:
+    """Return a document's place, what of it was found, and the excerpt of its best passage."""
+    best = one.matched[0]
+    section = f"  {' > '.join(best.section_path)}" if best.section_path else ""
+    place = f"{one.ontology}/{one.path}:{best.line_start}-{best.line_end}"
+    text = marked(excerpt(best.piece.text, wanted), wanted, marks)
+    return f"{one.rank}. {place}{section}  ({one.coverage})\n   {text}"
+
+
+def _passage(hit: Shown, wanted: frozenset[str], marks: Marks) -> str:
+    section = f"  {' > '.join(hit.section_path)}" if hit.section_path else ""
+    place = f"{hit.ontology}/{hit.path}:{hit.line_start}-{hit.line_end}"
+    return f"{hit.rank}. {place}{section}  ({_found_by(hit)})\n   {marked(excerpt(hit.text, wanted), wanted, marks)}"
 
 
 def _found_by(hit: Shown) -> str:

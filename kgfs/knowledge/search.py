@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.ranking import ChunkRef, Match, ranked
 from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
 
 LIMIT = 20
-"""The number of Sources shown."""
+"""The number of Sources that a page of passages shows."""
 CANDIDATES = 200
 """The number of candidates from the full text, and from the vectors."""
 CLOSE = 0.3
@@ -46,15 +46,18 @@ class Found:
     words: str
     ontology: str
     """The id of the searched ontology; '' for all."""
-    hits: tuple[Hit, ...]
-    """The hits, best first."""
+    order: tuple[tuple[ChunkRef, float], ...]
+    """The Sources found and their scores, best first."""
+    matches: Mapping[ChunkRef, Match]
+    all_words: bool
+    """Whether every Source with one of the words is in ``order``; else there are more, which score lower by words."""
     epoch: int
     """The epoch of the graph when the search began."""
     only_text: str
     """Why meaning was not used; '' where it was."""
 
 
-def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadline, limit: int = LIMIT) -> Found:
+def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadline) -> Found:
     """Return the Sources that answer the words, best first. Blocks, at most until the deadline ``patience`` passes.
 
     The words are taken literally. Function words are left out of the full text query unless there are no others.
@@ -67,18 +70,17 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadl
     graph = stores.graph
     epoch = graph.epoch()
     texts = graph.find_text(telling(words), ontology, CANDIDATES)
-    sources = {(row.doc_id, row.chunk_index): row for row, _ in texts}
     scores = {(row.doc_id, row.chunk_index): score for row, score in texts}
     patience.check()
     cosines, why = _cosines(run, words, ontology, sorted(scores), patience)
     matches = {place: Match(scores.get(place, 0.0), cosines.get(place)) for place in {*scores, *cosines}}
-    order = [
+    order = tuple(
         (place, score)
         for place, score in ranked(matches)
         if place in scores or ((cosine := matches[place].cosine) is not None and cosine >= CLOSE)
-    ]
+    )
     patience.check()
-    return Found(words, ontology, tuple(_hits(graph, sources, matches, order, limit)), epoch, why)
+    return Found(words, ontology, order, matches, len(texts) < CANDIDATES, epoch, why)
 
 
 def _cosines(
@@ -93,53 +95,54 @@ def _cosines(
         return {}, str(error)
 
 
-def _hits(
-    graph: Graph,
-    sources: dict[ChunkRef, SourceRow],
-    matches: dict[ChunkRef, Match],
-    order: Iterable[tuple[ChunkRef, float]],
-    limit: int,
-) -> list[Hit]:
+def _hits(graph: Graph, found: Found, limit: int) -> Iterator[Hit]:
     documents: dict[str, DocumentRow | None] = {}
-    concepts: dict[str, dict[int, list[str]]] = {}
-    hits: list[Hit] = []
-    for place, score in order:
-        if len(hits) == limit:
-            break
-        doc_id, chunk = place
-        if doc_id not in documents:
-            documents[doc_id] = graph.document(doc_id)
-            concepts[doc_id] = _evidence_in(graph, doc_id)
-        document, source = documents[doc_id], sources.get(place) or graph.source(*place)
-        if document is None or source is None or source.gated:
-            continue  # the document left the graph, or was read again, between the two queries
-        named = concepts[doc_id].get(chunk, [])[:CONCEPTS]
-        hits.append(Hit(source, document, score, matches[place], tuple(named)))
-    return hits
+    concepts: dict[str, dict[int, list[Concept]]] = {}
+    waiting, count = found.order, 0
+    while waiting and count < limit:
+        some, waiting = waiting[:limit], waiting[limit:]
+        sources = graph.sources_at([place for place, _ in some])
+        for place, score in some:
+            doc_id, chunk = place
+            if doc_id not in documents:
+                documents[doc_id] = graph.document(doc_id)
+                concepts[doc_id] = evidence_in(graph, doc_id)
+            document, source = documents[doc_id], sources.get(place)
+            if document is None or source is None or source.gated or count == limit:
+                continue  # the document left the graph, or was read again, between the two queries
+            named = tuple(concept.name for concept in concepts[doc_id].get(chunk, [])[:CONCEPTS])
+            count += 1
+            yield Hit(source, document, score, found.matches[place], named)
 
 
-def _evidence_in(graph: Graph, doc_id: str) -> dict[int, list[str]]:
-    """Return chunk index → names of the concepts that the chunk is evidence for, in order of the text."""
+def evidence_in(graph: Graph, doc_id: str) -> dict[int, list[Concept]]:
+    """Return chunk index → the concepts that the chunk is evidence for, in order of the text."""
     owners: dict[int, dict[str, None]] = {}
     for row in graph.instances_of(doc_id):
         if row.owner_kind == "concept":
             owners.setdefault(row.chunk_index, {})[row.owner] = None
-    named = {concept.concept_id: concept.name for concept in graph.concepts_of(doc_id)}
-    return {chunk: [named[owner] for owner in found if owner in named] for chunk, found in owners.items()}
+    known = {concept.concept_id: concept for concept in graph.concepts_of(doc_id)}
+    return {chunk: [known[owner] for owner in found if owner in known] for chunk, found in owners.items()}
 
 
-def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
-    """Return the content of a search's files, and the time when it last changed (nanoseconds). Quick.
+def searched(stores: Stores, found: Found) -> tuple[dict[str, str], str, int]:
+    """Return the searched ontologies' ids and names, the name of the only one ('' for all), and when they last changed."""
+    names = stores.catalog.names
+    one = names.ontology(found.ontology) if found.ontology else None
+    those = [one] if one else names.ontologies()
+    changed = max((max(each.made_at, stores.graph.changed_at(each.id)) for each in those), default=0)
+    return {each.id: each.name for each in those}, one.name if one else "", changed
+
+
+def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPage, int]:
+    """Return the best Sources, whatever documents they are of, and the time when they last changed (nanoseconds).
 
     Paths are the present ones.
     """
     names = stores.catalog.names
-    one = names.ontology(found.ontology) if found.ontology else None
-    searched = [one] if one else names.ontologies()
-    changed = max((max(each.made_at, stores.graph.changed_at(each.id)) for each in searched), default=0)
-    called = {each.id: each.name for each in searched}
+    called, where, changed = searched(stores, found)
     shown: list[Shown] = []
-    for rank, hit in enumerate(found.hits, 1):
+    for rank, hit in enumerate(_hits(stores.graph, found, limit), 1):
         standing = standing_of(names, hit.document.doc_id)
         changed = max(changed, standing.changed_at)
         ontology = called.get(hit.document.ontology, "")
@@ -168,12 +171,11 @@ def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
                 concepts=hit.concepts,
             )
         )
-    where = one.name if one else ""
     return ResultPage(found.words, where, tuple(shown), found.only_text), changed
 
 
-def file_name(rank: int, path: str) -> str:
+def file_name(rank: int, path: str, ending: str = ".txt") -> str:
     """Return ``01~zen.txt``: a listing shows the best first."""
     last = path.rpartition("/")[2] if not path.startswith("archive/") else path.split("/")[1]
     stem = decode_name(last.rpartition(".")[0] or last).decode("utf-8", "replace")
-    return f"{rank:02d}~{safe_stem(stem, MAX_NAME_BYTES - 20)}.txt"
+    return f"{rank:02d}~{safe_stem(stem, MAX_NAME_BYTES - 20)}{ending}"

@@ -59,12 +59,13 @@ Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `c
     ls <Ontology>/concepts | grep -i <word>               # find a concept by name
     cat <Ontology>/<name>.concept/concept.md              # description, evidence, relationships, with links
     cat <Ontology>/<name>.concept/evidence/best/source.txt   # the strongest evidence: a passage in context
-    cat '<Ontology>/search/<any words>/results.md'        # the best passages, by words and by meaning (or results.json)
+    cat '<Ontology>/search/<any words>/results.md'        # the best documents, by words and by meaning (or results.json)
     cat 'search/<any words>/results.md'                   # the same over all ontologies
     grep -rli '<words>' <Ontology>/text                   # full text of all documents, as Markdown
 
 A search needs no making: every name below `search/` (which is not listed) is one. Ask it in plain words;
-`01~<name>.txt` … are the passages whole, best first. It takes up to ten seconds; "Resource temporarily unavailable"
+`01~<name>.md` … are the documents found, with what matches; `page-2/` has more of them, `passages/` the best passages
+whole. In `results.json` `full_content` is their exact text. It takes up to ten seconds; "Resource temporarily unavailable"
 means that too many were asked at once: ask again. Where `results.md` says "full text only", no worker was there to
 compare meanings.
 

@@ -1,4 +1,4 @@
-"""The files of ``search/<words>/``: ``results.md``, ``results.json``, and a file for each Source found.
+"""The files of ``search/<words>/passages/``: ``results.md``, ``results.json``, and a file for each Source found.
 
 ``results.md`` is for people, ``results.json`` for programs. The words of the question are between marks, as quotes
 are in ``source.txt``, and their lines start with `>`.
@@ -27,7 +27,7 @@ class Shown:
 
     rank: int
     file: str
-    """The name of its file in ``search/<words>/``."""
+    """The name of its file in ``search/<words>/passages/``."""
     ontology: str
     """The name of the ontology."""
     folder: str
@@ -54,8 +54,8 @@ class Shown:
 
     @property
     def goal(self) -> str:
-        """The path of the document relative to ``search/<words>/``."""
-        return f"../../{self.folder}{self.path}"
+        """The path of the document relative to ``search/<words>/passages/``."""
+        return f"../../../{self.folder}{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ def results_md(page: ResultPage, marks: Marks) -> bytes:
     for hit in page.hits:
         section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
         out.append(f"\n## {hit.rank}. {fold(hit.title) or hit.path}\n\n")
-        out.append(f"[{hit.folder}{hit.path}]({_link(hit.goal)}), {lines_of(hit.line_start, hit.line_end)}{section}\n")
+        out.append(f"[{hit.folder}{hit.path}]({link(hit.goal)}), {lines_of(hit.line_start, hit.line_end)}{section}\n")
         if hit.note:
             out.append(f"({hit.note})\n")
         out.append(f"\n> {marked(excerpt(hit.text, wanted), wanted, marks)}\n\n")
-        out.append(f"The passage: [{hit.file}]({_link(hit.file)}); score {hit.score:.3f}\n")
+        out.append(f"The passage: [{hit.file}]({link(hit.file)}); score {hit.score:.3f}\n")
         if hit.concepts:
             links = (
-                f"[{name}]({_link(f'../../{hit.folder}concepts/{name}.concept/concept.md')})" for name in hit.concepts
+                f"[{name}]({link(f'../../../{hit.folder}concepts/{name}.concept/concept.md')})" for name in hit.concepts
             )
             out.append(f"Concepts: {', '.join(links)}\n")
     return rendered("".join(out))
@@ -219,5 +219,6 @@ def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     return f"{'… ' if begin else ''}{cut}{' …' if end >= 0 else ''}"
 
 
-def _link(goal: str) -> str:
+def link(goal: str) -> str:
+    """Return an encoded path as the target of a Markdown link."""
     return quote(decode_name(goal), safe="/~")

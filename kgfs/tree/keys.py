@@ -34,11 +34,11 @@ def part(ontology_id: str, name: str) -> Key:
     return ("part", ontology_id, name)
 
 
-def results(ontology_id: str, words: str, name: str = "", mark: str = "") -> Key:
-    """Return the key of ``search/<words>`` of an ontology or, with '', of the mount's root; with ``name``, of a file
-    in it whose contents have the hash ``mark``.
+def results(ontology_id: str, words: str, part: str = "", name: str = "", mark: str = "") -> Key:
+    """Return the key of ``search/<words>`` of an ontology or, with '', of the mount's root; with ``part``, of a folder
+    in it; with ``name``, of a file in that whose contents have the hash ``mark``.
     """
-    return ("results", ontology_id, words, name, mark)
+    return ("results", ontology_id, words, part, name, mark)
 
 
 def cited(chunk_id: str, name: str = "") -> Key:

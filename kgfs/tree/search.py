@@ -1,4 +1,5 @@
-"""Serve ``search/<words>/``: the passages that match some words, in one ontology or, at the mount's root, in all.
+"""Serve ``search/<words>/``: the documents that match some words, in one ontology or, at the mount's root, in all.
+``page-2/`` and further pages, which are not listed, have the next documents, ``passages/`` the best passages.
 
 Every name is a folder, which is known from the name alone. Its contents are computed when it is opened or when an
 entry in it is looked up (``Folder.work_out``). ``search/`` itself is not listed, so that no program that walks the
@@ -23,7 +24,7 @@ from kgfs.tree.derived import DerivedFile, DerivedFolder
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node, Rendered
-from kgfs.tree.searches import Answer, Content
+from kgfs.tree.searches import PASSAGES, Answer, Content
 from kgfs.tree.timing import SEARCH
 from kgfs.tree.tree_context import TreeContext
 
@@ -36,6 +37,10 @@ NO_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Names that programs look for in every folder. They are never searches, and no entry has such a name."""
+
+
+IS_PART = re.compile(rf"{PASSAGES}|page-[1-9][0-9]{{0,5}}")
+"""Names of folders in ``search/<words>/``. Only the first is listed: no scan goes through all pages."""
 
 
 def is_question(name: str) -> bool:
@@ -92,19 +97,26 @@ class SearchFolder(DerivedFolder[None]):
 
 
 class ResultsFolder(DerivedFolder[None]):
-    """Serve ``search/<words>/``. With an answer the folder has the answer's files; without one, :meth:`work_out` must
-    be called first.
+    """Serve ``search/<words>/`` or, with ``part``, a folder in it. With an answer the folder has the answer's files;
+    without one, :meth:`work_out` must be called first.
     """
 
-    __slots__ = ("_answer", "_name", "_ontology_id", "_since")
+    __slots__ = ("_answer", "_name", "_ontology_id", "_part", "_since")
 
     def __init__(
-        self, context: TreeContext, ontology_id: str, name: str, since: int, answer: Answer | None = None
+        self,
+        context: TreeContext,
+        ontology_id: str,
+        name: str,
+        since: int,
+        part: str = "",
+        answer: Answer | None = None,
     ) -> None:
-        super().__init__(context, keys.results(ontology_id, name))
+        super().__init__(context, keys.results(ontology_id, name, part))
         self._ontology_id = ontology_id
         self._name = name
         self._since = since
+        self._part = part
         self._answer = answer
 
     def group(self) -> tuple[str, Hashable]:
@@ -126,31 +138,38 @@ class ResultsFolder(DerivedFolder[None]):
 
     def work_out(self, deadline: Deadline | None = None) -> Folder:
         words = words_in(self._name)
-        answer = self.context.searches.at_hand(self._ontology_id, words)
+        answer = self.context.searches.at_hand(self._ontology_id, words, self._part)
         if answer is None:
             blocks()
-            answer = self.context.searches.work_out(self._ontology_id, words, deadline or Deadline(SEARCH))
-        return self._with(answer)
-
-    def _with(self, answer: Answer) -> ResultsFolder:
-        return ResultsFolder(self.context, self._ontology_id, self._name, self._since, answer)
+            answer = self.context.searches.work_out(self._ontology_id, words, self._part, deadline or Deadline(SEARCH))
+        return ResultsFolder(self.context, self._ontology_id, self._name, self._since, self._part, answer)
 
     def lookup(self, name: str) -> Node | None:
+        if not self._part and IS_PART.fullmatch(name):
+            return self._folder(name)
         content = self._answer.files.get(name) if self._answer else None
         return self._file(name, content) if content else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         files = self._answer.files if self._answer else {}
-        return [(name, self._file(name, content)) for name, content in sorted(files.items())]
+        listed: list[tuple[str, Node]] = [(name, self._file(name, content)) for name, content in files.items()]
+        if not self._part:
+            listed.append((PASSAGES, self._folder(PASSAGES)))
+        return sorted(listed, key=lambda entry: entry[0])
+
+    def _folder(self, part: str) -> ResultsFolder:
+        return ResultsFolder(self.context, self._ontology_id, self._name, self._since, part)
 
     def _file(self, name: str, content: Content) -> ResultFile:
         mark = content.mark
-        return ResultFile(self.context, keys.results(self._ontology_id, self._name, name, mark), mark, content)
+        return ResultFile(
+            self.context, keys.results(self._ontology_id, self._name, self._part, name, mark), mark, content
+        )
 
     # ----------------------------------------------------------------------------------------------- saving
 
     def change(self, wanted: AttrChange) -> Attr:
-        if wanted.atime is None and wanted.mtime is None:
+        if self._part or (wanted.atime is None and wanted.mtime is None):
             raise ReadOnlyError("A search has no modes and owners of its own.")
         names = self.context.stores.catalog.names
         if all(saved.words != self._name for saved in names.saved_searches(self._ontology_id)):

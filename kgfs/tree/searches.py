@@ -13,13 +13,17 @@ from dataclasses import dataclass
 
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
-from kgfs.knowledge.search import Found, page_of, search
+from kgfs.knowledge.by_document import documents
+from kgfs.knowledge.search import Found, passages, search
+from kgfs.render import results as by_document
 from kgfs.render.search import passage, results_json, results_md
 from kgfs.render.source import Marks
 from kgfs.stores.stores import Stores
 from kgfs.tree.timing import SEARCH_AGAIN
 from kgfs.tree.view_cache import ViewCache
 
+PASSAGES = "passages"
+"""The folder of ``search/<words>/`` that has passages instead of documents."""
 MAX_FOUND = 64
 """Maximum number of cached searches."""
 MAX_BYTES = 16 << 20
@@ -62,7 +66,7 @@ class Searches:
         self._cache = cache
         self._graph_moves = 0
         self._name_moves = 0
-        self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+        self._answers: OrderedDict[tuple[str, str, str], Answer] = OrderedDict()
         self._contents: OrderedDict[str, Content] = OrderedDict()
         self._held = 0
         self._lock = threading.Lock()
@@ -93,46 +97,54 @@ class Searches:
 
     # -------------------------------------------------------------------------------------------- answering
 
-    def at_hand(self, ontology: str, words: str) -> Answer | None:
+    def at_hand(self, ontology: str, words: str, part: str) -> Answer | None:
         """Return the cached answer, if a search would give the same answer now; else None. *Quick*."""
-        answer = self._lately(ontology, words)
+        answer = self._lately(ontology, words, part)
         return answer if answer and answer.graph == self._graph() and answer.names == self._names() else None
 
-    def _lately(self, ontology: str, words: str) -> Answer | None:
+    def _lately(self, ontology: str, words: str, part: str) -> Answer | None:
         with self._lock:
-            answer = self._answers.get((ontology, words))
+            answer = self._answers.get((ontology, words, part))
             if answer is None or (answer.found.only_text and time.monotonic() - answer.at > SEARCH_AGAIN):
                 return None
-            self._answers.move_to_end((ontology, words))
+            self._answers.move_to_end((ontology, words, part))
             return answer
 
-    def work_out(self, ontology: str, words: str, patience: Deadline) -> Answer:
-        """Search, and return the answer. *Blocks*, for no longer than ``patience`` lasts."""
+    def work_out(self, ontology: str, words: str, part: str, patience: Deadline) -> Answer:
+        """Search, and return the answer for ``part`` of the folder: '', ``passages`` or ``page-<n>``. *Blocks*, for no
+        longer than ``patience`` lasts. The parts of one folder share one search.
+        """
         graph, names = self._graph(), self._names()
-        known = self._lately(ontology, words)
+        known = self._lately(ontology, words, part) or self._lately(ontology, words, "")
         if known is not None and known.graph == graph:
             found, at = known.found, known.at
         else:
             with self._lock:
                 self.asked += 1
             found, at = search(self._stores, self._config.run, words, ontology, patience), time.monotonic()
-        answer = Answer(self._render(found), graph, names, found, at)
-        self._keep(ontology, words, answer)
+        answer = Answer(self._render(found, part), graph, names, found, at)
+        self._keep((ontology, words, part), answer)
         return answer
 
-    def _render(self, found: Found) -> dict[str, Content]:
-        page, changed = page_of(self._stores, found)
+    def _render(self, found: Found, part: str) -> dict[str, Content]:
         marks = Marks(self._config.tree.mark_start, self._config.tree.mark_end)
-        files = {hit.file: Content(passage(page, hit, marks), changed) for hit in page.hits}
-        files["results.json"] = Content(results_json(page), changed)
-        files["results.md"] = Content(results_md(page, marks), changed)
+        if part == PASSAGES:
+            page, changed = passages(self._stores, found)
+            files = {hit.file: Content(passage(page, hit, marks), changed) for hit in page.hits}
+            files["results.json"] = Content(results_json(page), changed)
+            files["results.md"] = Content(results_md(page, marks), changed)
+            return files
+        results, changed = documents(self._stores, found, int(part.removeprefix("page-") or 1))
+        files = {one.file: Content(by_document.document_md(results, one, marks), changed) for one in results.documents}
+        files["results.json"] = Content(by_document.results_json(results, marks), changed)
+        files["results.md"] = Content(by_document.results_md(results, marks), changed)
         return files
 
-    def _keep(self, ontology: str, words: str, answer: Answer) -> None:
+    def _keep(self, key: tuple[str, str, str], answer: Answer) -> None:
         marked = [(content.mark, content) for content in answer.files.values()]
         with self._lock:
-            self._answers[ontology, words] = answer
-            self._answers.move_to_end((ontology, words))
+            self._answers[key] = answer
+            self._answers.move_to_end(key)
             while len(self._answers) > MAX_FOUND:
                 self._answers.popitem(last=False)
             for mark, content in marked:

@@ -117,7 +117,10 @@ VIEWS: tuple[View[Any], ...] = (
         stale=(on(SearchSaved, search.saved), on(SearchRemoved, search.saved)),
         repeats=True,
         about=(
-            ("search/<words>/", "a search, by words and by meaning: `results.md` and a file for each passage found"),
+            (
+                "search/<words>/",
+                "a search, by words and by meaning: `results.md`, a file for each document; `passages/`, `page-2/`",
+            ),
         ),
     ),
     # --------------------------------------------------------------------------------------- a concept

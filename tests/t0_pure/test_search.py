@@ -149,8 +149,8 @@ def test_results_are_read_by_people_and_by_programs() -> None:
     )
     assert "> ==Zen== is old." in lines
     links = re.findall(r"\]\(([^)]*)\)", "\n".join(lines))
-    assert "../../documents/a%20%25%20%28b%29.txt" in links
-    assert "../../My%20Zen/concepts/zen.concept/concept.md" in links and "02~zen.txt" in links
+    assert "../../../documents/a%20%25%20%28b%29.txt" in links
+    assert "../../../My%20Zen/concepts/zen.concept/concept.md" in links and "02~zen.txt" in links
     nothing = results_md(ResultPage("zen", "Zen", (), ""), MARKS).decode()
     assert nothing == "# zen\n\nNothing found in Zen, by full text and meaning.\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -37,7 +38,7 @@ from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
-from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
+from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder
 from kgfs.tree.threads import Threads, ends
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import Library, library_at, read
@@ -77,11 +78,15 @@ def is_ready(found: Folder) -> bool:
 
 
 def files(library: Library, path: str) -> dict[str, bytes]:
-    return {name: read(node) for name, node in look_into(library, path).entries()}  # type: ignore[arg-type]
+    return {name: read(node) for name, node in look_into(library, path).entries() if isinstance(node, File)}
 
 
 def results(library: Library, path: str) -> dict[str, object]:
     return dict(json.loads(files(library, path)["results.json"]))
+
+
+def passages(library: Library, path: str) -> dict[str, object]:
+    return results(library, f"{path}/passages")
 
 
 # ------------------------------------------------------------------------------------------------- what is found
@@ -127,8 +132,52 @@ def test_walking_the_tree_searches_nothing_and_does_not_meet_it(library: Library
     assert library.context.searches.asked == 0
 
 
-def test_what_is_inside(library: Library) -> None:
-    found = files(library, "Zen/search/the KOAN of teachers")
+def test_documents_are_inside(library: Library) -> None:
+    path = "Zen/search/the KOAN of teachers"
+    found = files(library, path)
+    assert sorted(found) == ["01~on-zen.md", "results.json", "results.md"]
+    assert [name for name, _ in look_into(library, path).entries()] == [*sorted([*found, "passages"])]
+    page = json.loads(found["results.json"])
+    (one,) = page["results"]
+    assert one["id"] == one["doc_id"] == library.document("Zen/documents/on zen.txt").doc_id
+    assert (one["document"], one["ontology"], one["file"]) == ("documents/on zen.txt", "Zen", "01~on-zen.md")
+    first, last = one["chunks"][0], one["chunks"][-1]
+    assert one["full_content"] == ZEN[first["char_start"] : last["char_end"]]
+    scores = [chunk["score"] for chunk in one["chunks"] if chunk["matched"]]
+    assert one["max_score"] == max(scores) and one["avg_score"] == round(sum(scores) / len(scores), 6)
+    assert "koan" in one["concepts"] and "==koan==" in one["shown"]
+    assert b"==koan==" in found["01~on-zen.md"] and b"Coverage: chunk" in found["results.md"]
+    assert page["pagination"] == {
+        "page": 1,
+        "page_size": 10,
+        "total_results": 1,
+        "total_is_exact": True,
+        "total_pages": 1,
+        "has_next": False,
+        "has_prev": False,
+    }
+    assert b"full text only (No worker listens" in found["results.md"]
+
+
+def test_pages_have_further_documents_and_are_not_listed(library: Library) -> None:
+    for number in range(12):
+        library.add(f"Zen/documents/more {number}.txt", f"A koan and {number}.\n".encode(), {})
+    path, seen = "Zen/search/koan", []
+    for part, has_next in (("", True), ("/page-2", False)):
+        page = results(library, path + part)
+        assert page["pagination"]["has_next"] is has_next and page["pagination"]["total_results"] == 13  # type: ignore[index]
+        seen += [one["document"] for one in page["results"]]  # type: ignore[attr-defined]
+    assert len(seen) == len(set(seen)) == 13
+    assert results(library, f"{path}/page-3")["results"] == []
+    assert "page-2" not in dict(look_into(library, path).entries())
+    assert b"page-2/results.md" in files(library, path)["results.md"]
+    assert library.context.searches.asked == 1
+    for name in ("page-0", "page-02", "page-x", "passages/passages"):
+        assert library.find(f"{path}/{name}") is None
+
+
+def test_passages_are_inside(library: Library) -> None:
+    found = files(library, "Zen/search/the KOAN of teachers/passages")
     assert sorted(found) == ["01~on-zen.txt", "02~on-zen.txt", "results.json", "results.md"]
     page = json.loads(found["results.json"])
     first = page["hits"][0]
@@ -147,16 +196,25 @@ def test_sizes_and_times_are_exact(library: Library) -> None:
     changed = library.stores.graph.changed_at(library.ontology("Zen").id)
     for name, node in look_into(library, "Zen/search/koan zen").entries():
         attr = node.attr()
-        assert attr.size == len(read(node)), name  # type: ignore[arg-type]
+        assert attr.size == (len(read(node)) if isinstance(node, File) else 0), name
         assert attr.mtime >= changed and attr.mtime < time.time_ns()
     assert folder(library, "Zen/search/koan").attr().mtime == changed
 
 
+@pytest.mark.parametrize(("part", "count"), [("", 2), ("/passages", 3), ("/page-2", 2)])
 @pytest.mark.parametrize("path", ["Zen/search/koan", "search/koan"])
-def test_links_of_the_results_lead_somewhere(library: Library, path: str) -> None:
+def test_links_of_the_results_lead_somewhere(
+    library: Library, path: str, part: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if part == "/page-2":
+        library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
+        one_a_page = functools.partial(searches_module.documents, limit=1)
+        monkeypatch.setattr(searches_module, "documents", one_a_page)
+        count += 1  # the other document, which shares the concept, unless it is on the page
+    path += part
     page = files(library, path)["results.md"].decode()
     links = re.findall(r"\]\(([^)]*)\)", page)
-    assert len(links) == 3
+    assert len(links) == count
     for link in links:
         target = os.path.normpath(f"{path}/{unquote(link)}")
         if target.startswith(path):
@@ -166,9 +224,9 @@ def test_links_of_the_results_lead_somewhere(library: Library, path: str) -> Non
 
 
 def test_all_ontologies_are_searched_at_the_root(library: Library) -> None:
-    documents = [hit["document"] for hit in results(library, "search/zen tea")["hits"]]  # type: ignore[attr-defined]
+    documents = [hit["document"] for hit in results(library, "search/zen tea")["results"]]  # type: ignore[attr-defined]
     assert {"documents/on zen.txt", "documents/tea.txt"} == set(documents)
-    assert results(library, "Zen/search/tea")["hits"] == [] and results(library, "search/nothing")["hits"] == []
+    assert results(library, "Zen/search/tea")["results"] == [] and passages(library, "search/nothing")["hits"] == []
     assert sorted(files(library, "search/nothing")) == ["results.json", "results.md"]
 
 
@@ -182,7 +240,7 @@ def test_what_is_gated_is_not_found(library: Library) -> None:
     library.write("Zen/documents/spam.txt", b"Koan koan koan, buy now.\n")
     library.settle()
     library.publish("Zen/documents/spam.txt", {}, gated=True)
-    documents = {hit["document"] for hit in results(library, "Zen/search/koan")["hits"]}  # type: ignore[attr-defined]
+    documents = {hit["document"] for hit in results(library, "Zen/search/koan")["results"]}  # type: ignore[attr-defined]
     assert documents == {"documents/on zen.txt"}
 
 
@@ -198,7 +256,7 @@ def test_meaning_finds_what_has_none_of_the_words(library: Library) -> None:
         return [[doc_id, 0, 0.8], [doc_id, 1, 0.1], [doc_id, 77, 0.9], ["gone", 0, 0.9]]
 
     with QuestionServer(library.context.config.run, answer):
-        page = results(library, "Zen/search/puzzles")
+        page = passages(library, "Zen/search/puzzles")
     assert page["by"] == ["full text", "meaning"] and page["only_text"] is None and len(asked) == 1
     hits = page["hits"]
     assert [(hit["doc_id"], hit["cosine"], hit["text_score"]) for hit in hits] == [(doc_id, 0.8, 0.0)]  # type: ignore[attr-defined]
@@ -223,7 +281,7 @@ def test_a_worker_that_does_not_answer_in_time_is_not_waited_for(
     with QuestionServer(library.context.config.run, lambda question: free.wait(30)):
         page = results(library, "Zen/search/koan")
         free.set()
-    assert page["hits"] and "No answer within 0.2 seconds" in str(page["only_text"])
+    assert page["results"] and "No answer within 0.2 seconds" in str(page["only_text"])
 
 
 # ------------------------------------------------------------------------------------------------- kept for a while
@@ -235,7 +293,7 @@ def test_it_is_searched_once_until_something_changes(library: Library) -> None:
     assert files(library, path) == files(library, path) and library.context.searches.asked == 1
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
     assert not is_ready(folder(library, path))
-    assert "01~more.txt" in files(library, path) or "02~more.txt" in files(library, path)
+    assert "01~more.md" in files(library, path) or "02~more.md" in files(library, path)
     assert library.context.searches.asked == 2
 
 

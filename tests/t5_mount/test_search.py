@@ -66,18 +66,23 @@ def test_results_are_ordinary_files(place: Place) -> None:
     found = place.mountpoint / "Zen" / "search" / "what is a koan?"
     assert found.is_dir()
     names = sorted(os.listdir(found))
-    assert names[0].startswith("01~note-") and names[-2:] == ["results.json", "results.md"]
-    for name in names:
-        content = (found / name).read_bytes()
-        assert (found / name).stat().st_size == len(content)
+    assert names[0].startswith("01~note-") and names[-3:] == ["passages", "results.json", "results.md"]
+    page_two = Path(f"{found}/page-2/results.json")
+    for path in (*(found / name for name in names if name != "passages"), *(found / "passages").iterdir(), page_two):
+        assert path.stat().st_size == len(path.read_bytes())
     page = json.loads((found / "results.json").read_text())
-    first = page["hits"][0]
+    first = page["results"][0]
+    chunks = first["chunks"]
     original = (place.mountpoint / "Zen" / first["document"]).read_text()
-    assert original[first["char_start"] : first["char_end"]] == first["text"]
+    assert first["full_content"] == original[chunks[0]["char_start"] : chunks[-1]["char_end"]]
     assert "==koan==" in (found / first["file"]).read_text() and "==koan==" in (found / "results.md").read_text()
-    assert {hit["ontology"] for hit in page["hits"]} == {"Zen"}
+    assert {one["ontology"] for one in page["results"]} == {"Zen"}
     both = json.loads(Path(f"{place.mountpoint}/search/koan drink/results.json").read_text())
-    assert {hit["ontology"] for hit in both["hits"]} == {"Zen", "Tea"}
+    assert {one["ontology"] for one in both["results"]} == {"Zen", "Tea"}
+    hit = json.loads((found / "passages" / "results.json").read_text())["hits"][0]
+    original = (place.mountpoint / "Zen" / hit["document"]).read_text()
+    assert original[hit["char_start"] : hit["char_end"]] == hit["text"]
+    assert "==koan==" in (found / "passages" / hit["file"]).read_text()
 
 
 @claim("SEARCH-1")
@@ -108,7 +113,7 @@ def test_walking_the_tree_starts_no_search(place: Place) -> None:
             with fails_with(ENOENT):
                 os.listdir(folder / name)
     assert asked(place) == before
-    assert run("find", place.mountpoint / "Tea" / "search", "-name", "results.md").count("results.md") == 1
+    assert run("find", place.mountpoint / "Tea" / "search", "-name", "results.md").count("results.md") == 2
     assert asked(place) == before + 1  # whoever walks into it has asked for it
 
 
@@ -173,7 +178,7 @@ def test_what_is_found_follows_the_documents(place: Place) -> None:
     (top / "documents" / "a.txt").rename(top / "documents" / "b.txt")
     in_time(lambda: b"documents/b.txt" in page.read_bytes())
     assert page.stat().st_size == len(page.read_bytes())
-    assert (page.parent / "01~b.txt").exists()
+    assert (page.parent / "01~b.md").exists()
 
 
 @claim("SEARCH-5")
@@ -186,16 +191,16 @@ def test_meaning_is_looked_at_while_a_worker_lives(tmp_path: Path) -> None:
         worker = place.start("worker")
         try:
             place.run("wait", "--timeout", "240")
-            page = place.mountpoint / "Animals" / "search" / "a young cat is sleeping" / "results.json"
+            page = place.mountpoint / "Animals" / "search" / "a young cat is sleeping" / "passages" / "results.json"
             found = json.loads(page.read_text())
             assert found["by"] == ["full text", "meaning"]
             assert found["hits"][0]["cosine"] > 0.3
-            assert json.loads(place.run("search", "--json", "a young feline naps").stdout)["hits"]
+            assert json.loads(place.run("search", "--json", "a young feline naps").stdout)["results"]
         finally:
             os.killpg(worker.pid, signal.SIGKILL)
             worker.communicate()
         page = place.mountpoint / "Animals" / "search" / "kitten" / "results.md"
-        assert "1 passage in Animals, by full text only (No worker listens" in page.read_text()
+        assert "1 document in Animals, by full text only (No worker listens" in page.read_text()
         said = place.run("search", "kitten", "--ontology", "Animals")
         assert "cat.txt:1-1" in said.stdout and "full text only" in said.stderr
         assert place.run("search", "xylophone").stdout == ""

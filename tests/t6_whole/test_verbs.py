@@ -218,10 +218,15 @@ def test_ingest_without_a_mount_reads_by_itself(bare: Place, zen: Path, tmp_path
 def test_what_the_only_hit_was_found_by(bare: Place, zen: Path) -> None:
     """Its score, a distance from the mean of all hits, is 0."""
     bare.run("ingest", zen, "--ontology", "A", env={"KGFS_MODELS_EMBEDDER": "none"})
-    said = bare.run("search", "koan").stdout.splitlines()
+    said = bare.run("search", "koan", "--passages").stdout.splitlines()
     assert said[0].startswith("1. A/documents/zen.md:") and said[0].endswith("  (words)")
-    (hit,) = json.loads(bare.run("search", "koan", "--json").stdout)["hits"]
+    (hit,) = json.loads(bare.run("search", "koan", "--passages", "--json").stdout)["hits"]
     assert hit["text_score"] > 0
+    assert bare.run("search", "koan").stdout.startswith("1. A/documents/zen.md:")
+    (one,) = json.loads(bare.run("search", "koan", "--json").stdout)["results"]
+    assert hit["text"] in one["full_content"] and one["chunk_coverage"].startswith("chunk")
+    assert bare.run("search", "koan", "--page", "2").stderr.endswith("nothing found\n")
+    bare.run("search", "koan", "--page", "2", "--passages", expect=2)
     assert bare.run("search", "nothing of that kind").stderr.endswith("nothing found\n")
 
 

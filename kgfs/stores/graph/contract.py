@@ -194,6 +194,10 @@ class Graph(Protocol):
         """Return the Sources of a visible document, ordered by chunk index; empty for an unknown document."""
         ...
 
+    def sources_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], SourceRow]:
+        """Return the Sources of visible documents at these (doc_id, chunk index), in one read. Unknown ones are missing."""
+        ...
+
     def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return (doc_id, chunk_index) of the Source that has each chunk id. Chunk ids that no Source has are
         missing in the result. If several Sources have one, the first by (doc_id, chunk_index) is returned."""

@@ -113,6 +113,16 @@ class GraphReads:
         where = "AND source.chunk_index > ? ORDER BY source.chunk_index LIMIT ?"
         return [source_row(row) for row in self._database.rows(f"{_SOURCE_OF} {where}", (doc_id, after, limit))]
 
+    def sources_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], SourceRow]:
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(SOURCE, 'source')} FROM json_each(?1) AS place"
+            f" CROSS JOIN document ON document.doc_id = json_extract(place.value, '$[0]') AND document.state = {SHOWN}"
+            " CROSS JOIN source ON source.document = document.key"
+            " AND source.chunk_index = json_extract(place.value, '$[1]')",
+            (json.dumps([*places]),),
+        )
+        return {(row.doc_id, row.chunk_index): row for row in map(source_row, rows)}
+
     def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         rows = self._database.rows(
             "SELECT source.chunk_id, document.doc_id, source.chunk_index FROM source"

@@ -1,0 +1,277 @@
+"""The files of ``search/<words>/`` by document: ``results.md``, ``results.json``, and ``NN~<name>.md`` for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
+from kgfs.render.search import link, marked, words_of
+from kgfs.render.source import Marks
+from kgfs.render.words import counted, encode, fold, json_page, lines_of
+
+
+@dataclass(frozen=True, slots=True)
+class ResultChunk:
+    """A Source of a result; its text, index and score are in ``piece``."""
+
+    piece: Piece
+    chunk_id: str
+    char_start: int
+    char_end: int
+    line_start: int
+    line_end: int
+    page: int | None
+    section_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Also:
+    """Another document that shares concepts with a result."""
+
+    doc_id: str
+    title: str
+    folder: str
+    path: str
+    concepts: tuple[str, ...]
+    """Labels of the shared concepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentResult:
+    """A document that was found. Paths are encoded as names are."""
+
+    rank: int
+    file: str
+    """The name of its file in ``search/<words>/``."""
+    doc_id: str
+    title: str
+    type: str
+    ontology: str
+    folder: str
+    """The path from the searched folder to the ontology's: '', or ``<Ontology>/``."""
+    path: str
+    note: str
+    content_hash: str
+    content_length: int
+    ingested_at: int
+    count: int
+    """The number of Sources of the document."""
+    chunks: tuple[ResultChunk, ...]
+    """The matched Sources and their neighbours, in order of the Text."""
+    concepts: tuple[str, ...]
+    """Directory names without ``.concept``."""
+    also: tuple[Also, ...]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        return [chunk.piece for chunk in self.chunks]
+
+    @property
+    def matched(self) -> list[ResultChunk]:
+        """The matched Sources, best first."""
+        found = [chunk for chunk in self.chunks if chunk.piece.matched]
+        return sorted(found, key=lambda chunk: (-chunk.piece.score, chunk.piece.index))
+
+    @property
+    def max_score(self) -> float:
+        return max(chunk.piece.score for chunk in self.matched)
+
+    @property
+    def avg_score(self) -> float:
+        """The mean over the matched Sources alone."""
+        scores = [chunk.piece.score for chunk in self.matched]
+        return round(sum(scores) / len(scores), 6)
+
+    @property
+    def coverage(self) -> str:
+        return coverage([piece.index for piece in self.pieces], self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """The pagination object of FULL 6. ``total_results`` counts the documents among the search's candidates."""
+
+    page: int
+    page_size: int
+    total_results: int
+    total_is_exact: bool
+    """Whether there are no documents but those counted."""
+    has_next: bool
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "page": self.page,
+            "page_size": self.page_size,
+            "total_results": self.total_results,
+            "total_is_exact": self.total_is_exact,
+            "total_pages": -(-self.total_results // self.page_size),
+            "has_next": self.has_next,
+            "has_prev": self.page > 1,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    words: str
+    ontology: str
+    """The name of the searched ontology; '' for all."""
+    documents: tuple[DocumentResult, ...]
+    pagination: Pagination
+    only_text: str
+    """Why meaning was not used; '' where it was."""
+
+
+def as_data(results: Results, marks: Marks) -> dict[str, Any]:
+    return {
+        "words": results.words,
+        "ontology": results.ontology or None,
+        "by": ["full text"] if results.only_text else ["full text", "meaning"],
+        "only_text": results.only_text or None,
+        "results": [_document(one, results.words, marks) for one in results.documents],
+        "pagination": results.pagination.as_data(),
+    }
+
+
+def results_json(results: Results, marks: Marks) -> bytes:
+    return json_page(as_data(results, marks))
+
+
+def _document(one: DocumentResult, words: str, marks: Marks) -> dict[str, Any]:
+    return {
+        "id": one.doc_id,
+        "doc_id": one.doc_id,
+        "rank": one.rank,
+        "file": one.file,
+        "title": one.title,
+        "type": one.type,
+        "ontology": one.ontology,
+        "document": one.path,
+        "note": one.note or None,
+        "max_score": one.max_score,
+        "avg_score": one.avg_score,
+        "chunk_coverage": one.coverage,
+        "chunks": [
+            {
+                "index": chunk.piece.index,
+                "score": chunk.piece.score,
+                "matched": chunk.piece.matched,
+                "chunk_id": chunk.chunk_id,
+                "char_start": chunk.char_start,
+                "char_end": chunk.char_end,
+                "line_start": chunk.line_start,
+                "line_end": chunk.line_end,
+                "page": chunk.page,
+                "section_path": list(chunk.section_path),
+                "content": chunk.piece.text,
+            }
+            for chunk in one.chunks
+        ],
+        "full_content": full_content(one.pieces),
+        "shown": shown(one, words, marks),
+        "concepts": list(one.concepts),
+        "also_see": [asdict(also) for also in one.also],
+        "metadata": {
+            "content_hash": one.content_hash,
+            "content_length": one.content_length,
+            "chunk_count": one.count,
+            "ingested_at": one.ingested_at,
+        },
+    }
+
+
+def results_md(results: Results, marks: Marks) -> bytes:
+    """Return the page for people: each document as its own file shows it."""
+    out = [f"# {fold(results.words)}\n\n"]
+    where = f"in {results.ontology}" if results.ontology else "in all ontologies"
+    ways = f"full text only ({results.only_text.rstrip('.')})" if results.only_text else "full text and meaning"
+    pages = results.pagination
+    found = counted(len(results.documents), "document") if results.documents else "Nothing found"
+    out.append(f"{found} {where}, by {ways}{f', page {pages.page}' if pages.page > 1 else ''}.\n")
+    up = "../" if pages.page > 1 else ""
+    for one in results.documents:
+        out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
+        out.append(f"{_quoted(shown(one, results.words, marks))}\n\n{_links(one, up)}")
+    if pages.has_next:
+        out.append(f"\nNext page: {up}page-{pages.page + 1}/results.md\n")
+    return encode("".join(out))
+
+
+def document_md(results: Results, one: DocumentResult, marks: Marks) -> bytes:
+    """Return ``NN~<name>.md``: what was found in one document."""
+    up = "../" if results.pagination.page > 1 else ""
+    return encode(
+        f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{shown(one, results.words, marks)}\n\n{_links(one, up)}"
+    )
+
+
+def shown(one: DocumentResult, words: str, marks: Marks) -> str:
+    """Return what a person reads of a document: the matched Sources, the best first served, with their context.
+
+    Words of the question stand between marks. A part that is not whole ends in ``[…]``.
+    """
+    wanted, room = words_of(words), SHOWN
+    text = _joined(weighted(one.pieces, room), wanted, marks)
+    while len(text) > SHOWN and room > 0:  # marks take room, too
+        room -= len(text) - SHOWN
+        text = _joined(weighted(one.pieces, room), wanted, marks)
+    return text
+
+
+def _joined(parts: Sequence[Part], wanted: frozenset[str], marks: Marks) -> str:
+    out: list[str] = []
+    last = -1
+    for part in parts:
+        if not part.text:
+            continue
+        index = part.piece.index
+        if last >= 0 and index > last + 1:
+            out.append(f"\n{omitted(last + 1, index - 1)}\n")
+        out.append(_text(part, wanted, marks))
+        last = index
+    return "".join(out).strip("\n")
+
+
+def _text(part: Part, wanted: frozenset[str], marks: Marks) -> str:
+    text = marked(part.text, wanted, marks) if part.piece.matched else part.text
+    return text if part.whole else f"{text.rstrip()} […]\n"
+
+
+def _about(one: DocumentResult, up: str) -> str:
+    matched = one.matched
+    first = min(matched, key=lambda chunk: chunk.piece.index)
+    section = f", {fold(' > '.join(matched[0].section_path))}" if matched[0].section_path else ""
+    place = f"page {first.page}" if first.page is not None else lines_of(first.line_start, first.line_end)
+    scores = ", ".join(f"#{chunk.piece.index + 1}({chunk.piece.score:.2f})" for chunk in matched)
+    return (
+        f"[{one.folder}{one.path}]({link(f'../../{up}{one.folder}{one.path}')}), {place}{section}\n"
+        f"{f'({one.note}){chr(10)}' if one.note else ''}"
+        f"Relevance: {one.max_score:.3f} (avg: {one.avg_score:.3f})\n"
+        f"Coverage: {one.coverage}\n"
+        f"Matched chunks: {scores}\n"
+    )
+
+
+def _links(one: DocumentResult, up: str) -> str:
+    """Return the lines with links to concepts and to other documents; '' for none."""
+    out = []
+    if one.concepts:
+        top = f"../../{up}{one.folder}concepts"
+        out.append("Concepts: " + ", ".join(_concept(name, top) for name in one.concepts) + "\n")
+    if one.also:
+        out.append("Also see: " + ", ".join(_other(also, up) for also in one.also) + "\n")
+    return "".join(out)
+
+
+def _concept(name: str, top: str) -> str:
+    return f"[{name}]({link(f'{top}/{name}.concept/concept.md')})"
+
+
+def _other(also: Also, up: str) -> str:
+    goal = link(f"../../{up}{also.folder}{also.path}")
+    return f"[{fold(also.title) or also.path}]({goal}) ({', '.join(fold(label) for label in also.concepts)})"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
