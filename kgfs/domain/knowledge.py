@@ -66,8 +66,31 @@ RELATIONSHIP_TYPES: Mapping[str, str] = {
     "PREVENTS": "PREVENTED_BY",
     "CONTRASTS_WITH": "CONTRASTS_WITH",
     "RELATED_TO": "RELATED_TO",
+    "LINKS_TO": "LINKED_FROM",
 }
 """The relationship types, each with the name of its inverse (as the object's folder names it)."""
+
+BOUND = 1.0
+TOGETHER = 0.5
+"""The confidence of a piece of evidence for RELATED_TO: the grammar of its sentence binds the two concepts, or the
+sentence only names both. Any confidence above TOGETHER counts as bound."""
+
+
+def holds(type_: str, different: int, strongest: float) -> bool:
+    """Return whether a relationship holds by its living evidence.
+
+    One needs any evidence. RELATED_TO needs a sentence whose grammar binds its ends, or two ``different`` quotes.
+    ``strongest`` is the highest confidence of the evidence.
+    """
+    return different >= (2 if type_ == "RELATED_TO" and strongest <= TOGETHER else 1)
+
+
+def strength(type_: str, places: int, confidence: float) -> float:
+    """Return the number by which a page orders relationships, the highest first.
+
+    Typed ones come before RELATED_TO, of which the one with the most ``places`` is the strongest.
+    """
+    return places / (places + 1) if type_ == "RELATED_TO" else 1 + confidence
 
 
 @dataclass(frozen=True, slots=True)

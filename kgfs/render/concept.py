@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kgfs.render.words import fold, lines_of, rendered, yaml_list, yaml_word
 
 SHOWN_EVIDENCE = 50
-SHOWN_RELATED = 100
+SHOWN_RELATED = 20
 """The number of entries that a page lists before it refers to the folders with the rest."""
 
 
@@ -31,7 +31,8 @@ class RelatedLine:
     type: str
     name: str
     label: str
-    confidence: float
+    measure: str
+    """The confidence with two digits; of RELATED_TO the number of places instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class ConceptPage:
     evidence: tuple[EvidenceLine, ...]
     """The first SHOWN_EVIDENCE by number."""
     related: tuple[RelatedLine, ...]
-    """The first SHOWN_RELATED by (type, name)."""
+    """The SHOWN_RELATED strongest, the strongest first."""
 
 
 def render(page: ConceptPage) -> bytes:
@@ -73,7 +74,7 @@ def evidence_line(line: EvidenceLine) -> str:
 
 def related_line(line: RelatedLine) -> str:
     link = f"related/{line.type}/{line.name}/concept.md"
-    return f"- {line.type} [{fold(line.label)}]({link}) ({line.confidence:.2f})"
+    return f"- {line.type} [{fold(line.label)}]({link}) ({line.measure})"
 
 
 def _lines(page: ConceptPage, evidence: int, related: int) -> Iterator[str]:

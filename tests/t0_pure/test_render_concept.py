@@ -24,7 +24,7 @@ PAGE = ConceptPage(
         EvidenceLine(1, "Zen is a school\nof Mahayana Buddhism.", "The Way", 3, 4),
         EvidenceLine(4, "Zen has no dogma.", "Letters", 9, 9),
     ),
-    related=(RelatedLine("IS_A", "buddhism", "Buddhism", 0.8),),
+    related=(RelatedLine("IS_A", "buddhism", "Buddhism", "0.80"),),
 )
 
 

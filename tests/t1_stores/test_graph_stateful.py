@@ -38,7 +38,7 @@ def documents(draw: st.DrawFn, doc_id: str) -> Doc:
     stated = []
     if len(ends) > 1:
         pair = st.lists(st.sampled_from(ends), min_size=2, max_size=2, unique=True)
-        types = st.sampled_from(["USES", "IS_A", "CONTRASTS_WITH"])
+        types = st.sampled_from(["USES", "IS_A", "CONTRASTS_WITH", "RELATED_TO", "RELATED_TO"])
         triples = draw(st.lists(st.tuples(pair, types, st.sampled_from([0.4, 0.7])), max_size=3))
         stated = [(one, type_, other, confidence) for (one, other), type_, confidence in triples]
     return Doc(

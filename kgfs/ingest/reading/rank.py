@@ -114,7 +114,7 @@ def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
         key_of(end)
         for extraction in validated
         for said in extraction.relationships
-        if said.confidence >= CLEAR
+        if said.confidence >= CLEAR and said.type != "RELATED_TO"
         for end in (said.subject, said.object)
     }
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgfs.models.extractor.noun_phrases import set_off
+
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
@@ -111,13 +113,6 @@ def _expansion(acronym: Token, start: int) -> int | None:
         if at < start or not doc[at].text.lower().startswith(letter.lower()):
             return None
     return at
-
-
-def set_off(token: Token) -> bool:
-    """Return whether the token's subtree is set off: by a comma before it, and by punctuation or the end after it."""
-    first, end = token.left_edge.i, token.right_edge.i + 1
-    closed = end >= len(token.doc) or token.doc[end - 1].is_punct or token.doc[end].is_punct
-    return closed and first > 0 and token.doc[first - 1].text == ","
 
 
 def _article(noun: Token) -> bool:

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from kgfs.domain.identity import normalise_label
 from kgfs.models.contract import Embedder, Extraction, Passage, RawConcept, RawQuote, RawRelationship
-from kgfs.models.extractor import junk, output, salience, vocabulary
+from kgfs.models.extractor import junk, output, salience, typed
 from kgfs.models.extractor.definitions import defining
 from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import prose_of
 from kgfs.models.extractor.quotes import Definitions, quotes_of
-from kgfs.models.extractor.relationships import stated
+from kgfs.models.extractor.related import said_by
 from kgfs.models.grammar import English
 
 Vectors = npt.NDArray[np.float32]
@@ -32,7 +32,7 @@ class GrammarExtractor:
     """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
-    version = "1"
+    version = "2"
     billed = False
     takes_known = False
 
@@ -42,16 +42,7 @@ class GrammarExtractor:
         self._embedder = embedder
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="embed-passages")
         self.model = f"{english.model}+{embedder.model}" if embedder else english.model
-        rules = repr(
-            (
-                salience.WEIGHTS,
-                CONCEPTS,
-                vocabulary.VERBS,
-                vocabulary.PREPOSITIONS,
-                vocabulary.PASSIVES,
-                vocabulary.ADJECTIVES,
-            )
-        )
+        rules = repr((salience.WEIGHTS, CONCEPTS, typed.VERBS, typed.PREPOSITIONS))
         self.prompt_hash = hashlib.sha256(f"{self.name}/{self.version} {rules}".encode()).hexdigest()[:16]
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str] = ()) -> list[str]:
@@ -119,7 +110,8 @@ def _extraction(text: str, page: Page, saliences: dict[str, float]) -> Extractio
     relationships = _relationships(text, page)
     lowest = min(saliences.values(), default=0.0)
     wanted = dict(saliences)
-    for key in (*definitions, *(end for found in relationships for end in (found[0], found[2]))):
+    ends = (end for found in relationships if found[1] != "RELATED_TO" for end in (found[0], found[2]))
+    for key in (*definitions, *ends):
         wanted.setdefault(key, lowest)
     concepts = []
     for key, relevance in sorted(wanted.items(), key=lambda item: (-item[1], item[0])):
@@ -133,6 +125,7 @@ def _extraction(text: str, page: Page, saliences: dict[str, float]) -> Extractio
         tuple(
             RawRelationship(page.candidates[subject].label, kind, page.candidates[object_].label, quote, confidence)
             for subject, kind, object_, quote, confidence in relationships
+            if {subject, object_} <= wanted.keys()
         ),
     )
 
@@ -161,16 +154,11 @@ def _define_term(page: Page, index: int, found: dict[str, Definitions]) -> None:
 
 
 def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote, float]]:
-    found: dict[tuple[str, str, str], tuple[str, str, str, RawQuote, float]] = {}
+    found: list[tuple[str, str, str, RawQuote, float]] = []
     for index, sentence in enumerate(page.sentences):
         if sentence.kind in ("heading", "term"):
             continue
-        for said in stated(sentence.words):
-            subject, object_ = page.concept_at(index, said.subject), page.concept_at(index, said.object)
-            if not subject or not object_ or subject == object_:
-                continue
-            place = (subject, said.type, object_)
-            if place not in found or found[place][4] < said.confidence:
-                quote = RawQuote(text[sentence.start : sentence.end], sentence.start, sentence.end)
-                found[place] = (subject, said.type, object_, quote, said.confidence)
-    return list(found.values())
+        for said in said_by(sentence.words, page.places(index)):
+            quote = RawQuote(text[sentence.start : sentence.end], sentence.start, sentence.end)
+            found.append((said.subject, said.type, said.object, quote, said.confidence))
+    return found

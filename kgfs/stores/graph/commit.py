@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 
+from kgfs.domain.knowledge import holds, strength
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import ConceptPage
 from kgfs.render.words import folded_size
@@ -262,31 +263,50 @@ class Commit:
             "SELECT ontology, subject, type, object, evidence FROM relationship WHERE relationship_id = ?",
             (relationship_id,),
         ).fetchone()
-        evidence = evidence_before + self._evidence[relationship_id]
-        (confidence,) = self._sql.execute(
-            "SELECT coalesce(max(instance.confidence), 0)"
+        evidence, different, confidence = self._sql.execute(
+            "SELECT count(*), count(DISTINCT instance.quote), coalesce(max(instance.confidence), 0)"
             " FROM instance CROSS JOIN document ON document.key = instance.document"
             f" WHERE instance.owner = ? AND document.state = {SHOWN}",
             (relationship_id,),
         ).fetchone()
+        if not holds(type_, different, confidence):
+            evidence = 0
         self._sql.execute(
             "UPDATE relationship SET evidence = ?, confidence = ?, mtime = ? WHERE relationship_id = ?",
             (evidence, confidence, self._at, relationship_id),
         )
+        if not evidence and not evidence_before:
+            return
         what = "changed" if evidence and evidence_before else "added" if evidence else "removed"
-        self._join(what, ontology, relationship_id, (subject, type_, object_, 0))
-        self._join(what, ontology, relationship_id, (object_, inverse(type_), subject, 1))
+        weight = strength(type_, evidence, confidence)
+        self._join(what, ontology, relationship_id, (subject, type_, object_, 0), weight)
+        self._join(what, ontology, relationship_id, (object_, inverse(type_), subject, 1), weight)
         if what != "changed":
             self._count(ontology, relationships=1 if what == "added" else -1)
+            if type_ == "RELATED_TO":
+                self._tell_documents_of(relationship_id)
 
-    def _join(self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int]) -> None:
+    def _tell_documents_of(self, relationship_id: str) -> None:
+        """Report the other documents whose evidence for a relationship is shown from now on, or no longer."""
+        entered = self._entered[0] if self._entered else ""
+        for doc_id, ontology in self._sql.execute(
+            "SELECT DISTINCT document.doc_id, document.ontology"
+            " FROM instance CROSS JOIN document ON document.key = instance.document"
+            f" WHERE instance.owner = ? AND document.state = {SHOWN} AND document.doc_id != ? ORDER BY document.doc_id",
+            (relationship_id, entered),
+        ).fetchall():
+            self._feed.tell("changed", "document", ontology, ontology, doc_id)
+
+    def _join(
+        self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int], weight: float
+    ) -> None:
         """Add, change or remove one end of a relationship and report it in the feed. ``seen`` is (the concept on
         this side, the type as seen from it, the other concept, incoming)."""
         concept, type_, other, incoming = seen
         name = self._name(other)
         if what == "added":
-            row = (concept, type_, name, relationship_id, other, incoming)
-            self._sql.execute(f"INSERT INTO neighbour VALUES ({slots(6)})", row)
+            row = (concept, type_, name, relationship_id, other, incoming, weight)
+            self._sql.execute(f"INSERT INTO neighbour VALUES ({slots(7)})", row)
             self._related[concept] = self._related.get(concept, 0) + 1
         elif what == "removed":
             self._sql.execute(
@@ -294,6 +314,12 @@ class Commit:
                 (concept, type_, name, relationship_id, incoming),
             )
             self._related[concept] = self._related.get(concept, 0) - 1
+        else:
+            self._sql.execute(
+                "UPDATE neighbour SET strength = ?6"
+                " WHERE concept = ?1 AND type = ?2 AND name = ?3 AND relationship_id = ?4 AND incoming = ?5",
+                (concept, type_, name, relationship_id, incoming, weight),
+            )
         self._feed.tell(what, "related", ontology, concept, f"{type_}/{name}")
 
     def _name(self, concept_id: str) -> str:

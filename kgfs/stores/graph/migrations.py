@@ -33,4 +33,9 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX concept_popular ON concept (ontology, related + evidence DESC, norm_hash, concept_id) WHERE live = 1;""",
     # The version of the renderers that gave the stored sizes; see ``sizes``.
     "INSERT INTO meta VALUES ('rendered', 0);",
+    # Pages show the strongest relationships first.
+    """ALTER TABLE neighbour ADD COLUMN strength REAL NOT NULL DEFAULT 0;
+    UPDATE neighbour SET strength = (SELECT CASE type WHEN 'RELATED_TO' THEN evidence / (evidence + 1.0) ELSE 1 + confidence END
+        FROM relationship WHERE relationship.relationship_id = neighbour.relationship_id);
+    CREATE INDEX neighbour_strength ON neighbour (concept, strength DESC, type, name, relationship_id, incoming);""",
 )

@@ -27,13 +27,18 @@ _OF_RELATED = f"""
     FROM neighbour CROSS JOIN relationship ON relationship.relationship_id = neighbour.relationship_id
     CROSS JOIN concept ON concept.concept_id = neighbour.other
     WHERE neighbour.concept = ?1
-    ORDER BY neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming LIMIT {SHOWN_RELATED}"""
+    ORDER BY neighbour.strength DESC, neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming
+    LIMIT {SHOWN_RELATED}"""
+
+_MEASURE = """CASE WHEN neighbour.type = 'RELATED_TO'
+    THEN iif(relationship.evidence = 1, '1 place', relationship.evidence || ' places')
+    ELSE printf('%.2f', relationship.confidence) END"""
 
 _EVIDENCE = (
     f"SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end {_OF_EVIDENCE}"
 )
 
-_RELATED = f"SELECT neighbour.type, neighbour.name, concept.label, relationship.confidence {_OF_RELATED}"
+_RELATED = f"SELECT neighbour.type, neighbour.name, concept.label, {_MEASURE} {_OF_RELATED}"
 
 _DOCUMENTS = f"""
     SELECT count(DISTINCT mention.document)
@@ -46,7 +51,7 @@ def _bytes(line: str) -> int:
 
 
 _AROUND_EVIDENCE = _bytes(evidence_line(EvidenceLine(0, "", "", 0, 0))) - len("000")
-_AROUND_RELATED = _bytes(related_line(RelatedLine("", "", "", 0.0))) - len("0.00")
+_AROUND_RELATED = _bytes(related_line(RelatedLine("", "", "", "")))
 
 _SIZE = f"""
     SELECT (SELECT coalesce(sum(size), 0) FROM (
@@ -54,7 +59,7 @@ _SIZE = f"""
             + iif(line_start = line_end, 0, {len("s-")} + length(line_end)) AS size {_OF_EVIDENCE}
     )) + (SELECT coalesce(sum(size), 0) FROM (
         SELECT {_AROUND_RELATED} + 2 * length(neighbour.type) + length(CAST(neighbour.name AS BLOB)) + label_size
-            + length(printf('%.2f', confidence)) AS size {_OF_RELATED}
+            + length({_MEASURE}) AS size {_OF_RELATED}
     ))"""
 """Bytes of all lines that are shown; negative if a row is older than the columns with these sizes."""
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
+from kgfs.render.concept import SHOWN_RELATED
 from kgfs.render.words import folded_size, has_controls
 from kgfs.stores.database import Database
 from kgfs.stores.graph.pages import page_frame, page_size
 from kgfs.stores.graph.rows import LEAVING, words
 
-RENDERED = 1
+RENDERED = 2
 """The version of the renderers as far as sizes depend on it, kept in the row ``rendered`` of ``meta``. 1: control
-characters are shown as one character each."""
+characters are shown as one character each. 2: pages show the SHOWN_RELATED strongest relationships, and places of
+RELATED_TO."""
 
 _RENDERED = "SELECT value FROM meta WHERE name = 'rendered'"
 
@@ -43,11 +45,15 @@ def keep_sizes(database: Database) -> None:
 
 def _renew(database: Database) -> None:
     with database.write(durable=False) as connection:
-        if connection.execute(_RENDERED).fetchone()[0] < RENDERED:
+        rendered = connection.execute(_RENDERED).fetchone()[0]
+        if rendered < 1:
             concepts: set[str] = set()
             for edition in list(_with_controls(connection)):
                 concepts |= _of_edition(connection, edition)
             _of_concepts(connection, concepts)
+        if rendered < 2:
+            _of_pages(connection, _with_related(connection))
+        if rendered < RENDERED:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (RENDERED,))
 
 
@@ -116,7 +122,22 @@ def _of_concepts(connection: sqlite3.Connection, concepts: set[str]) -> None:
         (label,) = connection.execute("SELECT label FROM concept WHERE concept_id = ?", of_concept).fetchone()
         connection.execute("UPDATE concept SET label_size = ? WHERE concept_id = ?", (folded_size(label), concept_id))
         pages |= {other for (other,) in connection.execute("SELECT other FROM neighbour WHERE concept = ?", of_concept)}
-    for concept_id in pages:
+    _of_pages(connection, pages)
+
+
+def _with_related(connection: sqlite3.Connection) -> set[str]:
+    """Return the ids of concepts whose pages show other relationships than before, or show them otherwise."""
+    found = connection.execute(
+        "SELECT concept_id FROM concept WHERE live = 1 AND (related > ? OR concept_id IN"
+        " (SELECT concept FROM neighbour WHERE type = 'RELATED_TO'))",
+        (SHOWN_RELATED,),
+    )
+    return {concept_id for (concept_id,) in found}
+
+
+def _of_pages(connection: sqlite3.Connection, concepts: set[str]) -> None:
+    """Write the sizes of the pages of these concepts."""
+    for concept_id in sorted(concepts):
         found = page_frame(connection, concept_id)
         if found is not None:
             key, _, frame = found

@@ -253,7 +253,9 @@ class ShownDocument:
 
     def _instance_rows(self) -> Iterator[tuple[Any, ...]]:
         yield from self.sql.execute(
-            f"SELECT {', '.join(INSTANCE)} FROM instance WHERE document = ? ORDER BY owner, n", (self.key,)
+            f"SELECT {', '.join(INSTANCE)} FROM instance WHERE document = ? AND NOT EXISTS (SELECT 1 FROM relationship"
+            " WHERE relationship_id = instance.owner AND evidence = 0) ORDER BY owner, n",
+            (self.key,),
         )
 
     def _mention_rows(self) -> Iterator[tuple[Any, ...]]:

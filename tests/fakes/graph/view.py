@@ -6,8 +6,9 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention, strength
 from kgfs.render.concept import ConceptPage
+from kgfs.render.words import counted
 from kgfs.stores.graph.vocabulary import Concept, InstanceRow, Publication, Related, RelationshipRow, SourceRow
 
 
@@ -55,6 +56,16 @@ class View:
             if one == concept_id
         ]
         return sorted(seen, key=lambda r: (r.type, r.name, r.relationship_id, r.incoming))
+
+    def strongest(self, concept_id: str) -> list[Related]:
+        return sorted(self.related(concept_id), key=lambda r: -strength(r.type, self._places(r), r.confidence))
+
+    def measure(self, row: Related) -> str:
+        places = self._places(row)
+        return counted(places, "place") if row.type == "RELATED_TO" else f"{row.confidence:.2f}"
+
+    def _places(self, row: Related) -> int:
+        return len(self.evidence(row.relationship_id))
 
 
 def words_of(text: str) -> list[str]:

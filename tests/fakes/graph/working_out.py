@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from kgfs.domain.knowledge import holds
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
 from kgfs.render.summary import summarise
 from kgfs.stores.graph.vocabulary import Change, Concept
@@ -27,7 +28,8 @@ def work_out(
     for edition in editions.values():
         for row in edition.told.relationships:
             evidence = view.evidence(row.relationship_id)
-            if evidence:
+            different = len({said.quote for said in evidence})
+            if evidence and holds(row.type, different, max(said.confidence for said in evidence)):
                 known = before.relationships.get(row.relationship_id)
                 same = known and evidence == before.evidence(row.relationship_id)
                 view.relationships[row.relationship_id] = (row, known[1] if known and same else at)
@@ -77,8 +79,8 @@ def _page(view: View, concept: Concept) -> ConceptPage:
             for row in evidence[:SHOWN_EVIDENCE]
         ),
         related=tuple(
-            RelatedLine(row.type, row.name, row.label, row.confidence)
-            for row in view.related(concept.concept_id)[:SHOWN_RELATED]
+            RelatedLine(row.type, row.name, row.label, view.measure(row))
+            for row in view.strongest(concept.concept_id)[:SHOWN_RELATED]
         ),
     )
 
@@ -93,6 +95,12 @@ def differences(epoch: int, before: View, after: View, rows: Mapping[str, tuple[
     for what, key in _compared(before.editions, after.editions):
         ontology = (after.editions.get(key) or before.editions[key]).told.document.ontology
         tell(what, "document", ontology, ontology, key)
+    for relationship_id in before.relationships.keys() ^ after.relationships.keys():
+        row, _ = before.relationships.get(relationship_id) or after.relationships[relationship_id]
+        if row.type == "RELATED_TO":
+            for doc_id in {said.doc_id for said in after.evidence(relationship_id)}:
+                if before.editions.get(doc_id) == after.editions[doc_id]:
+                    tell("changed", "document", row.ontology, row.ontology, doc_id)
     moved: set[str] = set()
     for what, (owner, n) in _compared(before.instances, after.instances):
         moved.add(owner)
