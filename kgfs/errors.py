@@ -211,6 +211,10 @@ class UnreadableTextError(BadInputError):
     """The parser cannot make a Text of these bytes. The document's state becomes ``unsupported``."""
 
 
+class ParserFailedError(KgfsError):
+    """The process that parsed a document crashed. It is tried again; after the last attempt the document is ``failed``."""
+
+
 def from_os_error(error: OSError, what: str) -> KgfsError:
     """Return the typed error for an OSError that occurred while doing ``what`` (a phrase with the file's name).
 

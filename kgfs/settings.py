@@ -46,6 +46,12 @@ class Pipeline:
     """How often a document is tried before it is ``failed``."""
     lease: float = 60.0
     """Seconds without a sign of life after which a worker's document is given to another."""
+    parser_memory: int = 2 << 30
+    """Bytes of memory that the process may use which parses one PDF, Office file, web page or mail."""
+    parser_cpu: float = 60.0
+    """Seconds of CPU that it may take without a page done."""
+    parser_files: int = 64
+    """Files that it may have open."""
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -54,6 +60,9 @@ class Pipeline:
             raise BadInputError("pipeline.match_threshold is between 0 and 1.")
         _at_least("pipeline", self, 1, "chunk_tokens", "concepts_per_document", "max_attempts")
         _at_least("pipeline", self, 0, "overlap_tokens", "known_concepts")
+        _at_least("pipeline", self, 256 << 20, "parser_memory")
+        _at_least("pipeline", self, 1, "parser_cpu", most=LONGEST)
+        _at_least("pipeline", self, 16, "parser_files", most=MANY)
         _at_least("pipeline", self, 0, "settle", "lease", most=DISTANT)
 
 

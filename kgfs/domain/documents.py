@@ -23,6 +23,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     1: IngestVersion("The first: structured chunks, citations, offline extraction"),
     2: IngestVersion("Evidence has the section of its quote, not that of its Source's first line"),
     3: IngestVersion("Relationships that sentences assert, and RELATED_TO between concepts that they name together"),
+    4: IngestVersion("PDF, Office files, web pages, e-books, mail and notebooks are read; evidence has a locator"),
 }
 """The versions of the ingest logic, by number.
 

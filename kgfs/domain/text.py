@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kgfs.domain.places import Place
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -17,7 +19,8 @@ class Block:
     """
 
     kind: str
-    """heading, paragraph, list, code, table, quote, meta (field lists, front matter) or rule."""
+    """heading, paragraph, list, code, table, quote, meta (field lists, front matter), rule, or furniture (menus, side
+    bars, footers, repeated page headers: kept, but neither extracted from nor ranked)."""
     start: int
     end: int
     level: int = 0
@@ -40,6 +43,12 @@ class Text:
     """The codec whose exact decoding of the original is ``text``; empty where the parser made the text itself."""
     title: str
     blocks: tuple[Block, ...]
+    places: tuple[Place, ...] = ()
+    """Where pages, slides, rows, messages or cells begin, in order; see :func:`kgfs.domain.places.locate`."""
+    pages: int = 0
+    """The number of pages, slides, sheets, messages or cells; 0 where the format has none."""
+    note: str = ""
+    """What could not be read, for people; empty if everything was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,7 @@ class Chunk:
     context_start: int
     """``context_start:start`` is the overlap that models get as context. It is never part of the Source."""
     page: int | None = None
+    """The page on which the chunk starts, where the document has pages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from kgfs.domain.places import Place
 from kgfs.domain.text import Block, Text
 from kgfs.formats.decoding import decode
 from kgfs.formats.lines import Line, lines_of
+from kgfs.formats.pieces import Piece
 from kgfs.formats.titles import title_of
 
 
 def _no_signature(content: bytes) -> bool:
     return False
+
+
+def _no_places(name: str, text: str) -> list[Place]:
+    return []
 
 
 def _no_signs(start: str) -> int:
@@ -29,8 +35,11 @@ class Format:
     media_type: str
     extensions: Collection[str]
     """The extensions of files in this format: lower case, without the dot."""
-    read: Callable[[str, bytes], Text]
-    """Parses a file, given its name and its bytes. Takes time linear in the size. Raises UnreadableTextError."""
+    read: Callable[[str, bytes], Text] | None = None
+    """Parses a file in the caller's process, given its name and its bytes. Takes time linear in the size. Raises
+    UnreadableTextError. None for an isolated format."""
+    pieces: Callable[[bytes], Iterator[Piece]] | None = None
+    """Parses a file of an isolated format: called in a process of its own only, where it imports its libraries."""
     signature: Callable[[bytes], bool] = _no_signature
     """Tells whether the bytes are in this format, whatever the file's name. Signatures are checked first, in the
     order of FORMATS."""
@@ -44,10 +53,12 @@ def text_format(
     extensions: Collection[str],
     blocks: Callable[[list[Line]], list[Block]],
     signs: Callable[[str], int] = _no_signs,
+    places: Callable[[str, str], list[Place]] = _no_places,
 ) -> Format:
     """Return a format whose Text is the exact decoding of the bytes.
 
-    The Text has the structure that ``blocks`` finds in its lines.
+    The Text has the structure that ``blocks`` finds in its lines, and the places that ``places`` finds, given name and
+    text.
     """
 
     def read(name: str, content: bytes) -> Text:
@@ -55,6 +66,8 @@ def text_format(
         found = tuple(blocks(lines_of(text)))
         encoded = content if encoding == "utf-8" else text.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(encoded).hexdigest()
-        return Text(text, digest, parser, media_type, encoding, title_of(name, text, found), found)
+        return Text(
+            text, digest, parser, media_type, encoding, title_of(name, text, found), found, tuple(places(name, text))
+        )
 
     return Format(parser, media_type, extensions, read, signs=signs)

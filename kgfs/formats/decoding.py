@@ -6,7 +6,7 @@ import codecs
 import re
 
 from kgfs.errors import UnreadableTextError
-from kgfs.formats.magic import known_format
+from kgfs.formats.magic import advice, known_format
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
@@ -32,7 +32,7 @@ def decode(name: str, content: bytes) -> tuple[str, str]:
     last resort, if no byte contradicts it. Raises UnreadableTextError, which says what the file seems to be.
     """
     if found := known_format(content):
-        raise UnreadableTextError(f"{name}: this is {found}, which kgfs cannot read as text yet. The original is kept.")
+        raise UnreadableTextError(f"{name}: {advice(found, content)}. The original is kept.")
     for mark, encoding, shown in _MARKS:
         if content.startswith(mark):
             return _marked(name, content, encoding, shown), encoding

@@ -73,3 +73,23 @@ def known_format(content: bytes) -> str:
     if len(content) > 2 and content[0] == 0xFF and content[1] in (0xFB, 0xF3, 0xF2):
         return "an MP3 recording"
     return ""
+
+
+_REMEDIES = {
+    "an old Microsoft Office document": "convert it to DOCX, XLSX or PPTX",
+    "a Rich Text document": "convert it to DOCX",
+    "a PostScript document": "convert it to PDF",
+    "a DjVu document": "convert it to PDF",
+    "a Mobipocket e-book": "convert it to EPUB",
+}
+
+
+def advice(found: str, content: bytes) -> str:
+    """Return why a file in the binary format ``found`` is not read, and what to do."""
+    if found == "an old Microsoft Office document" and "EncryptedPackage".encode("utf-16-le") in content:
+        return "encrypted: give the password to a copy"
+    if found.endswith(("archive", "office document")):
+        remedy = "unpack it, and put in what it holds"
+    else:
+        remedy = _REMEDIES.get(found, "")
+    return f"this is {found}, which is not read{f': {remedy}' if remedy else ''}"

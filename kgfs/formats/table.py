@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kgfs.domain.names import extension_of
 from kgfs.domain.text import Text
-from kgfs.formats import delimited, markdown, plain, rst, source
+from kgfs.formats import delimited, docx, epub, html, mail, markdown, notebook, odt, pdf, plain, pptx, rst, source, xlsx
 from kgfs.formats.contract import Format
 from kgfs.formats.decoding import decode_start
+from kgfs.formats.isolated import parse_apart
+from kgfs.formats.pieces import put_together
+from kgfs.formats.sandbox import Limits
 
 FORMATS: tuple[Format, ...] = (
+    pdf.FORMAT,
+    docx.FORMAT,
+    xlsx.FORMAT,
+    pptx.FORMAT,
+    odt.FORMAT,
+    epub.FORMAT,
+    html.FORMAT,
+    mail.ARCHIVED_PAGE,
+    mail.MESSAGE,
+    mail.MAILBOX,
+    notebook.FORMAT,
     rst.FORMAT,
     markdown.FORMAT,
     delimited.FORMAT,
@@ -18,20 +34,27 @@ FORMATS: tuple[Format, ...] = (
 """Every format that is read. Among formats with equally many signs the first wins. The last format takes everything
 else."""
 
+STANDARD_LIMITS = Limits()
 SNIFFED = 1 << 16
 """Characters at the beginning of a text that are inspected where its name tells nothing."""
 ENOUGH_SIGNS = 2
 """The number of signs that decide for a format. One sign may be chance."""
 
 
-def parse(name: str, content: bytes) -> Text:
-    """Return the Text of a file.
+def parse(name: str, content: bytes, limits: Limits = STANDARD_LIMITS, beat: Callable[[], None] = lambda: None) -> Text:
+    """Return the Text of a file. Isolated formats are parsed in a process of their own, within ``limits``; ``beat`` is
+    called every second meanwhile, and what it raises ends that process.
 
     ``name`` is its path or the last part of that; the extension helps to find the format. For text formats the
     decoding is exact: ``text.encode(encoding) == content``, with byte-order mark and line ends. Takes time linear in
-    the size. Raises UnreadableTextError, which names what the file seems to be and the remedy.
+    the size. Raises UnreadableTextError, which names what the file seems to be and the remedy, and ParserFailedError
+    where the process crashed.
     """
-    return format_of(name, content).read(name, content)
+    found = format_of(name, content)
+    if found.read is not None:
+        return found.read(name, content)
+    pieces = parse_apart(name, found.parser, content, limits, beat)
+    return put_together(name, found.parser, found.media_type, pieces)
 
 
 def format_of(name: str, content: bytes) -> Format:

@@ -182,6 +182,9 @@ class Reader:
             vectors_key=draft.vectors_key,
             run=draft.run,
             sections=tuple(section_paths(text.blocks)),
+            places=text.places,
+            pages=text.pages,
+            note=text.note,
         )
 
 

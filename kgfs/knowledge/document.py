@@ -97,6 +97,8 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
         "strategy": reading.strategy,
         "parser": reading.parser,
         "media_type": reading.media_type,
+        "pages": reading.pages or None,
+        "not_read": reading.note or None,
         "sources": len(reading.chunks),
         "gated": len(reading.chunks) - passed,
         "records": {"extracted": min(asked, passed), "reused": passed - min(asked, passed)},

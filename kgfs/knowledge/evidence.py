@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -89,6 +90,7 @@ def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, r
             line_start=instance.line_start,
             line_end=instance.line_end,
             page=instance.page,
+            locator=json.loads(instance.locator) if instance.locator else {},
             section_path=instance.section_path,
             stale=standing.stale,
             removed=standing.removed,

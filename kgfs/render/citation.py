@@ -6,6 +6,7 @@ the size of the file is not stored: it is found by rendering the file, which is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,8 @@ class Citation:
     line_start: int
     line_end: int
     page: int | None
+    locator: Mapping[str, str | int]
+    """The page, slide, sheet with row and column, message, entry or cell of the original; empty where it has none."""
     section_path: tuple[str, ...]
     stale: bool
     removed: bool
@@ -66,6 +69,7 @@ def render(citation: Citation) -> bytes:
         "line_start": citation.line_start,
         "line_end": citation.line_end,
         "page": citation.page,
+        "locator": dict(citation.locator) or None,
         "section_path": list(citation.section_path),
         "stale": citation.stale,
         "removed": citation.removed,

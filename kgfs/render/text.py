@@ -18,7 +18,22 @@ from kgfs.render.words import counted, fold, rendered
 MARKDOWN = "text/markdown"
 RESTRUCTURED = "text/x-rst"
 
-_TYPES = {"text/plain": "Plain text", RESTRUCTURED: "reStructuredText"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_TYPES = {
+    "text/plain": "Plain text",
+    RESTRUCTURED: "reStructuredText",
+    "application/pdf": "PDF Document",
+    f"{_OFFICE}wordprocessingml.document": "Word Document",
+    f"{_OFFICE}spreadsheetml.sheet": "Excel Workbook",
+    f"{_OFFICE}presentationml.presentation": "PowerPoint Presentation",
+    "application/vnd.oasis.opendocument.text": "OpenDocument Text",
+    "application/epub+zip": "EPUB e-book",
+    "text/html": "Web page",
+    "multipart/related": "Web page",
+    "message/rfc822": "Email",
+    "application/mbox": "Mailbox",
+    "application/x-ipynb+json": "Jupyter notebook",
+}
 
 
 def is_markdown(media_type: str) -> bool:

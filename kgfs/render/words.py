@@ -60,7 +60,7 @@ def json_page(content: Any) -> bytes:
 def json_lines(fields: Mapping[str, Any]) -> bytes:
     """Return a JSON file with each field on one line, lists included.
 
-    Values are strings, integers, booleans, None and lists of these. The function is made for speed: a listing needs
+    Values are strings, integers, booleans, None, lists of these and objects of them. The function is made for speed: a listing needs
     the size of many small files.
     """
     body = ",\n".join([f'  "{name}": {_JSON_OF[type(value)](value)}' for name, value in fields.items()])
@@ -78,6 +78,7 @@ _JSON_OF: Mapping[type, Callable[[Any], str]] = {
     bool: lambda value: "true" if value else "false",
     type(None): lambda value: "null",
     list: lambda values: f"[{', '.join([_json_value(value) for value in values])}]",
+    dict: lambda fields: f"{{{', '.join([f'{encode_basestring(k)}: {_json_value(v)}' for k, v in fields.items()])}}}",
 }
 
 

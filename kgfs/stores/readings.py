@@ -14,6 +14,7 @@ from typing import Any
 
 from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.places import Locator, Place, locate
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Objects
@@ -63,6 +64,13 @@ class Reading:
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """For each heading, in order: the position at which its section begins, and the section's path of titles.
     Empty if the document has no headings or was read by ingest version 1."""
+    places: tuple[Place, ...] = ()
+    """Where pages, slides, rows, messages or cells begin in the Text. Empty if the format has none or was read by an
+    ingest version before 4."""
+    pages: int = 0
+    """As ``Text.pages``."""
+    note: str = ""
+    """What could not be read, for people."""
 
     @property
     def id(self) -> str:
@@ -77,7 +85,7 @@ class Reading:
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal Readings have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
-        for name in ("run", "sections"):
+        for name in ("run", "sections", "places", "pages", "note"):
             if not body[name]:
                 del body[name]  # so Readings that are older than the field keep their ids
         return _json(body)
@@ -87,6 +95,10 @@ class Reading:
         path of its Source."""
         behind = bisect_right(self.sections, quote.start, key=lambda section: section[0])
         return self.sections[behind - 1][1] if behind else self.chunks[quote.chunk].section_path
+
+    def locator(self, text: str, position: int) -> Locator:
+        """Return the page, slide, row, message or cell of a position in the Text; empty if there are none."""
+        return locate(text, self.places, position)
 
 
 def _json(body: dict[str, Any]) -> bytes:
@@ -179,6 +191,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["known"] = tuple(body["known"])
         body["records"] = tuple(body["records"])
         body["sections"] = tuple((start, tuple(path)) for start, path in body.get("sections", ()))
+        body["places"] = tuple((start, place) for start, place in body.get("places", ()))
         return Reading(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: not a Reading ({error}).") from error

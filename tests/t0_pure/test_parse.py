@@ -185,7 +185,7 @@ def test_windows_1252_is_refused_with_a_way_out() -> None:
         ("LICENSE", "----\n\nlong " * 40, "plain/1", "LICENSE"),
         ("notes", "# One\n\ntext\n\n## Two\n\ntext\n", "markdown/1", "One"),
         ("tool.py", "def f():\n    return 1\n", "source/1", "def f():"),
-        ("t.csv", "a,b\n1,2\n", "table/1", "a,b"),
+        ("t.csv", "a,b\n1,2\n", "table/2", "a,b"),
     ],
 )
 def test_markup_and_title(name: str, text: str, parser: str, title: str) -> None:

@@ -131,6 +131,7 @@ def citation_of(excerpt: Excerpt, origin: Origin, marks: Marks) -> Citation:
         line_start=1,
         line_end=1,
         page=excerpt.page,
+        locator={"page": excerpt.page} if excerpt.page else {},
         section_path=excerpt.section_path,
         stale=origin.note == STALE,
         removed=origin.note == REMOVED,
@@ -161,6 +162,6 @@ def test_a_citation_has_the_stated_fields_in_order(note: str) -> None:
     )
     assert list(fields) == [
         "document", "paths", "ontology", "concept", "content_hash", "key", "doc_id", "chunk_id", "text_sha256", "quote",
-        "char_start", "char_end", "byte_start", "byte_end", "line_start", "line_end", "page", "section_path", "stale",
-        "removed", "source_start", "source_end",
+        "char_start", "char_end", "byte_start", "byte_end", "line_start", "line_end", "page", "locator", "section_path",
+        "stale", "removed", "source_start", "source_end",
     ]  # fmt: skip

@@ -6,6 +6,7 @@ so that ``rebuild`` makes the same graph as the one built step by step.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -215,6 +216,8 @@ class _Build:
     def _instance(self, owner: str, kind: str, number: int, quote: Quote, confidence: float) -> InstanceRow:
         text, chunk = self._text, self._reading.chunks[quote.chunk]
         words = text[quote.start : quote.end]
+        locator = self._reading.locator(text, quote.start)
+        page = locator.get("page")
         byte_start = chunk.byte_start + len(_utf8(text[chunk.start : quote.start]))
         return InstanceRow(
             instance_id=instance_id_of(owner, self._document.doc_id, quote.start, quote.end),
@@ -232,12 +235,13 @@ class _Build:
             line_start=chunk.line_start + text.count("\n", chunk.start, quote.start),
             line_end=chunk.line_start + text.count("\n", chunk.start, quote.end - 1),
             section_path=self._reading.section_path(quote),
-            page=chunk.page,
+            page=page if isinstance(page, int) else chunk.page,
             defines=quote.defines,
             confidence=confidence,
             source_size=source_txt.base_size(self._excerpt(quote)),
             citation_size=0,
             mtime=self._at,
+            locator=json.dumps(locator, ensure_ascii=False) if locator else "",
         )
 
     def _excerpt(self, quote: Quote) -> source_txt.Excerpt:

@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 
 import xxhash
 
+from kgfs.domain.places import locate
 from kgfs.domain.text import Chunk, Text
 from kgfs.formats.headings import section_paths
 from kgfs.ingest.reading.structure.clusters import cluster_border
@@ -72,6 +73,7 @@ def chunk(
                 section_path=path_at(start, end),
                 tokens=weight,
                 context_start=context_start,
+                page=_page(text, start, end),
             )
         )
         context_start = _context_start(content, end, overlap * (end - start) / max(1, weight))
@@ -119,6 +121,15 @@ def _hash(unit: str) -> int:
 
 def _bytes(piece: str) -> int:
     return len(piece) if piece.isascii() else len(piece.encode("utf-8", "surrogatepass"))
+
+
+def _page(text: Text, start: int, end: int) -> int | None:
+    """Return the page of the first character of a chunk that is not white space."""
+    if not text.places:
+        return None
+    piece = text.text[start:end]
+    page = locate(text.text, text.places, start + len(piece) - len(piece.lstrip())).get("page")
+    return page if isinstance(page, int) else None
 
 
 def _context_start(content: str, end: int, length: float) -> int:

@@ -1,7 +1,7 @@
 """Gate: decide by the blocks of a Source whether it carries knowledge, and give the reason if not.
 
 Code and tables are never judged and let their Source pass. Headings and rules are ignored beside prose. Prose is
-gated if most of it is web addresses or emoji, if no sentence has a verb (where the language's grammar is loaded), if
+gated if it is furniture (menus, footers), if most of it is web addresses or emoji, if no sentence has a verb (where the language's grammar is loaded), if
 it names nothing of the ontology's domains (where those are set), or if all prose of the Source together is too short.
 A Source is gated when all its judged blocks are.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kgfs.domain.text import Chunk, Text, Verdict
+from kgfs.domain.text import Block, Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
 """Least number of words, numbers and ideographs; addresses are not counted."""
@@ -23,6 +23,7 @@ MOST_NOISE = 0.5
 """Largest share of addresses and emoji among the characters that are not white space."""
 
 _EXEMPT = frozenset({"code", "table"})
+FURNITURE = "menus, side bars, footers or repeated headers of a page"
 _SILENT = frozenset({"heading", "rule"})
 
 _URL = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]{1,11}://|www\.|mailto:)[^\s<>\"'`]+")
@@ -78,7 +79,9 @@ def _judge(text: Text, chunk: Chunk, starts: Sequence[int], verbs: Verbs | None,
     for kind, piece in _pieces(text, chunk, starts):
         if kind in _EXEMPT:
             return _Finding(_Flaw.NONE)
-        if kind not in _SILENT:
+        if kind == "furniture":
+            judged.append(_Finding(_Flaw.NOISE, FURNITURE))
+        elif kind not in _SILENT:
             judged.append(_judge_block(piece, kind, verbs, domains))
             words += 0 if judged[-1].flaw is _Flaw.NOISE else len(_WORD.findall(_URL.sub(" ", piece)))
     passing = any(finding.flaw is _Flaw.NONE for finding in judged)
@@ -110,6 +113,22 @@ def _judge_block(piece: str, kind: str, verbs: Verbs | None, domains: Sequence[s
     if domains and not any(domain.casefold() in folded for domain in domains):
         return _Finding(_Flaw.FOREIGN, f"names none of the domains {', '.join(domains)}")
     return _Finding(_Flaw.NONE)
+
+
+def furniture_of(text: Text) -> list[Block]:
+    """Return the blocks of furniture, in order."""
+    return [block for block in text.blocks if block.kind == "furniture"]
+
+
+def without(text: Text, furniture: Sequence[Block], start: int, end: int) -> str:
+    """Return a part of the Text in which each character of furniture is a space, so that offsets stay."""
+    piece = text.text[start:end]
+    for block in furniture[bisect_right(furniture, start, key=lambda found: found.end) :]:
+        if block.start >= end:
+            break
+        first, last = max(block.start, start) - start, min(block.end, end) - start
+        piece = piece[:first] + " " * (last - first) + piece[last:]
+    return piece
 
 
 def _noise(piece: str) -> float:

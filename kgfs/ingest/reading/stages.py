@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
+from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse as parse_file
 from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.draft import Draft
-from kgfs.ingest.reading.gate import judge_all
+from kgfs.ingest.reading.gate import furniture_of, judge_all, without
 from kgfs.ingest.reading.rank import rank as rank_found
 from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.ingest.reading.validate import validate as validate_one
@@ -27,10 +28,13 @@ READ = 0.9
 def parse(draft: Draft) -> None:
     """Parse the original into its Text, and store a Text that is no decoding of the original.
 
-    Raise UnreadableTextError where no format reads it, MissingError or CorruptError where the original is lost or
+    Raise UnreadableTextError where no format reads it, ParserFailedError where its parser crashed, MissingError or CorruptError where the original is lost or
     corrupt.
     """
-    draft.text = parse_file(draft.filename, draft.objects.get(draft.document.key))
+    settings = draft.settings
+    limits = Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files)
+    content = draft.objects.get(draft.document.key)
+    draft.text = parse_file(draft.filename, content, limits, draft.report.again)
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
     border("parsed")
 
@@ -54,12 +58,13 @@ def extract(draft: Draft) -> None:
     Every answer is stored as a Record before it is parsed.
     """
     text = draft.parsed
+    furniture = furniture_of(text)
     passages = {
         chunk.index: Passage(
             title=text.title,
             section_path=chunk.section_path,
-            text=text.text[chunk.start : chunk.end],
-            context=text.text[chunk.context_start : chunk.start],
+            text=without(text, furniture, chunk.start, chunk.end),
+            context=without(text, furniture, chunk.context_start, chunk.start),
         )
         for chunk in draft.passed
     }

@@ -38,4 +38,6 @@ MIGRATIONS: tuple[str, ...] = (
     UPDATE neighbour SET strength = (SELECT CASE type WHEN 'RELATED_TO' THEN evidence / (evidence + 1.0) ELSE 1 + confidence END
         FROM relationship WHERE relationship.relationship_id = neighbour.relationship_id);
     CREATE INDEX neighbour_strength ON neighbour (concept, strength DESC, type, name, relationship_id, incoming);""",
+    # The place in the original of each quote, as JSON.
+    "ALTER TABLE instance ADD COLUMN locator TEXT NOT NULL DEFAULT '';",
 )

@@ -123,6 +123,8 @@ class InstanceRow:
     citation_size: int
     """Always 0, not used yet: ``citation.json`` is rendered to learn its size."""
     mtime: int
+    locator: str = ""
+    """Where in the original the quote stands (page, slide, sheet and row …), as a JSON object; '' if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

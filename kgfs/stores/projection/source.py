@@ -220,7 +220,8 @@ class ShownDocument:
         for row in self._instance_rows():
             said: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.doc_id}
             said |= {"section_path": list(words(said["section_path"])), "defines": bool(said["defines"])}
-            digest = said["digest"] = digest_of("instance", row)
+            # The digest of a row without a locator is what it was before there were locators.
+            digest = said["digest"] = digest_of("instance", row if said["locator"] else row[: len(INSTANCE) - 1])
             yield (said["owner"], said["n"]), digest, said
 
     def mentions(self) -> Iterator[tuple[str, Properties]]:

@@ -1,0 +1,73 @@
+"""The process that parses one file: ``python -m kgfs.formats.child PARSER LIMITS``, the bytes on standard input.
+
+It writes frames to standard output: a length (4 bytes, big-endian) and so much JSON. A frame is a list of pieces, or
+``{"unreadable": reason}``, or ``{"done": how it was kept off the network}``, which is the last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from typing import Any, BinaryIO
+
+from kgfs.errors import UnreadableTextError
+from kgfs.formats.pieces import Piece, clean
+from kgfs.formats.sandbox import Limits, allow_cpu, confine
+
+FRAME = 1 << 16
+"""Characters of pieces from which a frame is written."""
+RECURSION = 20_000
+"""Calls within calls; the nesting of documents is what takes them."""
+HEADER = struct.Struct(">I")
+
+
+def main(parser: str, limits: Limits, source: BinaryIO, target: BinaryIO) -> None:
+    """Parse what ``source`` has with one of the isolated formats, and write the frames."""
+    from kgfs.formats.table import FORMATS
+
+    network = confine(limits)
+    sys.setrecursionlimit(RECURSION)
+    if parser == "probe":
+        _write(target, {"done": network})
+        return
+    pieces = next(row.pieces for row in FORMATS if row.parser == parser)
+    assert pieces is not None, f"{parser} is parsed in the worker's process"
+    pending: list[list[Any]] = []
+    size = 0
+    try:
+        for piece in pieces(source.read()):
+            pending.append(_plain(piece))
+            size += len(piece.text)
+            if not piece.kind or size >= FRAME:
+                _write(target, pending)
+                pending, size = [], 0
+                allow_cpu(limits)
+        _write(target, pending)
+        _write(target, {"done": network})
+    except UnreadableTextError as error:
+        _write(target, {"unreadable": str(error)})
+    except MemoryError:
+        pending.clear()
+        _write(target, {"unreadable": f"it needs more than {limits.memory >> 20} MiB of memory to be read"})
+    except RecursionError:
+        _write(target, {"unreadable": "its parts are nested too deeply"})
+
+
+def _plain(piece: Piece) -> list[Any]:
+    facts = {name: clean(value) if isinstance(value, str) else value for name, value in piece.facts.items()}
+    return [piece.kind, clean(piece.text), piece.level, piece.place, facts]
+
+
+def _write(target: BinaryIO, frame: Any) -> None:
+    encoded = json.dumps(frame, ensure_ascii=True, separators=(",", ":")).encode()
+    target.write(HEADER.pack(len(encoded)) + encoded)
+    target.flush()
+
+
+if __name__ == "__main__":
+    name, memory, cpu, files = sys.argv[1:]
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no frame
+    main(name, Limits(int(memory), float(cpu), int(files)), sys.stdin.buffer, out)

@@ -1,0 +1,215 @@
+"""Word documents (DOCX): paragraphs, headings, automatic numbers, tables, notes, comments, text boxes, headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kgfs.errors import UnreadableTextError
+from kgfs.formats.contract import Format
+from kgfs.formats.docx_numbering import Numbering
+from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
+from kgfs.formats.pieces import Piece, cell_of, heading, table
+
+_BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+_LEFT_OUT = frozenset({"del", "moveFrom", "Fallback", "pPr", "rPr", "instrText", "delText", "sectPr", "fldData"})
+_ASIDE = frozenset({"drawing", "pict", "object", "txbxContent", "AlternateContent"})
+_NOTES = {"footnoteReference": "", "endnoteReference": "e"}
+
+
+def pieces(content: bytes) -> Iterator[Piece]:
+    yield from _Document(Package(content)).pieces()
+
+
+class _Document:
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        root = package.relations("")
+        self._main = next((target for kind, target in root.values() if kind == "officeDocument"), "word/document.xml")
+        self._relations = package.relations(self._main)
+        self._levels = _heading_levels(self._part("styles"))
+        self._numbering = Numbering(self._part("numbering"), self._part("styles"))
+        self._aside: list[Piece] = []
+        """What stands beside the paragraph in work: text boxes, alternative texts, charts."""
+        self._links: dict[str, str] = {}
+
+    def _part(self, kind: str) -> Any | None:
+        name = next((target for found, target in self._relations.values() if found == kind), "")
+        return self._package.xml(name) if name else None
+
+    def pieces(self) -> Iterator[Piece]:
+        root = self._package.xml(self._main)
+        body = child(root, "body")
+        if body is None:
+            raise UnreadableTextError("damaged: its text cannot be read")
+        yield Piece("", facts={"title": self._package.title()})
+        for kind in ("header", "footer"):
+            yield from self._furniture(kind)
+        yield from self._blocks(body)
+        for kind, prefix, element in (("footnotes", "", "footnote"), ("endnotes", "e", "endnote")):
+            yield from self._notes(kind, prefix, element)
+        yield from self._comments()
+        if self._links:
+            lines = [f"- {words}: {target}" for target, words in self._links.items()]
+            yield Piece("furniture", "\n".join(["Links:", *lines]))
+        yield Piece("", facts={"note": self._package.note()})
+
+    def _furniture(self, kind: str) -> Iterator[Piece]:
+        given: set[str] = set()
+        for found, target in self._relations.values():
+            root = self._package.xml(target) if found == kind else None
+            lines = [self._words(each) for each in root.iter() if local(each) == "p"] if root is not None else []
+            words = "\n".join(line for line in lines if line.strip())
+            if words and words not in given:
+                given.add(words)
+                yield Piece("furniture", words)
+
+    def _blocks(self, parent: Any) -> Iterator[Piece]:
+        for element in parent:
+            name = local(element)
+            if name == "p":
+                yield from self._paragraph(element)
+            elif name == "tbl":
+                yield from self._table(element)
+            elif name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"):
+                yield from self._blocks(element)
+
+    def _paragraph(self, element: Any) -> Iterator[Piece]:
+        words = self._words(element).strip()
+        properties = child(element, "pPr")
+        style = attribute(child(properties, "pStyle"), "val")
+        level = self._levels.get(style, 0)
+        outline = attribute(child(properties, "outlineLvl"), "val")
+        if outline.isdigit() and int(outline) < 9:
+            level = int(outline) + 1
+        if words:
+            number, depth = self._numbering.next_label(properties, style)
+            if level:
+                yield heading(f"{number} {words}", level)
+            elif number:
+                yield Piece("list", f"{'  ' * depth}{number} {words}")
+            else:
+                yield Piece("paragraph", words)
+        aside, self._aside = self._aside, []
+        yield from aside
+
+    def _words(self, element: Any) -> str:
+        """Return the words of a paragraph, and put what stands beside them aside."""
+        parts: list[str] = []
+        for each in element:
+            name = local(each)
+            if name in ("t", "sym") and each.text:
+                parts.append(each.text)
+            elif name in _BREAKS:
+                parts.append(_BREAKS[name])
+            elif name in _NOTES:
+                parts.append(f"[^{_NOTES[name]}{attribute(each, 'id')}]")
+            elif name == "commentReference":
+                parts.append(f"[^c{attribute(each, 'id')}]")
+            elif name == "hyperlink":
+                words = self._words(each)
+                parts.append(words)
+                _, target = self._relations.get(attribute(each, "id"), ("", ""))
+                if target and target != words.strip():
+                    self._links.setdefault(target, " ".join(words.split()))
+            elif name in _ASIDE:
+                self._put_aside(each)
+            elif name == "oMath":
+                parts.append("".join(found.text or "" for found in each.iter() if local(found) == "t"))
+            elif name and name not in _LEFT_OUT:
+                parts.append(self._words(each))
+        return "".join(parts)
+
+    def _put_aside(self, element: Any) -> None:
+        for each in element:
+            name = local(each)
+            if name == "txbxContent":
+                kept, self._aside = self._aside, []
+                found = list(self._blocks(each))
+                self._aside = [*kept, *found]
+            elif name == "docPr" and (words := attribute(each, "descr").strip()):
+                self._aside.append(Piece("paragraph", f"![{cell_of(words)}]"))
+            elif name == "chart":
+                _, target = self._relations.get(attribute(each, "id"), ("", ""))
+                if words := chart_labels(self._package.xml(target)):
+                    self._aside.append(Piece("paragraph", words))
+            elif name and name != "Fallback":
+                self._put_aside(each)
+
+    def _table(self, element: Any) -> Iterator[Piece]:
+        rows: list[list[str]] = []
+        nested: list[Piece] = []
+        for row in element.iter():
+            if local(row) != "tr" or _table_of(row) is not element:
+                continue
+            cells: list[str] = []
+            for cell in (found for found in row.iter() if local(found) == "tc" and _table_of(found) is element):
+                parts: list[Piece] = []
+                for piece in self._blocks(cell):
+                    (nested if piece.kind == "table" else parts).append(piece)
+                cells.append(" ".join(piece.text.lstrip("# ") for piece in parts))
+                span = attribute(child(child(cell, "tcPr"), "gridSpan"), "val")
+                cells += [""] * (min(int(span), 63) - 1 if span.isdigit() else 0)
+            rows.append(cells)
+        if words := table(rows):
+            yield Piece("table", words)
+        yield from nested
+
+    def _notes(self, kind: str, prefix: str, name: str) -> Iterator[Piece]:
+        for note in self._part(kind) if self._part(kind) is not None else ():  # type: ignore[union-attr]
+            if local(note) == name and attribute(note, "type") in ("", "normal"):
+                words = " ".join(piece.text for piece in self._blocks(note))
+                if words.strip():
+                    yield Piece("paragraph", f"[^{prefix}{attribute(note, 'id')}]: {words}")
+
+    def _comments(self) -> Iterator[Piece]:
+        root = self._part("comments")
+        for comment in root if root is not None else ():
+            words = " ".join(piece.text for piece in self._blocks(comment))
+            if words.strip():
+                author = attribute(comment, "author")
+                yield Piece("paragraph", f"[^c{attribute(comment, 'id')}]: {author + ': ' if author else ''}{words}")
+
+
+def _table_of(element: Any) -> Any | None:
+    return next((found for found in element.iterancestors() if local(found) == "tbl"), None)
+
+
+def _heading_levels(styles: Any | None) -> dict[str, int]:
+    """Return the level of each style that makes headings, by the style's id, inherited ones included."""
+    levels: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    for style in styles if styles is not None else ():
+        if local(style) != "style":
+            continue
+        id_ = attribute(style, "styleId")
+        parents[id_] = attribute(child(style, "basedOn"), "val")
+        name = attribute(child(style, "name"), "val").lower()
+        outline = attribute(child(child(style, "pPr"), "outlineLvl"), "val")
+        if name.startswith("heading ") and name[8:].isdigit():
+            levels[id_] = int(name[8:])
+        elif outline.isdigit():
+            levels[id_] = int(outline) + 1 if int(outline) < 9 else 0
+        elif name == "title":
+            levels[id_] = 1
+    for id_ in parents:
+        parent, seen = parents[id_], {id_}
+        while id_ not in levels and parent and parent not in seen:
+            if parent in levels:
+                levels[id_] = levels[parent]
+            seen.add(parent)
+            parent = parents.get(parent, "")
+    return levels
+
+
+def _is_docx(content: bytes) -> bool:
+    return holds_part(content, b"word/document", b"[Content_Types].xml")
+
+
+FORMAT = Format(
+    "docx/1",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    frozenset({"docx", "docm", "dotx"}),
+    pieces=pieces,
+    signature=_is_docx,
+)

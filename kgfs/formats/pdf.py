@@ -1,0 +1,122 @@
+"""PDF: the text layer, page by page, by pdfium (BSD and Apache licences)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from kgfs.errors import UnreadableTextError
+from kgfs.formats.contract import Format
+from kgfs.formats.pieces import Piece
+
+ENCRYPTED = "encrypted: give the password to a copy"
+EDGE = 2
+"""Lines at the top and at the foot of a page among which repeated ones are looked for."""
+
+_DIGITS = re.compile(r"\d+")
+_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:\ufffe|\xad|\x02)\n?(?=[^\W\d_])")
+
+
+def pieces(content: bytes) -> Iterator[Piece]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(content)
+        count = len(document)
+    except pypdfium2.PdfiumError as error:
+        reason = ENCRYPTED if "password" in str(error).lower() else f"damaged: pdfium says '{error}'"
+        raise UnreadableTextError(reason) from error
+    lost: list[int] = []
+    pages: list[list[list[str]]] = []
+    for number in range(count):
+        try:
+            page = document[number]
+            pages.append(_paragraphs(page.get_textpage()))
+            page.close()
+        except pypdfium2.PdfiumError:
+            pages.append([])
+            lost.append(number + 1)
+        yield Piece("")
+    repeated = _repeated(pages)
+    empty = [number for number, page in enumerate(pages, 1) if not page and number not in lost]
+    title = document.get_metadata_dict().get("Title", "")
+    yield Piece("", facts={"title": title, "pages": count, "note": _note(count, lost, empty)})
+    for number, page in enumerate(pages, 1):
+        yield Piece("", place={"page": number})
+        yield from _page(page, repeated)
+
+
+def _page(page: list[list[str]], repeated: set[str]) -> Iterator[Piece]:
+    count = sum(map(len, page))
+    at = 0
+    for paragraph in page:
+        kinds = [at + n < EDGE or at + n >= count - EDGE for n in range(len(paragraph))]
+        at += len(paragraph)
+        body: list[str] = []
+        for line, edge in zip(paragraph, kinds, strict=True):
+            if edge and _DIGITS.sub("0", line) in repeated:
+                if body:
+                    yield Piece("paragraph", "\n".join(body))
+                    body = []
+                yield Piece("furniture", line)
+            else:
+                body.append(line)
+        if body:
+            yield Piece("paragraph", "\n".join(body))
+
+
+def _paragraphs(textpage: object) -> list[list[str]]:
+    """Return the lines of a page by paragraph: a gap between lines that is wider than usual begins a new one."""
+    text = textpage.get_text_range()  # type: ignore[attr-defined]
+    lines: list[tuple[str, float, float]] = []
+    at = 0
+    for raw in text.split("\n"):
+        words = raw.strip()
+        if words:
+            start = at + len(raw) - len(raw.lstrip())
+            try:
+                _, bottom, _, top = textpage.get_charbox(start, loose=True)  # type: ignore[attr-defined]
+            except Exception:  # noqa: BLE001 a character without a box, which bindings report in several ways
+                bottom = top = 0.0
+            lines.append((words, bottom, top))
+        at += len(raw) + 1
+    paragraphs: list[list[str]] = []
+    before = 0.0
+    for words, bottom, top in lines:
+        gap, height = before - top, top - bottom
+        if not paragraphs or gap > 0.6 * height or gap < -3 * height:
+            paragraphs.append([])
+        paragraphs[-1].append(words)
+        before = bottom
+    return [_BROKEN_WORD.sub("", "\n".join(lines)).split("\n") for lines in paragraphs]
+
+
+def _repeated(pages: list[list[list[str]]]) -> set[str]:
+    """Return the lines, their numbers as 0, that stand at the edge of at least three pages and of a third of all."""
+    counts: Counter[str] = Counter()
+    for page in pages:
+        lines = [line for paragraph in page for line in paragraph]
+        counts.update({_DIGITS.sub("0", line) for line in (*lines[:EDGE], *lines[-EDGE:])})
+    least = max(3, len(pages) // 3)
+    return {line for line, count in counts.items() if count >= least}
+
+
+def _note(count: int, lost: list[int], empty: list[int]) -> str:
+    notes = []
+    if lost:
+        notes.append(f"{len(lost)} of {count} pages are damaged: {_numbers(lost)}")
+    if empty:
+        notes.append(f"no text was found on {len(empty)} of {count} pages: {_numbers(empty)}")
+    return "; ".join(notes) or ("" if count else "it has no pages")
+
+
+def _numbers(pages: list[int]) -> str:
+    return ", ".join(map(str, pages[:20])) + (" …" if len(pages) > 20 else "")
+
+
+def _is_pdf(content: bytes) -> bool:
+    return b"%PDF-" in content[:1024]
+
+
+FORMAT = Format("pdf/1", "application/pdf", frozenset({"pdf"}), pieces=pieces, signature=_is_pdf)

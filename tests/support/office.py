@@ -1,0 +1,118 @@
+"""Small documents in formats of Office, made by hand, so that a test says exactly what is in them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+_TYPES = '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
+_RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_NAMES = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    ' xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    ' xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+    f' xmlns:r="{_RELATED}"'
+)
+
+
+def archive(parts: Mapping[str, str | bytes]) -> bytes:
+    """Return a ZIP archive with these parts."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in parts.items():
+            file.writestr(name, content, zipfile.ZIP_STORED if name == "mimetype" else None)
+    return made.getvalue()
+
+
+def relations(**targets: tuple[str, str]) -> str:
+    """Return a part with relations: id=(type, target). Targets with a scheme are external."""
+    rows = "".join(
+        f'<Relationship Id="{id_}" Type="{_RELATED}/{kind}" Target="{target}"'
+        f"{' TargetMode=' + chr(34) + 'External' + chr(34) if '://' in target else ''}/>"
+        for id_, (kind, target) in targets.items()
+    )
+    return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{rows}</Relationships>'
+
+
+def docx(body: str, parts: Mapping[str, str] | None = None, **targets: tuple[str, str]) -> bytes:
+    """Return a Word document with this body (WordprocessingML) and further parts below ``word/``."""
+    return archive(
+        {
+            "[Content_Types].xml": _TYPES,
+            "_rels/.rels": relations(r1=("officeDocument", "word/document.xml")),
+            "word/document.xml": f"<w:document {_NAMES}><w:body>{body}</w:body></w:document>",
+            "word/_rels/document.xml.rels": relations(**targets),
+            **{f"word/{name}": content.replace("NAMES", _NAMES) for name, content in (parts or {}).items()},
+        }
+    )
+
+
+def pptx(*slides: str) -> bytes:
+    """Return a presentation whose slides have these shapes (PresentationML)."""
+    listed = "".join(f'<p:sldId r:id="s{n}"/>' for n in range(1, len(slides) + 1))
+    targets = {f"s{n}": ("slide", f"slides/slide{n}.xml") for n in range(1, len(slides) + 1)}
+    return archive(
+        {
+            "[Content_Types].xml": _TYPES,
+            "_rels/.rels": relations(r1=("officeDocument", "ppt/presentation.xml")),
+            "ppt/presentation.xml": f"<p:presentation {_NAMES}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
+            "ppt/_rels/presentation.xml.rels": relations(**targets),
+            **{
+                f"ppt/slides/slide{n}.xml": f"<p:sld {_NAMES}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
+                for n, shapes in enumerate(slides, 1)
+            },
+        }
+    )
+
+
+def shape(words: str, role: str = "") -> str:
+    """Return a shape of a slide, its paragraphs separated by LF."""
+    placeholder = f'<p:nvPr><p:ph type="{role}"/></p:nvPr>' if role else "<p:nvPr/>"
+    lines = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in words.split("\n"))
+    return f"<p:sp><p:nvSpPr>{placeholder}</p:nvSpPr><p:txBody>{lines}</p:txBody></p:sp>"
+
+
+def xlsx(rows: str, strings: str = "", styles: str = "") -> bytes:
+    """Return a workbook with one sheet, ``Data``, of these rows (SpreadsheetML), shared strings and cell formats."""
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    return archive(
+        {
+            "[Content_Types].xml": _TYPES,
+            "_rels/.rels": relations(r1=("officeDocument", "xl/workbook.xml")),
+            "xl/workbook.xml": f'<workbook {main} xmlns:r="{_RELATED}"><sheets><sheet name="Data" r:id="r1"/></sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": relations(
+                r1=("worksheet", "worksheets/sheet1.xml"),
+                r2=("sharedStrings", "strings.xml"),
+                r3=("styles", "styles.xml"),
+            ),
+            "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>",
+            "xl/strings.xml": f"<sst {main}>{strings}</sst>",
+            "xl/styles.xml": f"<styleSheet {main}><cellXfs>{styles}</cellXfs></styleSheet>",
+        }
+    )
+
+
+def pdf(*pages: str) -> bytes:
+    """Return a PDF whose pages show these lines (Latin letters), as Helvetica."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{' '.join(f'{4 + 2 * n} 0 R' for n in range(len(pages)))}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for n, words in enumerate(pages):
+        shown = " ".join(f"({line}) Tj T*" for line in words.split("\n")) if words else ""
+        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R"
+            " /Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    made, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    trailer = f"trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
+    return made + f"xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode()

@@ -1,0 +1,239 @@
+"""Formats that are parsed in a process of their own: their Text, structure and locators, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgfs.domain.places import locate
+from kgfs.domain.text import Text
+from kgfs.errors import UnreadableTextError
+from kgfs.formats.table import parse
+from tests.support.office import archive, docx, pdf, pptx, shape, xlsx
+
+
+def where(text: Text, words: str) -> dict[str, str | int]:
+    return locate(text.text, text.places, text.text.index(words))
+
+
+def kinds(text: Text) -> list[str]:
+    return [block.kind for block in text.blocks]
+
+
+def covered(text: Text) -> None:
+    """Blocks are in order, do not overlap, and with the white space between them are the Text."""
+    at = 0
+    for block in text.blocks:
+        assert block.start >= at and not text.text[at : block.start].strip() and block.end > block.start
+        at = block.end
+    assert not text.text[at:].strip() and text.text.encode()  # no half of a surrogate pair
+
+
+def paragraph(words: str, properties: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{words}</w:t></w:r></w:p>"
+
+
+def test_a_pdf_has_pages_and_its_running_header_is_furniture() -> None:
+    pages = [
+        f"Harbour report\nThe pilot {words} the ship.\nPage {n}" for n, words in enumerate(("saw", "led", "left"), 1)
+    ]
+    text = parse("lying.txt", pdf(*pages, ""))
+    covered(text)
+    assert (text.parser, text.pages, text.encoding) == ("pdf/1", 4, "")
+    assert text.note == "no text was found on 1 of 4 pages: 4"
+    assert where(text, "led the ship") == {"page": 2} and where(text, "left") == {"page": 3}
+    furniture = {text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture"}
+    assert furniture == {"Harbour report", "Page 1", "Page 2", "Page 3"}
+
+
+def test_word_documents_show_their_automatic_numbers() -> None:
+    levels = "".join(
+        f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{format_}"/><w:lvlText w:val="{shown}"/></w:lvl>'
+        for n, (format_, shown) in enumerate((("decimal", "%1."), ("lowerLetter", "%1.%2)")))
+    )
+    numbering = (
+        f'<w:numbering NAMES><w:abstractNum w:abstractNumId="7">{levels}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num></w:numbering>'
+    )
+    styles = '<w:styles NAMES><w:style w:styleId="H"><w:name w:val="heading 2"/></w:style></w:styles>'
+    notes = f'<w:footnotes NAMES><w:footnote w:id="2">{paragraph("A note below.")}</w:footnote></w:footnotes>'
+    listed = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr>'
+    cell = "<w:tc>{}</w:tc>"
+    rows = "".join(
+        f"<w:tr>{cell.format(paragraph(a))}{cell.format(paragraph(b))}</w:tr>"
+        for a, b in (("Berth", "Depth"), ("A|1", "9 m"))
+    )
+    body = (
+        paragraph("The quay", '<w:pStyle w:val="H"/>')
+        + paragraph("First", listed.format(0))
+        + paragraph("Inner", listed.format(1))
+        + paragraph("Second", listed.format(0))
+        + f"<w:tbl>{rows}</w:tbl>"
+        + '<w:p><w:r><w:t xml:space="preserve">See </w:t></w:r><w:hyperlink r:id="r9"><w:r><w:t>the chart</w:t></w:r></w:hyperlink>'
+        '<w:r><w:t xml:space="preserve"> first.</w:t><w:footnoteReference w:id="2"/></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>'
+    )
+    text = parse(
+        "a.docx",
+        docx(
+            body,
+            {"numbering.xml": numbering, "styles.xml": styles, "footnotes.xml": notes},
+            r1=("numbering", "numbering.xml"),
+            r2=("styles", "styles.xml"),
+            r3=("footnotes", "footnotes.xml"),
+            r9=("hyperlink", "https://example.org/chart"),
+        ),
+    )
+    covered(text)
+    assert text.text == (
+        "## The quay\n\n1. First\n\n  1.a) Inner\n\n2. Second\n\n| Berth | Depth |\n| --- | --- |\n| A\\|1 | 9 m |\n\n"
+        "See the chart first.[^2]\n\n[^2]: A note below.\n\nLinks:\n- the chart: https://example.org/chart\n"
+    )
+    assert kinds(text) == ["heading", "list", "list", "list", "table", "paragraph", "paragraph", "furniture"]
+
+
+def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
+    rows = (
+        '<row r="2"><c r="B2" t="s"><v>0</v></c><c r="C2"><v>1.0</v></c></row>'
+        '<row r="3"><c r="B3"><v>0.10000000000000001</v></c><c r="C3" s="1"><v>45292</v></c></row>'
+        '<row r="9"><c r="C9" t="b"><v>1</v></c><c r="D9"><f>SUM(B2)</f></c></row>'
+    )
+    text = parse("a.xlsx", xlsx(rows, "<si><t>Name | of</t></si>", '<xf numFmtId="0"/><xf numFmtId="14"/>'))
+    covered(text)
+    assert "Name \\| of | 1 |" in text.text and "| 0.1 | 2024-01-01 |" in text.text
+    assert where(text, "2024-01-01") == {"sheet": "Data", "row": 3, "column": 3}
+    assert where(text, "0.1") == {"sheet": "Data", "row": 3, "column": 2}
+    assert where(text, "Name") == {"sheet": "Data", "row": 2, "column": 2}
+    assert where(text, "TRUE") == {"sheet": "Data", "row": 9, "column": 3}
+    assert where(text, "=SUM(B2)") == {"sheet": "Data", "row": 9, "column": 4}
+
+
+def test_slides_have_their_numbers() -> None:
+    text = parse(
+        "a.pptx",
+        pptx(shape("Ports", "title") + shape("One\nTwo"), shape("潮の満ち引き", "title") + shape("7", "sldNum")),
+    )
+    covered(text)
+    assert text.text == "## Ports\n\n- One\n- Two\n\n## 潮の満ち引き\n\n7\n" and text.pages == 2
+    assert where(text, "Two") == {"slide": 1} and where(text, "潮") == {"slide": 2} and kinds(text)[-1] == "furniture"
+
+
+def test_a_web_page_keeps_its_menus_apart() -> None:
+    page = (
+        "<!doctype html><title>Tides</title><script>var x = 'no';</script><nav><a href='/a'>Home</a></nav><h1>Tides</h1>"
+        "<p>The <a href='https://example.org/m'>moon</a> pulls\nthe <b>sea</b>.</p><ul><li>ebb<ul><li>neap</li></ul></li></ul>"
+        "<table><tr><th>h</th><th>m</th></tr><tr><td>6</td><td>12</td></tr></table><footer>Imprint</footer><p dir=rtl>مرحبا بالعالم</p>"
+    )
+    text = parse("page.bin", page.encode())
+    covered(text)
+    assert text.title == "Tides" and "The moon pulls the sea." in text.text and "'no'" not in text.text
+    assert "- ebb\n  - neap" in text.text and "| 6 | 12 |" in text.text and "مرحبا بالعالم" in text.text
+    furniture = "\n".join(text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture")
+    assert "Home" in furniture and "Imprint" in furniture and "- moon: https://example.org/m" in furniture
+    assert text.text.index("Imprint") > text.text.index("مرحبا")
+
+
+def test_mails_and_mailboxes() -> None:
+    mail = (
+        "From: =?utf-8?q?J=C3=BCrgen?= <j@example.org>\nTo: a@example.org\nSubject: Tide tables\nDate: Mon, 2 Mar 2026 10:00:00 +0000\n"
+        'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: text/plain; charset=iso-8859-1\n'
+        "Content-Transfer-Encoding: quoted-printable\n\nThe harbour is open, J=FCrgen.\n--b\nContent-Type: application/pdf\n"
+        'Content-Disposition: attachment; filename="report.pdf"\nContent-Transfer-Encoding: base64\n\nJVBERi0=\n--b--\n'
+    )
+    text = parse("engine", mail.encode())
+    covered(text)
+    assert (text.parser, text.title) == ("eml/1", "Tide tables")
+    assert "**From:** Jürgen <j@example.org>" in text.text and "The harbour is open, Jürgen." in text.text
+    assert "- report.pdf (application/pdf, 5 bytes)" in text.text and "JVBERi0" not in text.text
+    box = parse(
+        "a.mbox",
+        f"From j@example.org Mon Mar  2\n{mail}\nFrom j@example.org Tue\n{mail.replace('open', 'shut')}".encode(),
+    )
+    covered(box)
+    assert box.pages == 2 and where(box, "shut") == {"message": 2} and where(box, "open") == {"message": 1}
+
+
+def test_notebooks_have_cells() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Model\n", "\n", "Tides by harmonics."]},
+        {"cell_type": "code", "source": "print(1)", "outputs": [{"output_type": "stream", "text": ["1\n"]}]},
+    ]
+    text = parse("a.ipynb", json.dumps({"nbformat": 4, "cells": cells}).encode())
+    covered(text)
+    assert where(text, "harmonics") == {"cell": 1} and where(text, "print") == {"cell": 2}
+    assert kinds(text) == ["heading", "paragraph", "code", "code"]
+
+
+def test_every_cell_of_a_csv_has_its_place_and_its_decoding_is_exact() -> None:
+    content = b'name;"long; er"\r\n"two\nlines";x\r\nz;y'
+    text = parse("a.csv", content)
+    assert text.text.encode(text.encoding) == content
+    assert where(text, "er") == {"row": 1, "column": 2} and where(text, "lines") == {"row": 2, "column": 1}
+    assert where(text, "y") == {"row": 3, "column": 2}
+    long = parse("b.tsv", "".join(f"r{n}\tc{n}\n" for n in range(1, 2001)).encode())
+    assert where(long, "c1777") == {"row": 1777, "column": 2}
+
+
+EPUB = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": '<container><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+    "OEBPS/book.opf": '<package><metadata><title>Two lights</title></metadata><manifest><item id="a" href="a%20b.xhtml"/>'
+    '<item id="c" href="c.xhtml"/></manifest><spine><itemref idref="c"/><itemref idref="a"/></spine></package>',
+    "OEBPS/a b.xhtml": "<html><body><h1>Second</h1><p>Fog.</p></body></html>",
+    "OEBPS/c.xhtml": "<html><body><h1>First</h1><p>Light.</p></body></html>",
+}
+ODT = {
+    "mimetype": "application/vnd.oasis.opendocument.text",
+    "content.xml": '<o:document-content xmlns:o="o" xmlns:t="t"><o:body><o:text><t:h t:outline-level="2">Quay</t:h>'
+    "<t:p>Two<t:s/>lights<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>Below.</t:p></t:note-body></t:note>.</t:p>"
+    "<t:list><t:list-item><t:p>one</t:p></t:list-item></t:list></o:text></o:body></o:document-content>",
+}
+
+
+@pytest.mark.parametrize(
+    "parts, wanted",
+    [
+        (EPUB, "# First\n\nLight.\n\n# Second\n\nFog.\n"),
+        (ODT, "## Quay\n\nTwo lights[^1].\n\n- one\n\n[^1]: Below.\n"),
+    ],
+    ids=["epub", "odt"],
+)
+def test_books_and_open_documents(parts: dict[str, str], wanted: str) -> None:
+    text = parse("a.zip", archive(parts))
+    covered(text)
+    assert text.text == wanted
+
+
+BOMB = '<!DOCTYPE w [<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {after} "{f"&{before};" * 10}">' for before, after in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "name, content, reason",
+    [
+        ("a.pdf", b"%PDF-1.7\nnothing", "damaged: pdfium says"),
+        ("a.pdf", pdf(""), "no text was found"),
+        ("a.html", b"<html><body><script>x</script></body></html>", "no text was found"),
+        ("a.docx", docx("")[:300], "damaged: its archive"),
+        ("a.docx", docx(""), "no text was found"),
+        ("a.ipynb", b'{"nbformat": 4, "cells": [{"cell_type": "code", ', "damaged: it is no notebook"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "convert it to"),
+        ("a.zip", archive({"a.txt": "text"}), "ZIP archive"),
+    ],
+)
+def test_what_cannot_be_read_says_why(name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableTextError, match=reason):
+        parse(name, content)
+
+
+def test_entities_are_not_expanded_and_deep_nesting_ends() -> None:
+    text = parse(
+        "a.docx",
+        archive(
+            {"[Content_Types].xml": "", "word/document.xml": BOMB + "]><w><body><p><t>kept &j;</t></p></body></w>"}
+        ),
+    )
+    assert text.text == "kept\n"
+    deep = parse("a.html", b"<html><body>" + b"<div>" * 10_000 + b"bottom")
+    assert "bottom" in deep.text
