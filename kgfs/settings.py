@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from kgfs.errors import BadInputError
 
 STRATEGIES = ("random", "popularity", "hybrid")
-EMBEDDERS = ("auto", "minilm", "none")
+EMBEDDERS = ("auto", "minilm", "minilm-int8", "none")
 
 LONGEST = 86_400.0
 """Seconds, a day, that a server may have for an answer: a socket waits for 24 at most, and some waits are ten time-outs."""
@@ -89,7 +89,7 @@ class Tree:
 @dataclass(frozen=True, slots=True)
 class Models:
     embedder: str = "auto"
-    """``auto`` (the offline model if it is there), ``minilm``, ``none``."""
+    """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``."""
     extractor: str = "auto"
     """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
     threads: int = 0

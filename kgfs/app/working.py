@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
+from kgfs.app.home import derive_vectors, make_home, model_in_use, open_for_worker, open_to_derive, ship_rest
 from kgfs.app.shipping import meeting, shipping
 from kgfs.app.turns import taking_turns
 from kgfs.config import Config
@@ -103,7 +103,7 @@ def run_worker(
             # worker ended before it began its work is kept until this one begins.
             former = {key: worker_note(config.run).get(key, "") for key in ("embedder", "reason")}
             lock.note({"state": LOADING, **former})
-            compute = compute or LocalCompute(config.models)
+            compute = compute or LocalCompute(config.models, in_use=_embedder_of(config))
             with (
                 open_for_worker(config, vectors_of=compute.embedding_model) as stores,
                 closing(_engine(config, compute, stores)) as engine,
@@ -192,13 +192,14 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     cluster = f"ray://{config.cluster.address}"
     if config.cluster.address and is_open_to_others(cluster, encrypted=False):
         warn_of_plain_text(config, cluster, "Ray does not encrypt: keep others out of that network (compute.address).")
-    return RayEngine(config.cluster, partial(place_of, config), about(WorkerSlot(compute, stores.garage.objects)))
+    place = partial(place_of, config, compute.embedding_model)
+    return RayEngine(config.cluster, place, about(WorkerSlot(compute, stores.garage.objects)))
 
 
-def place_of(config: Config) -> WorkerSlot:
+def place_of(config: Config, in_use: str = "") -> WorkerSlot:
     """Return what is needed to read the home's documents in a process on a cluster node that got the configuration.
 
-    Raise MachineError if the node lacks a garage that is kept in files.
+    ``in_use`` is the embedding model that the home has vectors of. Raise MachineError if the node lacks a garage that is kept in files.
     """
     from kgfs.compute.engine import WorkerSlot
     from kgfs.compute.local import LocalCompute
@@ -210,8 +211,16 @@ def place_of(config: Config) -> WorkerSlot:
             " a folder that all share, or a bucket (garage.store = 's3')."
         )
     threads = config.models.threads or max(1, round(config.cluster.cpus_each))
-    compute = LocalCompute(replace(config.models, threads=threads))
+    compute = LocalCompute(replace(config.models, threads=threads), in_use=in_use)
     return WorkerSlot(compute, open_garage(config).objects)
+
+
+def _embedder_of(config: Config) -> str:
+    """Return the embedding model that the home has vectors of; '' for a home without any."""
+    if config.models.embedder != "auto":
+        return ""
+    with open_to_derive(config) as stores:
+        return model_in_use(config, stores)
 
 
 def _go_on(config: Config, stopped: threading.Event) -> None:

@@ -18,7 +18,7 @@ from kgfs.cli.status import projection_lines
 from kgfs.config import Config
 from kgfs.fuse import machine, probe
 from kgfs.fuse.probe import MountState
-from kgfs.models import carriers, runtimes
+from kgfs.models import carriers, made_model, runtimes
 from kgfs.models.carriers import Condition
 from kgfs.stores.disk_reserve import NAME as RESERVE
 from kgfs.stores.disk_reserve import DiskReserve
@@ -78,6 +78,9 @@ def _models() -> Iterator[Line]:
     for finding in carriers.survey():
         found = finding.condition is Condition.FOUND
         yield Line(finding.what, "ok" if found else "note", finding.condition.value, "" if found else finding.remedy)
+    made = made_model.is_made()
+    state = "made" if made else "not made: the first worker makes it, else it takes twice the time with float32"
+    yield Line("quantised embedding model", "ok" if made else "note", state, "" if made else made_model.REMEDY)
     for package, installed in runtimes.survey():
         remedy = "" if installed else "pip install 'kgfs[models]'"
         yield Line(f"runtime {package}", "ok" if installed else "note", installed or "missing", remedy)

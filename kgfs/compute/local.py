@@ -21,9 +21,9 @@ class LocalCompute:
     another document's embeddings are computed at the same time.
     """
 
-    def __init__(self, settings: Models, selection: Selection | None = None) -> None:
+    def __init__(self, settings: Models, selection: Selection | None = None, in_use: str = "") -> None:
         self._settings = settings
-        self._selection: Selection = selection or select(settings)
+        self._selection: Selection = selection or select(settings, in_use=in_use)
         self._others: dict[str, LocalCompute] = {}
         self._choosing = threading.Lock()
 

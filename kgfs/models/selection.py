@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kgfs.errors import ModelMissingError
 from kgfs.models import tokens
 from kgfs.models.contract import Embedder, Extractor, Tokens
-from kgfs.models.embedder import MiniLM
+from kgfs.models.embedder import FP32, MiniLM
 from kgfs.models.extractor import table
 from kgfs.models.grammar import English
 from kgfs.settings import Models
@@ -29,10 +29,10 @@ class Selection:
     """Messages for people: what is missing and what that means."""
 
 
-def select(settings: Models, loaded: Selection | None = None) -> Selection:
+def select(settings: Models, loaded: Selection | None = None, in_use: str = "") -> Selection:
     """Select the models for these settings and load them, which takes a few seconds.
 
-    The token counter and the embedder are taken from ``loaded`` where it is given. A missing model that the settings
+    ``in_use`` is the embedding model that the home has vectors of; ``auto`` keeps to it. The token counter and the embedder are taken from ``loaded`` where it is given. A missing model that the settings
     name raises ModelMissingError; with ``auto`` the selection does without it. Raises BadInputError for an unknown
     extractor.
     """
@@ -41,7 +41,7 @@ def select(settings: Models, loaded: Selection | None = None) -> Selection:
     counter = loaded.tokens if loaded else tokens.load()
     if counter.name != "cl100k_base":
         notes.append("Token counts are estimates: the cl100k_base vocabulary is missing.")
-    embedder = loaded.embedder if loaded else _embedder(settings, notes)
+    embedder = loaded.embedder if loaded else _embedder(settings, in_use, notes)
     grammar = _grammar(settings, notes)
     if grammar is not None and embedder is None and settings.extractor == table.AUTO:
         notes.append("Concepts come from grammar and statistics without embeddings.")
@@ -49,14 +49,19 @@ def select(settings: Models, loaded: Selection | None = None) -> Selection:
     return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
 
 
-def _embedder(settings: Models, notes: list[str]) -> Embedder | None:
+def _embedder(settings: Models, in_use: str, notes: list[str]) -> Embedder | None:
     if settings.embedder == "none":
         return None
+    if settings.embedder != "auto":
+        return MiniLM(settings.threads, quantised=settings.embedder == "minilm-int8")
+    if in_use != FP32:
+        try:
+            return MiniLM(settings.threads, quantised=True)
+        except ModelMissingError as error:
+            notes.append(f"Embedding takes twice the time, with the float32 model: {error}")
     try:
         return MiniLM(settings.threads)
     except ModelMissingError as error:
-        if settings.embedder != "auto":
-            raise
         notes.append(f"No embeddings, so search is full-text only and concepts join by name alone: {error}")
         return None
 

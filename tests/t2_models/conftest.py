@@ -17,14 +17,20 @@ def english() -> English:
     return English()
 
 
-@pytest.fixture(scope="session")
-def minilm() -> MiniLM:
-    return MiniLM(threads=1)
+@pytest.fixture(scope="session", params=[False, True], ids=["fp32", "int8"])
+def quantised(request: pytest.FixtureRequest) -> bool:
+    """Whether the embedding model is the quantised one."""
+    return bool(request.param)
 
 
 @pytest.fixture(scope="session")
-def grammar_extractor(english: English, minilm: MiniLM) -> GrammarExtractor:
-    return GrammarExtractor(english, minilm)
+def minilm(quantised: bool) -> MiniLM:
+    return MiniLM(threads=1, quantised=quantised)
+
+
+@pytest.fixture(scope="session")
+def grammar_extractor(english: English) -> GrammarExtractor:
+    return GrammarExtractor(english, MiniLM(threads=1))
 
 
 @pytest.fixture

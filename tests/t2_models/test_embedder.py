@@ -29,8 +29,8 @@ def test_windows_cover_all_tokens_and_share_some(length: int, size: int, overlap
 
 
 @pytest.mark.models
-def test_the_model_loads_and_embeds_without_the_network(no_network: None) -> None:
-    (vectors,) = MiniLM(threads=1).embed(["a text"])
+def test_the_model_loads_and_embeds_without_the_network(no_network: None, quantised: bool) -> None:
+    (vectors,) = MiniLM(threads=1, quantised=quantised).embed(["a text"])
     assert vectors.shape == (1, 384)
 
 
@@ -45,15 +45,15 @@ def test_rows_have_length_one_and_an_empty_text_is_one_window(minilm: MiniLM) ->
 
 
 @pytest.mark.models
-def test_a_text_has_the_same_vectors_in_any_company(minilm: MiniLM) -> None:
-    alone = MiniLM(threads=1).embed([TOPICS[0]])[0]
-    company = MiniLM(threads=1).embed(["x", TOPICS[1] * 9, TOPICS[0], *TOPICS[2:], TOPICS[0]])
+def test_a_text_has_the_same_vectors_in_any_company(quantised: bool) -> None:
+    alone = MiniLM(threads=1, quantised=quantised).embed([TOPICS[0]])[0]
+    company = MiniLM(threads=1, quantised=quantised).embed(["x", TOPICS[1] * 9, TOPICS[0], *TOPICS[2:], TOPICS[0]])
     assert np.array_equal(alone, company[2])
     assert np.array_equal(alone, company[-1])
 
 
 @pytest.mark.models
-def test_what_is_remembered_is_what_was_computed(minilm: MiniLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_is_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgfs.models.embedder.REMEMBERED", 2)
     small = MiniLM(threads=1)
     first = small.embed(list(TOPICS))

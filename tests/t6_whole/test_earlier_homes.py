@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kgfs.models.embedder import FP32
+from kgfs.stores.worker_lock import worker_note
 from tests.support.earlier.opening import BUCKET, FILES, Earlier, bind, expected, put_objects, unpacked
 from tests.support.mounting import STATISTICS
 from tests.support.peers.buckets import Server
@@ -68,6 +70,7 @@ def test_a_home_in_files_goes_on(files: Earlier) -> None:
     files.mount()
     (files.mountpoint / "Harbour" / "documents" / "lens.txt").write_text(ALSO)
     files.wait()
+    assert worker_note(files.home / "run")["embedder"] == FP32, "a new document gets vectors by the home's own model"
     files.umount()
     ledger = (files.home / "garage" / "ledger" / "0000000000000001.log").read_text()
     assert '{"fact":"DocumentRead"' in ledger
