@@ -39,6 +39,9 @@ class FoundConcept:
     """The words of the best defining quote, without the words around them; empty if the text defines nothing."""
     quotes: tuple[Quote, ...]
     """The quotes in the order of the Text; at least one."""
+    odds: float | None = None
+    """The log odds that it is worth looking up, before it is known how many documents of the ontology have it. None
+    where the extractor has chosen it."""
 
 
 @dataclass(frozen=True, slots=True)

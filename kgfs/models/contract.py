@@ -74,6 +74,51 @@ class RawQuote:
 
 
 @dataclass(frozen=True, slots=True)
+class Signs:
+    """What a passage shows of a candidate, for a choice among all candidates of the document."""
+
+    whole: int = 0
+    """The number of sentences in which it is a whole noun phrase."""
+    subject: int = 0
+    """The number of sentences of which it is the subject."""
+    pointed: int = 0
+    """The number of its mentions after this, that or a possessive."""
+    heading: bool = False
+    link: bool = False
+    tag: bool = False
+    strong: bool = False
+    """Whether it is emphasised, a defined term or a name that is marked up as code."""
+    record: bool = False
+    """Whether it is a lone name in a record (a speaker's turn), where names are persons."""
+    participle: bool = False
+    """Whether it starts with a participle."""
+    says: float = 0.0
+    """The most that one of its sentences says of it (E of docs/knowledge.md)."""
+    rank: int = 0
+    """The background rank of its last word."""
+
+    @property
+    def structure(self) -> bool:
+        """Return whether the writer marked it."""
+        return self.heading or self.link or self.tag or self.strong
+
+    def __add__(self, other: Signs) -> Signs:
+        return Signs(
+            self.whole + other.whole,
+            self.subject + other.subject,
+            self.pointed + other.pointed,
+            self.heading or other.heading,
+            self.link or other.link,
+            self.tag or other.tag,
+            self.strong or other.strong,
+            self.record and other.record,
+            self.participle and other.participle,
+            max(self.says, other.says),
+            max(self.rank, other.rank),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RawConcept:
     label: str
     kind: str
@@ -81,6 +126,8 @@ class RawConcept:
     """How much of the passage's meaning is about the concept, 0 to 1."""
     frequency: int
     quotes: tuple[RawQuote, ...]
+    signs: Signs | None = None
+    """None where the extractor has chosen the concepts itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +145,8 @@ class Extraction:
 
     concepts: tuple[RawConcept, ...]
     relationships: tuple[RawRelationship, ...]
+    leads: tuple[str, ...] = ()
+    """The words before a colon that blocks of the passage begin with: speakers and fields."""
 
 
 class Extractor(Protocol):

@@ -1,4 +1,4 @@
-"""English grammar by spaCy's small pipeline: tagged words, sentences, dependencies and named entities."""
+"""English grammar by spaCy's small pipeline: tagged words, sentences and dependencies."""
 
 from __future__ import annotations
 
@@ -83,4 +83,4 @@ def read_pipeline() -> Language:
         import spacy
     except ImportError as error:
         raise ModelMissingError(f"{error.name} is not installed. Get it with: pip install 'kgfs[models]'") from error
-    return spacy.load(folder, exclude=["senter"])
+    return spacy.load(folder, exclude=["senter", "ner"])

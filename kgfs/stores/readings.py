@@ -108,7 +108,10 @@ def _json(body: dict[str, Any]) -> bytes:
 def _plain(row: Any) -> dict[str, Any]:
     """Return the fields of a dataclass with slots as a dict. Unlike ``asdict`` it does not copy the values, of
     which a Reading has many thousands."""
-    return {name: getattr(row, name) for name in row.__slots__}
+    body = {name: getattr(row, name) for name in row.__slots__}
+    if "odds" in body and body["odds"] is None:
+        del body["odds"]  # so Readings that are older than the field keep their ids
+    return body
 
 
 def reading_key(doc_id: str, reading: str) -> str:

@@ -30,7 +30,7 @@ def minilm(quantised: bool) -> MiniLM:
 
 @pytest.fixture(scope="session")
 def grammar_extractor(english: English) -> GrammarExtractor:
-    return GrammarExtractor(english, MiniLM(threads=1))
+    return GrammarExtractor(english)
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def test_nothing_comes_of_nothing(extractor: Extractor) -> None:
 
 
 def test_names_and_hashes_tell_extractors_apart(english: English) -> None:
-    plain, none = StatisticsExtractor(), GrammarExtractor(english, None)
+    plain, none = StatisticsExtractor(), GrammarExtractor(english)
     assert len({plain.prompt_hash, none.prompt_hash}) == 2
     assert "en_core_web_sm" in none.model
     assert table.make("auto", None, None).name == "statistics"
@@ -115,7 +115,7 @@ def test_names_and_hashes_tell_extractors_apart(english: English) -> None:
 
 @pytest.mark.models
 def test_the_grammar_ranks_alone_without_an_embedder(english: English) -> None:
-    extraction = _check(GrammarExtractor(english, None), TEXT)
+    extraction = _check(GrammarExtractor(english), TEXT)
     assert extraction.concepts
 
 

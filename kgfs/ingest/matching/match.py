@@ -3,14 +3,15 @@
 A person's decision about a label (``kgfs concept``) comes first. Otherwise a new mention joins by normalised label,
 then by alias, then by similarity of label embeddings (cosine of at least ``match_threshold``) among the concepts that
 the strategy offers. Labels whose digits differ never join by similarity: to an embedding "Python 2" and "Python 3"
-are nearly the same, to a reader they are not. The result is stored as Decisions.
+are nearly the same, to a reader they are not. The result is stored as Decisions. Candidates of the Reading that they
+do not name are terms: they are no concepts, since they are too weak or too many documents have them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
 from kgfs.ingest.matching.strategy import offer
+from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
@@ -46,6 +48,7 @@ def match(
     ``source_id`` (``kin.first_source``), marks on this document's mentions alone count too.
     """
     epoch = graph.epoch()
+    whole, reading, embeddings = reading, *_selected(graph, ontology, reading, embeddings)
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
     direct = graph.match(ontology, sorted(norms), scope)
     likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
@@ -74,11 +77,35 @@ def match(
     ]
     return Decisions(
         doc_id=reading.doc_id,
-        reading=reading.id,
+        reading=whole.id,
         concepts=tuple(matched),
         relationships=numbered(reading, joined, numbers),
         epoch=epoch,
     )
+
+
+def _selected(
+    graph: Graph, ontology: str, reading: Reading, embeddings: Embeddings | None
+) -> tuple[Reading, Embeddings | None]:
+    """Return the Reading, and its vectors, with those of its candidates that are concepts. The others are terms.
+
+    A candidate counts as known to the documents whose concept it is.
+    """
+    ids = {found.norm: concept_id_of(ontology, found.norm) for found in reading.concepts if found.odds is not None}
+    having = {
+        concept_id: len({*documents} - {reading.doc_id})
+        for concept_id, documents in graph.documents_of({*ids.values()}).items()
+    }
+    others = graph.counts(ontology).get("documents", 0)
+    chosen = [
+        index
+        for index, found in enumerate(reading.concepts)
+        if is_concept(found, having.get(ids.get(found.norm, ""), 0), others)
+    ]
+    concepts = tuple(reading.concepts[index] for index in chosen)
+    if embeddings is not None:
+        embeddings = replace(embeddings, concepts=embeddings.concepts[chosen])
+    return replace(reading, concepts=concepts), embeddings
 
 
 @dataclass(frozen=True, slots=True)

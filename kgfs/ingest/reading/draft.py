@@ -11,6 +11,7 @@ from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.embeddings import Labels, Windows
 from kgfs.ingest.reading.records import Record
 from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.settings import Pipeline
@@ -58,6 +59,9 @@ class Draft:
     """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
+    windows: Windows = field(default_factory=list)
+    labels: Labels = field(default_factory=dict)
+    """Vectors of labels, by label."""
     vectors_key: str = ""
 
     @property

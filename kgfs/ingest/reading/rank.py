@@ -9,16 +9,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk
+from kgfs.ingest.reading import choice
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
+from kgfs.models.contract import Signs
 from kgfs.models.extractor import junk
+from kgfs.models.extractor.quotes import TELLING
+
+Vectors = npt.NDArray[np.float32]
 
 QUOTES = 8
-"""Most quotes that are kept per concept, defining ones first."""
+"""Most quotes that are kept per concept of an extractor that gives no signs, defining ones first."""
 FEWEST = 15
 TOKENS_PER_CONCEPT = 20
 """A short document keeps fewer concepts than ``limit``: one per so many tokens, but at least FEWEST."""
@@ -44,10 +53,28 @@ class _Group:
     definitions: list[tuple[float, int, str]] = field(default_factory=list)
     """(-score of the quote, start, definition) per defining quote."""
     score: float = 0.0
+    signs: Signs | None = None
+    odds: float | None = None
+
+
+class Meaning(Protocol):
+    """The vectors that a choice among candidates needs."""
+
+    def __call__(self, labels: Sequence[str]) -> tuple[Vectors, Vectors] | None:
+        """Return one row a label, and the windows of the document; None without an embedder."""
+        ...
+
+
+def no_meaning(labels: Sequence[str]) -> None:
+    """Return None: there is no embedder."""
 
 
 def rank(
-    title: str, chunks: Sequence[Chunk], validated: Sequence[ValidExtraction], limit: int
+    title: str,
+    chunks: Sequence[Chunk],
+    validated: Sequence[ValidExtraction],
+    limit: int,
+    meaning: Meaning = no_meaning,
 ) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
     """Return the document's concepts, most salient first, and the relationships between them in order of the Text.
 
@@ -56,14 +83,43 @@ def rank(
     by the normalised label.
     """
     groups = _grouped(validated)
+    if any(group.signs for group in groups.values()):
+        kept = {group.key: _found(group) for group in _chosen(groups, title, validated, meaning)}
+        return tuple(kept.values()), _relationships(validated, kept)
     _score(groups, _linked(validated), title, chunks)
     tokens = sum(chunk.tokens for chunk in chunks)
     count = min(limit, max(FEWEST, round(tokens / TOKENS_PER_CONCEPT)))
     ordered = sorted(groups.values(), key=lambda group: (-group.score, group.key))
-    kept: dict[str, FoundConcept] = {}
-    for group in _without_parts(ordered)[:count]:
-        kept[group.key] = _found(group)
+    kept = {group.key: _found(group) for group in _without_parts(ordered)[:count]}
     return tuple(kept.values()), _relationships(validated, kept)
+
+
+def _chosen(
+    groups: dict[str, _Group], title: str, validated: Sequence[ValidExtraction], meaning: Meaning
+) -> list[_Group]:
+    """Return the candidates that may be concepts or terms, the likeliest first, with score and log odds."""
+    banned = choice.speakers(lead for extraction in validated for lead in extraction.leads)
+    named = key_of(title)
+    looked: list[tuple[_Group, Signs]] = []
+    for group in groups.values():
+        signs = group.signs or Signs()
+        if group.key == named:
+            signs = replace(signs, heading=True)
+        defined = bool(group.definitions)
+        if group.key not in banned and choice.passed_on(signs, group.frequency, defined=defined):
+            looked.append((group, signs))
+    vectors = meaning([_label(group) for group, _ in looked]) if looked else None
+    like = choice.likeness(*vectors) if vectors else ([0.35] * len(looked), [0.35] * len(looked))
+    for (group, signs), document, labels in zip(looked, *like, strict=True):
+        best = max(quote.score for quote in group.quotes.values())
+        group.odds = choice.log_odds(signs, len(group.key.split()), document, labels, best)
+        group.score = round(choice.probability(group.odds), 4)
+    likely = [group for group, _ in looked if choice.is_term(group.odds or 0.0)]
+    return sorted(likely, key=lambda group: (-(group.odds or 0.0), group.key))
+
+
+def _label(group: _Group) -> str:
+    return min(group.forms, key=lambda form: (-group.forms[form], form))
 
 
 def _without_parts(ordered: Sequence[_Group]) -> list[_Group]:
@@ -96,6 +152,8 @@ def _grouped(validated: Sequence[ValidExtraction]) -> dict[str, _Group]:
 def _add(group: _Group, place: int, concept: ValidConcept) -> None:
     group.relevance[place] = max(concept.relevance, group.relevance.get(place, 0.0))
     group.frequency += concept.frequency
+    if concept.signs is not None:
+        group.signs = group.signs + concept.signs if group.signs else concept.signs
     group.forms[concept.label] += concept.frequency
     group.kinds[concept.kind] += 1
     for quote in concept.quotes:
@@ -167,7 +225,13 @@ def _found(group: _Group) -> FoundConcept:
     forms = sorted(group.forms, key=lambda form: (-group.forms[form], form))
     kinds = sorted(group.kinds, key=lambda kind: (kind == "term", -group.kinds[kind], kind))
     named = kinds[0] if group.kinds[kinds[0]] * 2 > sum(group.kinds.values()) else "term"
-    best = sorted(group.quotes.values(), key=lambda quote: (not quote.defines, -quote.score, quote.start))[:QUOTES]
+    best = sorted(group.quotes.values(), key=lambda quote: (not quote.defines, -quote.score, quote.start))
+    if group.odds is None:
+        best = best[:QUOTES]
+    elif any(quote.defines or quote.score >= TELLING for quote in best):
+        best = [quote for quote in best if quote.defines or quote.score >= TELLING]
+    else:
+        best = best[:1]
     return FoundConcept(
         label=forms[0],
         norm=normalise_label(forms[0]),
@@ -176,6 +240,7 @@ def _found(group: _Group) -> FoundConcept:
         score=group.score,
         definition=min(group.definitions)[2] if group.definitions else "",
         quotes=tuple(sorted(best, key=lambda quote: (quote.start, quote.end))),
+        odds=group.odds,
     )
 
 

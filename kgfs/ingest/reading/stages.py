@@ -6,6 +6,10 @@ made, so that an interrupted document asks nothing a second time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
@@ -14,11 +18,13 @@ from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import furniture_of, judge_all, without
+from kgfs.ingest.reading.rank import Vectors
 from kgfs.ingest.reading.rank import rank as rank_found
 from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
 from kgfs.models.contract import Passage
+from kgfs.stores.batched import batched
 from kgfs.stores.readings import put_text
 
 READ = 0.9
@@ -103,18 +109,36 @@ def _count(dropped: dict[str, int], reason: str, more: int) -> None:
 
 
 def rank(draft: Draft) -> None:
-    """Choose the document's concepts and relationships among all that its Sources gave."""
+    """Choose the document's concepts, terms and relationships among all that its Sources gave.
+
+    Computes the vectors of the Sources and of the candidates' labels, if there is an embedding model.
+    """
     limit = draft.settings.concepts_per_document
-    draft.concepts, draft.relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit)
+    compute, model = draft.compute, draft.compute.embedding_model
+    if model:
+        former = former_vectors(draft.objects, (draft.document, *draft.earlier), model)
+        draft.labels |= former.labels
+        draft.windows = embeddings.compute_windows(
+            compute, draft.parsed.text, draft.chunks, draft.verdicts, former.windows
+        )
+
+    def meaning(labels: Sequence[str]) -> tuple[Vectors, Vectors] | None:
+        if not draft.windows:
+            return None
+        missing = [label for label in labels if label not in draft.labels]
+        for batch in batched(missing, embeddings.BATCH):
+            draft.labels |= {label: rows[0] for label, rows in zip(batch, compute.embed(batch), strict=True)}
+        windows = np.concatenate([rows for _, rows in draft.windows])
+        return np.stack([draft.labels[label] for label in labels]), windows
+
+    draft.concepts, draft.relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
 
 
 def embed(draft: Draft) -> None:
-    """Compute the vectors of Sources and labels, and store them. Does nothing without an embedding model."""
-    compute, model = draft.compute, draft.compute.embedding_model
-    if not model:
+    """Store the vectors of Sources and labels. Does nothing without an embedding model."""
+    compute = draft.compute
+    if not compute.embedding_model:
         return
-    former = former_vectors(draft.objects, (draft.document, *draft.earlier), model)
-    windows = embeddings.compute_windows(compute, draft.parsed.text, draft.chunks, draft.verdicts, former.windows)
-    encoded = embeddings.assemble(compute, windows, draft.concepts, former.labels).encode()
+    encoded = embeddings.assemble(compute, draft.windows, draft.concepts, draft.labels).encode()
     draft.vectors_key = embeddings.key_of(draft.document.doc_id, encoded)
     draft.objects.put(draft.vectors_key, encoded)

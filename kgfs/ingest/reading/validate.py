@@ -14,7 +14,7 @@ from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Quote
 from kgfs.domain.text import Chunk
 from kgfs.ingest.reading.anchor import Source, words_of
-from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship
+from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship, Signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class ValidConcept:
     """In order of the Text, no span twice; at least one."""
     definition: str
     """The definition from its best defining quote; empty if none defines it."""
+    signs: Signs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class ValidExtraction:
     relationships: tuple[ValidRelationship, ...]
     dropped: Mapping[str, int]
     """Number of refused items, by reason."""
+    leads: tuple[str, ...] = ()
 
 
 EMPTY_LABEL = "concept: no letter or digit in its label"
@@ -81,7 +83,7 @@ def validate(extraction: Extraction, text: str, chunk: Chunk) -> ValidExtraction
     norms = {normalise_label(concept.label) for concept in kept}
     relationships = [_relationship(raw, norms, chunk.index, source, dropped) for raw in extraction.relationships]
     proved = tuple(relationship for relationship in relationships if relationship)
-    return ValidExtraction(kept, proved, dict(sorted(dropped.items())))
+    return ValidExtraction(kept, proved, dict(sorted(dropped.items())), extraction.leads)
 
 
 def _concept(raw: RawConcept, text: str, chunk: int, source: Source, dropped: Counter[str]) -> ValidConcept | None:
@@ -111,7 +113,9 @@ def _concept(raw: RawConcept, text: str, chunk: int, source: Source, dropped: Co
         return None
     quotes = tuple(found[span] for span in sorted(found))
     definition = min(definitions)[2] if definitions else ""
-    return ValidConcept(label, raw.kind or "term", _share(raw.relevance), max(1, raw.frequency), quotes, definition)
+    return ValidConcept(
+        label, raw.kind or "term", _share(raw.relevance), max(1, raw.frequency), quotes, definition, raw.signs
+    )
 
 
 def _relationship(

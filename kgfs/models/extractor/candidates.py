@@ -1,6 +1,6 @@
 """Phrases of a parsed paragraph that may be concepts.
 
-They are runs of nouns with their modifiers, noun chunks, named entities, and the parts of runs that can stand alone.
+They are runs of nouns with their modifiers, noun chunks, and the parts of runs that can stand alone.
 The quality of the extraction depends more on the candidates than on their ranking.
 """
 
@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 
 _DASHES = frozenset("-–/")
 _LEADING = frozenset(("DET", "PRON", "NUM", "PUNCT", "ADV", "ADP", "CCONJ", "SCONJ", "SPACE", "PART", "SYM"))
-_NO_NAMES = frozenset(("CARDINAL", "ORDINAL", "PERCENT", "DATE", "TIME", "QUANTITY", "MONEY"))
-_NAMES = {
-    "PERSON": "person",
-    "NORP": "group",
-    "FAC": "place",
-    "ORG": "org",
-    "GPE": "place",
-    "LOC": "place",
-    "PRODUCT": "product",
-    "EVENT": "event",
-    "WORK_OF_ART": "work",
-    "LAW": "law",
-    "LANGUAGE": "language",
-}
 _MODIFIERS = frozenset(("amod", "compound", "nmod"))
 _VAGUE = frozenset(
     """new different various certain possible specific particular following existing current additional similar good better best
@@ -51,8 +37,6 @@ class Phrase:
     """Whether the phrase is the longest run of nouns and modifiers around it."""
     chunk: bool = False
     """Whether the grammar takes the phrase for a whole noun phrase, without its determiners."""
-    kind: str = ""
-    """The entity type of a named entity, else empty."""
 
     @property
     def whole(self) -> bool:
@@ -77,10 +61,6 @@ def phrases(doc: Doc) -> list[Phrase]:
         pointed = end - start == 1 and doc[chunk.start].lower_ == "this"
         if 0 < end - start <= MAX_RUN and not pointed and _ends(doc, start, end):
             note(start, end).chunk = True
-    for name in doc.ents:
-        start, end = _trim(doc, name.start, name.end)
-        if 0 < end - start <= MAX_RUN and name.label_ not in _NO_NAMES:
-            note(start, end).kind = _NAMES.get(name.label_, "")
     return [found[span] for span in sorted(found)]
 
 

@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from kgfs.errors import BadInputError
-from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship
+from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship, Signs
 
 
 def encode(extraction: Extraction) -> str:
-    return json.dumps(asdict(extraction), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    """Return the JSON. The words of a quote stand once in ``said``, and quotes give their place in it."""
+    body = asdict(extraction)
+    said: dict[str, int] = {}
+    quotes = [quote for concept in body["concepts"] for quote in concept["quotes"]]
+    for quote in (*quotes, *(found["quote"] for found in body["relationships"])):
+        quote["text"] = said.setdefault(quote["text"], len(said))
+    return json.dumps(body | {"said": list(said)}, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 def decode(raw: str) -> Extraction:
     """Parse what :func:`encode` wrote. Raise BadInputError for anything else."""
     try:
         body = json.loads(raw)
+        said = body["said"]
         concepts = tuple(
-            RawConcept(**{**found, "quotes": tuple(RawQuote(**quote) for quote in found["quotes"])})
+            RawConcept(
+                **{
+                    **found,
+                    "quotes": tuple(_quote(quote, said) for quote in found["quotes"]),
+                    "signs": Signs(**found["signs"]) if found["signs"] else None,
+                }
+            )
             for found in body["concepts"]
         )
         relationships = tuple(
-            RawRelationship(**{**found, "quote": RawQuote(**found["quote"])}) for found in body["relationships"]
+            RawRelationship(**{**found, "quote": _quote(found["quote"], said)}) for found in body["relationships"]
         )
-    except (ValueError, KeyError, TypeError) as error:
+        return Extraction(concepts, relationships, tuple(body["leads"]))
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise BadInputError(f"Not the output of an offline extractor: {error}.") from error
-    return Extraction(concepts, relationships)
+
+
+def _quote(body: dict[str, Any], said: Sequence[str]) -> RawQuote:
+    return RawQuote(**{**body, "text": said[body["text"]]})

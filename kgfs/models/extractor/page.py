@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
 _LITERAL = re.compile(r"[A-Za-z][\w-]+(?: [A-Za-z][\w-]*){0,2}")
+_LONGEST_MARKED = 5
+"""The most words of emphasis that name something. Longer emphasis is a sentence."""
+_LONGEST_LINK = 8
 _FEW = 0.3
 """The weight of a spelling that its position explains: at the start of a sentence, or in a heading."""
 
@@ -30,6 +33,8 @@ class Sentence:
     kind: str
     """The kind of the paragraph that contains the sentence."""
     words: Span
+    lead: str = ""
+    """The speaker or field before a colon that the sentence's paragraph begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,14 @@ class Mention:
     last: int
     """Tokens ``first:last`` of the sentence's Doc."""
     whole: bool
+    mark: str = ""
+    """How the writer marked it: ``strong``, ``link``, ``tag``, ``code``, or empty."""
 
 
 @dataclass(slots=True)
 class Candidate:
     key: str
     label: str = ""
-    kind: str = ""
     mentions: list[Mention] = field(default_factory=list)
     run: bool = False
     chunk: bool = False
@@ -55,6 +61,7 @@ class Candidate:
 @dataclass(slots=True)
 class Page:
     sentences: list[Sentence] = field(default_factory=list)
+    leads: list[str] = field(default_factory=list)
     candidates: dict[str, Candidate] = field(default_factory=dict)
     """The candidates by folded normalised label, in order of their first mention."""
     ending: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict)
@@ -84,6 +91,8 @@ def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: 
     """Return the page of a passage. ``blocks`` are the passage's prose with its parsed pieces."""
     page = Page()
     for prose, pieces in blocks:
+        if prose.lead:
+            page.leads.append(prose.lead)
         for offset, doc in pieces:
             _add(page, prose, offset, doc, passage)
     for candidate in page.candidates.values():
@@ -94,6 +103,7 @@ def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: 
 
 
 def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
+    marks = _marks(prose, offset, doc)
     owner: list[int] = [-1] * len(doc)
     for span in doc.sents:
         quote = _quote(prose, offset + span.start_char, offset + span.end_char, passage)
@@ -101,14 +111,14 @@ def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
             continue
         for index in range(span.start, span.end):
             owner[index] = len(page.sentences)
-        page.sentences.append(Sentence(*quote, prose.kind, span))
-    for phrase in (*phrases(doc), *_literals(prose, offset, doc)):
+        page.sentences.append(Sentence(*quote, prose.kind, span, prose.lead))
+    for phrase in (*phrases(doc), *(Phrase(first, last, run=True) for first, last in marks)):
         sentence = owner[phrase.start]
         if sentence >= 0 and sentence == owner[phrase.end - 1]:
-            _mention(page, doc, phrase, sentence, in_heading=prose.kind in ("heading", "term"))
+            _mention(page, doc, phrase, sentence, marks.get((phrase.start, phrase.end), ""))
 
 
-def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, *, in_heading: bool) -> None:
+def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str) -> None:
     words = doc[phrase.start : phrase.end]
     spelling = words.text
     if junk.reason(spelling):
@@ -120,10 +130,10 @@ def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, *, in_heading:
         return
     places.append((phrase.start, key))
     page.said.setdefault(sentence, []).append(((phrase.start, phrase.end), key))
-    candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, phrase.whole))
+    candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, phrase.whole, mark))
     candidate.run |= phrase.run
     candidate.chunk |= phrase.chunk
-    candidate.kind = candidate.kind or phrase.kind
+    in_heading = page.sentences[sentence].kind in ("heading", "term")
     explained = in_heading or phrase.start == page.sentences[sentence].words.start
     if explained and doc[phrase.start].pos_ != "PROPN" and spelling[:1].isupper() and spelling[1:].islower():
         spelling = spelling[0].lower() + spelling[1:]
@@ -141,10 +151,19 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
     return first, last
 
 
-def _literals(prose: Prose, offset: int, doc: Doc) -> Iterable[Phrase]:
-    """Yield short names that were marked up as code."""
-    for start, end in prose.literal:
-        if _LITERAL.fullmatch(prose.text, start, end) and offset <= start and end <= offset + len(doc.text):
-            span = doc.char_span(start - offset, end - offset)
-            if span is not None:
-                yield Phrase(span.start, span.end, run=True)
+def _marks(prose: Prose, offset: int, doc: Doc) -> dict[tuple[int, int], str]:
+    """Return the token spans that the writer marked, with how: short names in code, emphasis, links and tags."""
+    found: dict[tuple[int, int], str] = {}
+    code = [(start, end, "code") for start, end in prose.literal if _LITERAL.fullmatch(prose.text, start, end)]
+    for start, end, how in (*code, *prose.marks):
+        span = doc.char_span(start - offset, end - offset) if offset <= start < end else None
+        if span is None or (how == "strong" and not _is_name(span)) or len(span) > _LONGEST_LINK:
+            continue
+        found[span.start, span.end] = how
+    return found
+
+
+def _is_name(span: Span) -> bool:
+    """Return whether emphasised words are a noun phrase of at most five words, without a determiner."""
+    nominal = all(word.pos_ in ("NOUN", "PROPN", "ADJ") or word.text in "-/" or word.tag_ == "VBG" for word in span)
+    return len(span) <= _LONGEST_MARKED and nominal and span[-1].pos_ in ("NOUN", "PROPN")

@@ -24,6 +24,10 @@ class Prose:
     """For each character of ``text``, the position in the passage where its original ends."""
     literal: list[tuple[int, int]] = field(default_factory=list)
     """Spans of ``text`` that were marked up as code."""
+    marks: list[tuple[int, int, str]] = field(default_factory=list)
+    """Spans of ``text`` that the writer marked: ``strong`` (emphasis), ``link`` (a wikilink) or ``tag``."""
+    lead: str = ""
+    """The words before a colon that the block began with, a speaker or a field. They were cut off."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the span in the passage of the characters ``start:end`` of ``text``, which must not be empty."""
@@ -67,10 +71,21 @@ _CODE_LINE = re.compile(
     r"|\s*[\w.]+\([^)]*\)\s*(?:#.*)?$"
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_FRONT = re.compile(r"---[ \t]*\n(?P<inside>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+_KEYWORDS = re.compile(
+    r"^(?:tags?|keywords|aliases|topics|categories)[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[ \t]+[^\n]+)*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_KEYWORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
+_LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
+_ALIASED = re.compile(r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\]\[|#\s])[^\]\[|\n]*\|[^\]\[\n]+\]\]")
+_SPEECH = 8
+"""Words in a line with a lead, on average, from which lines are what speakers say and not fields."""
 
 _INLINE = re.compile(
-    r"``(?P<literal>[^`]+(?:`[^`]+)*?)``"
-    r"|:(?P<role>[A-Za-z][\w:+-]*):`(?P<named>[^`<]*?)\s*(?:<(?P<target>[^`>]*)>)?`"
+    r"!?\[\[(?P<target>[^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:\|(?P<alias>[^\]\[\n]+))?\]\]"
+    r"|``(?P<literal>[^`]+(?:`[^`]+)*?)``"
+    r"|:(?P<role>[A-Za-z][\w:+-]*):`(?P<named>[^`<]*?)\s*(?:<(?P<aim>[^`>]*)>)?`"
     r"|`(?P<link>[^`<>]+?)\s*<[^`>]*>`__?"
     r"|`(?P<quoted>[^`]+)`(?:__?(?!\w))?"
     r"|(?P<note>\[(?:\d+|\#[\w-]*|\*|[A-Z][\w-]*)\]_)"
@@ -81,6 +96,7 @@ _INLINE = re.compile(
     r"|(?<!\w)(?:_(?P<barred>[A-Za-z][^_]*[^\s_])_|__(?P<strong>[A-Za-z][^_]* [^_]*[^\s_])__)(?!\w)"
     r"|(?P<colons>::)(?=\s|$)"
     r"|(?<!\w)(?P<word>[^\W_]\w*?)(?P<trail>__?)(?=[\s.,;:)])"
+    r"|(?<![\w#&/])\#(?P<hashed>[^\W\d_][\w-]*(?:/[\w-]+)*)(?![\w/#])"
     r"|(?P<space>\s+)"
 )
 _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
@@ -89,11 +105,48 @@ _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 def prose_of(passage: str) -> list[Prose]:
     """Return the passage's prose in order."""
     found: list[Prose] = []
-    for kind, lines in _blocks(passage):
+    front = _FRONT.match(passage)
+    if front:
+        found.extend(_keywords(passage, *front.span("inside")))
+    found.extend(_aliased(passage))
+    for kind, lines in _blocks(passage, front.end() if front else 0):
         block = _read(kind, passage, lines)
+        _cut_lead(block)
         if _WORD.search(block.text):
             found.append(block)
     return found
+
+
+def _keywords(passage: str, start: int, end: int) -> Iterator[Prose]:
+    """Yield the tags, keywords and aliases of front matter, each as a block of the kind ``tag``."""
+    for field_ in _KEYWORDS.finditer(passage, start, end):
+        for group in ("inline", "rows"):
+            for word in _KEYWORD.finditer(passage, *field_.span(group)):
+                first, last = word.span()
+                block = Prose("tag", word[0], [*range(first, last)], [*range(first + 1, last + 1)])
+                block.marks.append((0, last - first, "tag"))
+                yield block
+
+
+def _aliased(passage: str) -> Iterator[Prose]:
+    """Yield the targets of links that are shown by other words, each as a block of the kind ``tag``."""
+    for link in _ALIASED.finditer(passage):
+        first, last = link.span("target")
+        block = Prose("tag", link["target"], [*range(first, last)], [*range(first + 1, last + 1)])
+        block.marks.append((0, last - first, "link"))
+        yield block
+
+
+def _cut_lead(block: Prose) -> None:
+    """Cut a speaker or field off the start of a paragraph or item."""
+    found = _LEAD.match(block.text) if block.kind in ("paragraph", "item") else None
+    if found is None:
+        return
+    cut = found.end()
+    block.lead = found["lead"]
+    block.text, block.starts, block.ends = block.text[cut:], block.starts[cut:], block.ends[cut:]
+    block.literal = [(start - cut, end - cut) for start, end in block.literal if start >= cut]
+    block.marks = [(start - cut, end - cut, what) for start, end, what in block.marks if start >= cut]
 
 
 # ------------------------------------------------------------------------------------------ structure
@@ -109,10 +162,10 @@ def _lines(passage: str) -> list[_Line]:
     return lines
 
 
-def _blocks(passage: str) -> Iterator[tuple[str, list[_Line]]]:
+def _blocks(passage: str, start: int) -> Iterator[tuple[str, list[_Line]]]:
     fenced = False
     skip_deeper: int | None = None
-    for group in _groups(_lines(passage)):
+    for group in _groups([line for line in _lines(passage) if line.start >= start]):
         kept: list[_Line] = []
         for line in group:
             if _FENCE.match(line.text):
@@ -172,6 +225,9 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
             if current:
                 yield kind, current
             current, kind = [_cut(line, item.end())], "item"
+        elif current and kind == "paragraph" and _LEAD.match(line.text):
+            yield kind, current
+            current = [line]
         elif not current and following is not None and _is_term(line, following):
             yield "term", [line]
             kind = "paragraph"
@@ -204,6 +260,8 @@ def _is_table(lines: Sequence[_Line]) -> bool:
 def _is_fields(lines: Sequence[_Line]) -> bool:
     outer = [line for line in lines if line.indent == lines[0].indent]
     fields = sum(1 for line in outer if _FIELD.match(line.text.lstrip()))
+    if fields and sum(len(line.text.split()) for line in lines) >= _SPEECH * fields and lines[0].text[0] != ":":
+        return False
     return fields == len(outer) and (fields > 1 or lines[0].text.lstrip().startswith(":"))
 
 
@@ -258,6 +316,16 @@ def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
                 say(":", found.start(), found.end())
             elif groups["literal"] is not None:
                 code(*found.span("literal"), found.span())
+            elif groups["target"] is not None:
+                shown = "alias" if groups["alias"] else "target"
+                before = length
+                keep(*found.span(shown))
+                if found[0][0] != "!":
+                    block.marks.append((before, length, "link" if shown == "target" else "strong"))
+            elif groups["hashed"] is not None:
+                before = length
+                keep(*found.span("hashed"))
+                block.marks.append((before, length, "tag"))
             elif groups["role"] is not None:
                 named = groups["named"].strip()
                 if named.isdigit():
@@ -265,14 +333,17 @@ def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
                 elif named:
                     inner = found.start("named") + len(groups["named"]) - len(groups["named"].lstrip("~!. "))
                     code(inner, found.start("named") + len(groups["named"].rstrip()), found.span())
-                elif groups["target"]:
-                    code(*found.span("target"), found.span())
+                elif groups["aim"]:
+                    code(*found.span("aim"), found.span())
             elif groups["word"] is not None:
                 keep(*found.span("word"))
             else:
                 for name in ("link", "quoted", "text", "starred", "barred", "strong"):
                     if groups[name] is not None and depth < 3:
+                        before = length
                         read(*found.span(name), depth + 1)
+                        if name in ("starred", "barred", "strong"):
+                            block.marks.append((before, length, "strong"))
         if done < end:
             keep(done, end)
 

@@ -1,60 +1,108 @@
-"""The sentences of a passage that are evidence for a concept, the strongest first."""
+"""What a passage says of a candidate: its signs, and the sentences that are evidence for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
-from kgfs.models.contract import RawQuote
+from kgfs.models.contract import RawQuote, Signs
+from kgfs.models.extractor import background
 from kgfs.models.extractor.page import Candidate, Page
+from kgfs.models.extractor.telling import Form, Said, form_of, said_of
 
 Definitions = dict[int, str]
 """Index of a sentence → the words in it that define the concept."""
 
-QUOTES = 3
-_SHORT, _LONG = 5, 60
-"""Sentences with fewer or more words score lower: they say too little, or too much at once."""
+TELLING = 0.5
+"""The least Q of a sentence that is evidence, unless no sentence of the passage has it."""
+_DEFINES = 0.1
+"""What a definition adds to a sentence's Q."""
+_ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
 
 
-def quotes_of(text: str, page: Page, candidate: Candidate, definitions: Mapping[int, str]) -> tuple[RawQuote, ...]:
-    """Return at most QUOTES quotes, exact spans of ``text``.
+def forms_of(page: Page) -> list[Form | None]:
+    """Return the form of each sentence of a page; None for headings, terms, tags and sentences that say nothing."""
+    return [
+        form_of(sentence.words, record=bool(sentence.lead)) if sentence.kind in ("paragraph", "item") else None
+        for sentence in page.sentences
+    ]
 
-    A heading is quoted only where no sentence mentions the concept.
+
+def read(
+    text: str, page: Page, candidate: Candidate, forms: Sequence[Form | None], definitions: Mapping[int, str]
+) -> tuple[Signs, tuple[RawQuote, ...]]:
+    """Return the signs of a candidate and its quotes, exact spans of ``text``, in order.
+
+    The quotes are all sentences with a Q of TELLING or more, all that define the candidate, or else the best one. A
+    sentence that says nothing is quoted only where no other mentions it, a heading only where no sentence does.
     """
-    mentioned = dict.fromkeys((*definitions, *(mention.sentence for mention in candidate.mentions)))
-    scored = sorted((-_telling(page, candidate, index, index in definitions), index) for index in mentioned)
-    sentences = [(-score, index) for score, index in scored if page.sentences[index].kind not in ("heading", "term")]
-    best = sentences or [(-score, index) for score, index in scored]
-    quotes = []
-    for score, index in best[:QUOTES]:
-        sentence = page.sentences[index]
-        quotes.append(
-            RawQuote(
-                text=text[sentence.start : sentence.end],
-                start=sentence.start,
-                end=sentence.end,
-                defines=index in definitions,
-                definition=definitions.get(index, ""),
-                score=round(score, 3),
-            )
+    said: dict[int, Said] = {}
+    whole: set[int] = set()
+    first = candidate.mentions[0].sentence
+    for mention in candidate.mentions:
+        form = forms[mention.sentence]
+        if mention.whole and page.sentences[mention.sentence].kind in ("paragraph", "item"):
+            whole.add(mention.sentence)
+        if form is None:
+            continue
+        words = page.sentences[mention.sentence].words
+        new = said_of(
+            words,
+            form,
+            mention.first,
+            mention.last,
+            part=not mention.whole,
+            strong=mention.mark in ("strong", "link"),
+            earliest=mention.sentence == first,
         )
-    return tuple(quotes)
+        known = said.get(mention.sentence)
+        if known is None or known.telling < new.telling:
+            said[mention.sentence] = new
+    return _signs(page, candidate, said, whole), _quotes(text, page, candidate, said, definitions)
 
 
-def _telling(page: Page, candidate: Candidate, index: int, defines: bool) -> float:
-    """Return a score of 0 to 1.
+def _signs(page: Page, candidate: Candidate, said: Mapping[int, Said], whole: set[int]) -> Signs:
+    marks = {mention.mark for mention in candidate.mentions}
+    kinds = {page.sentences[mention.sentence].kind for mention in candidate.mentions if mention.whole}
+    one = candidate.mentions[0]
+    doc = page.sentences[one.sentence].words.doc
+    lone = one.last - one.first == 1 and candidate.label[:1].isupper() and not _ACRONYM.fullmatch(candidate.label)
+    spoken = all(page.sentences[mention.sentence].lead for mention in candidate.mentions)
+    words = [word.text for word in doc[one.first : one.last] if word.is_alpha] or [candidate.label]
+    return Signs(
+        whole=len(whole),
+        subject=sum(one.subject for one in said.values()),
+        pointed=sum(one.pointed for one in said.values()),
+        heading="heading" in kinds,
+        link="link" in marks,
+        tag="tag" in marks,
+        strong="strong" in marks or "code" in marks or "term" in kinds,
+        record=lone and spoken,
+        participle=len(words) > 1 and doc[one.first].tag_ in ("VBG", "VBN"),
+        says=max((one.says for one in said.values()), default=0.0),
+        rank=background.rank(words[-1]),
+    )
 
-    A sentence scores higher if it defines the concept, has the concept as its subject, has a verb, and is neither
-    short nor long.
-    """
-    sentence = page.sentences[index]
-    words = sentence.words
-    length = sum(1 for word in words if word.is_alpha)
-    score = 0.5 if defines else 0.0
-    ends = {mention.last - 1 for mention in candidate.mentions if mention.sentence == index}
-    if any(words.doc[end].dep_ in ("nsubj", "nsubjpass") for end in ends):
-        score += 0.2
-    if any(word.pos_ in ("VERB", "AUX") for word in words):
-        score += 0.1
-    if _SHORT <= length <= _LONG:
-        score += 0.15
-    return score + 0.05 / (1 + index)
+
+def _quotes(
+    text: str, page: Page, candidate: Candidate, said: Mapping[int, Said], definitions: Mapping[int, str]
+) -> tuple[RawQuote, ...]:
+    telling = {index: one.telling for index, one in said.items()}
+    for index in definitions:
+        telling[index] = min(1.0, telling.get(index, TELLING) + _DEFINES)
+    chosen = {index for index, worth in telling.items() if worth >= TELLING or index in definitions}
+    if not chosen:
+        named = telling or {mention.sentence: 0.0 for mention in candidate.mentions}
+        silent = {index: page.sentences[index].kind not in ("paragraph", "item") for index in named}
+        chosen = {min(named, key=lambda index: (silent[index], -named[index], index))}
+    return tuple(
+        RawQuote(
+            text=text[page.sentences[index].start : page.sentences[index].end],
+            start=page.sentences[index].start,
+            end=page.sentences[index].end,
+            defines=index in definitions,
+            definition=definitions.get(index, ""),
+            score=round(telling.get(index, 0.0), 3),
+        )
+        for index in sorted(chosen)
+    )

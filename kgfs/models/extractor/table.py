@@ -34,7 +34,7 @@ def _grammar(grammar: English | None, embedder: Embedder | None) -> Extractor:
     from kgfs.models.extractor.grammar import GrammarExtractor
 
     assert grammar is not None
-    return GrammarExtractor(grammar, embedder)
+    return GrammarExtractor(grammar)
 
 
 def _statistics(grammar: English | None, embedder: Embedder | None) -> Extractor:

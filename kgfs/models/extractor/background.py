@@ -1,0 +1,36 @@
+"""How common a word is in English, as the vocabulary of the embedding model orders it.
+
+WordPiece vocabularies list whole words by falling frequency in the text that they were made from, so a word's place is
+its rank. A word that the vocabulary has only in pieces is rarer than all that it has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+
+from kgfs.errors import ModelMissingError
+from kgfs.models import carriers
+
+RARE = 60_000
+"""The rank of a word that is in the vocabulary only in pieces."""
+UNKNOWN = 15_000
+"""The rank of every word where the vocabulary is not installed."""
+
+
+def rank(word: str) -> int:
+    """Return the rank of a word, 1 for the most frequent. Capitals do not matter."""
+    places = _places()
+    return places.get(word.lower(), RARE) if places else UNKNOWN
+
+
+@cache
+def _places() -> Mapping[str, int]:
+    try:
+        path = carriers.path_of(carriers.MINILM_TOKENIZER)
+    except ModelMissingError:
+        return {}
+    vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
+    first = vocabulary["the"]
+    return {word: place - first + 1 for word, place in vocabulary.items() if place >= first}
