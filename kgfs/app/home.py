@@ -252,10 +252,12 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
 
 def ship_rest(config: Config, stores: Stores) -> None:
     """Ship the remaining facts before this process ends, since the next process that would ship them may start much
-    later.
+    later. What it put into the bucket, and is not needed there, leaves too.
 
     Facts that cannot be shipped now are durable in the home; the error is logged.
     """
+    if stores.exchange is not None:
+        stores.exchange.end_grace()
     try:
         shipping(config, stores)()
     except KgfsError as error:

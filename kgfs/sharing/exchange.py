@@ -52,6 +52,9 @@ ASKED_AT_ONCE = 16
 may be far away. This is half of the connections that are kept open, so that some are left for readers."""
 OBEY_AGAIN = 60.0
 """Seconds after which purges that could not be obeyed completely are tried again when other homes do nothing."""
+GRACE = 15.0
+"""Seconds for which a long-lived process keeps the pending upload of a content that was written over, renamed over or
+removed, after the ledger has that. Homes that do not know it yet read it there."""
 FOREVER = float("inf")
 """Seconds: no deadline."""
 
@@ -60,7 +63,8 @@ class Exchange:
     """The exchange of facts of one process. Any number of threads and processes may call; a lock lets one of them act
     at a time."""
 
-    def __init__(self, config: Config, stores: Stores) -> None:
+    def __init__(self, config: Config, stores: Stores, grace: float = 0.0) -> None:
+        """``grace`` is :data:`GRACE` for a process that lives longer than that, else 0."""
         self._config = config
         self._stores = stores
         self._errors = ErrorLog(config.errors_log)
@@ -71,6 +75,10 @@ class Exchange:
         self._put: dict[int, set[str]] = {}
         """By name: contents (SHA-256) that this process put into the garage as pending uploads, to be deleted
         later."""
+        self._grace = grace
+        """Seconds for which readers in other homes may find a content that nothing needs any more."""
+        self._needless_since: dict[Waiting, float] = {}
+        """Since when (monotonic seconds) this process knows that nothing but such readers needs a pending upload."""
         self._sure: set[str] = set()
         """Keys of the pending uploads that certainly exist. It is cleared when another process of this home has had
         the lock, since that may have deleted some."""
@@ -149,6 +157,10 @@ class Exchange:
                     self._sure.discard(key)
         finally:
             self._brought.discard(key)
+
+    def end_grace(self) -> None:
+        """Keep nothing for readers in other homes any more: this process is about to end. Quick."""
+        self._grace = 0.0
 
     def left_waiting(self, name_id: int, sha256: str) -> None:
         """Note that a pending upload may not be needed: its name was removed or written meanwhile. Quick."""
@@ -412,7 +424,8 @@ class Exchange:
         followed first.
         """
         since: dict[int, set[str]] = {}
-        needless: dict[tuple[int, str], None] = {}
+        settled: set[Waiting] = set()
+        needless: dict[Waiting, None] = {}
         for fact in map(decode, reversed(entries)):
             if isinstance(fact, ContentKept):
                 since.setdefault(fact.id, set()).add(fact.sha256)
@@ -421,6 +434,7 @@ class Exchange:
             if isinstance(fact, (VersionMinted, Settled)):
                 # Another process of this home may have put its upload.
                 about = {fact.id: self._put.get(fact.id, set()) | ({fact.sha256} if fact.sha256 else set())}
+                settled.add((fact.id, fact.sha256 or ""))
             for name_id, contents in about.items():
                 needless |= dict.fromkeys((name_id, one) for one in contents - since.get(name_id, set()))
         if not needless:
@@ -431,8 +445,15 @@ class Exchange:
                 self._may_wait(name_id, content)
             return
         later.look(last)
-        self._take_away([one for one in needless if not later.speaks_of(*one, last)])
-        self._is_behind = was_behind
+        unspoken = [one for one in needless if not later.speaks_of(*one, last)]
+        ripe = [one for one in unspoken if one in settled or self._is_ripe(one)]
+        self._take_away(ripe)
+        self._is_behind = was_behind or len(ripe) < len(unspoken)
+
+    def _is_ripe(self, one: Waiting) -> bool:
+        """Return whether the grace of a pending upload is over that is not needed for settling."""
+        now = time.monotonic()
+        return now - self._needless_since.setdefault(one, now) >= self._grace
 
     def _has_left_some(self) -> bool:
         """Return whether the garage may have a pending upload that this process put and nothing needs. Quick."""
@@ -460,12 +481,15 @@ class Exchange:
         first, own = catalog.unshipped(1)
         if put and own:  # facts recorded since may have settled or removed them, and are delivered first
             return
-        left = {name_id for name_id, name in names.items() if name is None or name.settled}
-        if left:
+        left = {name_id: name for name_id, name in names.items() if name is None or name.settled}
+        needless = [(name_id, one) for name_id, contents in put if name_id in left for one in contents]
+        settled = {(name_id, name.sha256) for name_id, name in left.items() if name is not None}
+        ripe = [one for one in needless if one in settled or self._is_ripe(one)]
+        if ripe:
             if self._stores.garage.ledger.beyond(first - 1):  # those facts are followed first
                 return
-            self._take_away([(name_id, one) for name_id, contents in put if name_id in left for one in contents])
-        self._is_behind = False
+            self._take_away(ripe)
+        self._is_behind = len(ripe) < len(needless)
 
     def _take_away(self, needless: Sequence[Waiting]) -> None:
         """Delete these pending uploads, several at the same time, and forget them."""
@@ -479,6 +503,7 @@ class Exchange:
         try:
             take_away(self._stores, *one)
         finally:
+            self._needless_since.pop(one, None)
             # After the deletion: a thread that uploads the same content meanwhile then does not count on it.
             self._brought.discard(waiting_key(*one))
             self._sure.discard(waiting_key(*one))

@@ -56,6 +56,10 @@ class Exchange(Protocol):
         """Note that a pending upload may not be needed: its name was removed or written meanwhile. Quick."""
         ...
 
+    def end_grace(self) -> None:
+        """Delete what nothing needs any more at once from now on, since this process is about to end. Quick."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Stores:

@@ -57,6 +57,8 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
     stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db))
     stores.catalog.share()
     stores = with_exchange(config, stores)
+    assert stores.exchange is not None
+    stores.exchange.end_grace()
     session = open_session(config.run)
     return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
 

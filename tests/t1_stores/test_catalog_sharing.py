@@ -15,6 +15,7 @@ from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import LostLeaseError
 from kgfs.stores.catalog import facts as f
+from kgfs.stores.catalog.conflicts import OVERWRITTEN
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.sharing.rebase import NotKeptError
 from kgfs.stores.catalog.sharing.unpublished import Tail
@@ -343,9 +344,16 @@ class Two:
         return found
 
     def history(self, path: str) -> list[tuple[str, str]]:
+        """But for what was written over."""
         name = self.here.names.resolve("id-P", path)
         assert name is not None
-        return [(version.decision, version.sha256) for version in self.here.names.versions(name.id)]
+        found = self.here.names.versions(name.id)
+        return [(version.decision, version.sha256) for version in found if version.decision != OVERWRITTEN]
+
+    def written_over(self, path: str) -> list[tuple[str, str]]:
+        name = self.here.names.resolve("id-P", path)
+        found = self.here.names.versions(name.id) if name else []
+        return [(version.sha256, version.key) for version in found if version.decision == OVERWRITTEN]
 
 
 @pytest.fixture
@@ -677,6 +685,33 @@ def test_what_gave_way_before_it_was_delivered_waits_for_no_bytes(two: Two, then
     two.meet()
 
 
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.parametrize("by", ["writing", "renaming over", "moving aside"])
+@pytest.mark.parametrize("then", ["nothing", "it was settled", "it was written again"])
+def test_what_another_host_has_not_settled_becomes_a_version_before_it_is_written_over(
+    two: Two, by: str, then: str
+) -> None:
+    old = two.here.file("a", "old")
+    two.meet()
+    if by == "writing":
+        two.there.write(old, "theirs")
+    elif by == "renaming over":
+        two.there.move(two.there.file("a.tmp", "theirs"), "a", replaces=old)
+    else:
+        two.there.move(old, "a~")
+        two.there.file("a", "theirs")
+    if then == "it was settled":
+        minted = (1, "d" * 16, "old", 3, "sources/p/x", "id-P/a", "a", "insert", "new")
+        two.here.record(f.VersionMinted(old, "id-P", *minted, two.here.tick()))
+    elif then == "it was written again":
+        two.here.write(old, "newer")
+    two.log.deliver(two.here.catalog)  # type: ignore[arg-type]
+    two.log.pull(two.there.catalog)  # type: ignore[arg-type]
+    two.meet()
+    kept = [(sha256, key) for path in two.tree() for sha256, key in two.written_over(path)]
+    assert kept == ([("old", waiting_key(old, "old"))] if then == "nothing" else [])
+
+
 @pytest.mark.claim("SHARE-4")
 @pytest.mark.parametrize("elsewhere", ["its place was moved", "it was removed"])
 def test_what_gave_way_to_a_move_that_is_not_carried_out_is_what_it_was_before(two: Two, elsewhere: str) -> None:
@@ -729,7 +764,7 @@ def test_what_was_saved_through_another_hosts_file_is_found_where_it_waits(two: 
     saved = two.here.file("a.tmp", "ours")
     two.here.move(saved, "a", replaces=old)
     two.meet()
-    (version,) = two.here.names.versions(old)
+    *_, version = two.here.names.versions(old)
     assert (version.decision, version.key) == ("conflict", waiting_key(saved, "ours"))
 
 

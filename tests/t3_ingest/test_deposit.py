@@ -404,3 +404,24 @@ def test_several_commands_at_once(desk: Desk, tmp_path: Path) -> None:
     assert desk.read(name.id)[:1] in b"0123"
     assert [name.name for name in desk.catalog.names.children(name.parent)] == ["a.txt"]
     assert desk.spool_files() == []
+
+
+@pytest.mark.claim("REN-1")
+@pytest.mark.parametrize("by", ["another file", "nothing"])
+def test_a_file_is_moved_over_one_that_another_process_replaces_meanwhile(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    root, done = desk.ontology().root, list[str]()
+    standing, saved = desk.file("a.txt", b"before"), desk.file("a.tmp", b"saved")
+
+    def replaced(*_: object) -> None:
+        if not done:
+            done.append(by)
+            desk.deposits.remove(standing.id)
+            if by == "another file":
+                desk.file("a.txt", b"of another")
+
+    monkeypatch.setattr(desk.deposits, "_check_duplicate", replaced)
+    desk.deposits.move(saved.id, root, "a.txt", replace=True)
+    (name,) = desk.catalog.names.children(root)
+    assert (name.name, desk.read(name.id)) == ("a.txt", b"saved")

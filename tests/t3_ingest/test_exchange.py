@@ -519,7 +519,7 @@ def test_closing_fails_by_what_the_bucket_says_also_of_files_that_others_wrote_m
     same(here, strict)
     for name in names:
         assert here.read(name.id) == strict.read(name.id) == b"theirs"
-        assert here.history(name.name) == [("conflict", b"ours too")]
+        assert here.history(name.name) == [("overwritten", b"before"), ("conflict", b"ours too")]
     strict.session.close()
     strict.stores.close()
 

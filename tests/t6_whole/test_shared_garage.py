@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -159,6 +159,44 @@ def test_both_write_one_path(hosts: tuple[Place, Place], server: Server) -> None
         for name in names.children(ontology.root):
             kept = {v.decision == "conflict": stores.garage.objects.get(v.key) for v in names.versions(name.id)}
             assert kept[False] == shown[name.name][1] and sorted(kept.values()) == both
+
+
+@pytest.mark.mounted
+@pytest.mark.claim("SHARE-3", "VIS-5")
+@pytest.mark.parametrize("server", ["seaweedfs"], indirect=True)
+def test_what_is_written_over_within_a_moment_is_a_version_or_read_by_who_opened_it(hosts: tuple[Place, Place]) -> None:
+    """By another home, and by its own."""
+    for one in hosts:
+        one.environment |= {"KGFS_PIPELINE_SETTLE": "20"}
+    here, there = mounted(hosts)
+
+    def save(documents: Path, path: str, content: bytes) -> None:
+        (documents / f".{path}.new").write_bytes(content)
+        os.replace(documents / f".{path}.new", documents / path)
+
+    save(here, "own.txt", b"first")
+    until((there / "own.txt").exists, SEEN)
+    with (there / "own.txt").open("rb") as opened:
+        save(here, "own.txt", b"second one")
+        until(lambda: (there / "own.txt").stat().st_size == 10, SEEN)
+        assert opened.read() == b"first"
+    ways: dict[str, Callable[[Path, str, bytes], object]] = {
+        "replaced.txt": save,
+        "written.txt": lambda documents, path, content: (documents / path).write_bytes(content),
+    }
+    for path, way in ways.items():
+        way(here, path, b"of here")
+        until(lambda path=path: (there / path).exists() and (there / path).stat().st_size == 7, SEEN)  # type: ignore[misc]
+        way(there, path, b"of there")
+        until(lambda path=path: (here / path).stat().st_size == 8, SEEN)  # type: ignore[misc]
+    for one in hosts:
+        one.run("wait", expect=None)  # settles at once
+    for folder in (here, there):
+        for path in ways:
+            until(lambda folder=folder, path=path: len(versions_of(folder, path)) == 2, SEEN)  # type: ignore[misc]
+            assert versions_of(folder, path) == [b"of here", b"of there"]
+    assert hosts[0].status()["conflicts"] == 0
+    alike(hosts)
 
 
 def test_a_home_that_is_not_told_of_the_others_does_not_write_among_them(

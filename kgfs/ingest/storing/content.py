@@ -16,7 +16,7 @@ from kgfs.domain.names import extension_of
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Objects, Reader
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.pending_uploads import key_on_the_way, waiting_key
+from kgfs.stores.pending_uploads import WAITING, key_on_the_way, waiting_key
 from kgfs.stores.spool_file import SpoolFile
 from kgfs.stores.stores import Stores
 
@@ -133,6 +133,11 @@ class Kept:
             try:
                 self._reader = self._found()
             except MissingError as error:
+                if self._key.startswith(WAITING):
+                    raise StoreError(
+                        f"{self._key} is not in the garage (any more): another home wrote over the file or removed it."
+                        " Open it again."
+                    ) from error
                 raise StoreError(f"The garage has lost {self._key}. Run kgfs restore-garage.") from error
         return self._reader
 

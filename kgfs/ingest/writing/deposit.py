@@ -21,6 +21,7 @@ from kgfs.domain.identity import new_id, new_ontology_id
 from kgfs.domain.names import encode_name, is_document_name
 from kgfs.errors import (
     BadInputError,
+    BusyError,
     ExistsError,
     IsAFolderError,
     KgfsError,
@@ -31,7 +32,7 @@ from kgfs.ingest.storing.content import Content, open_content
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.writing.duplicates import Duplicates
-from kgfs.ingest.writing.intake import Ingested, take_in, take_in_many
+from kgfs.ingest.writing.intake import ATTEMPTS, Ingested, take_in, take_in_many
 from kgfs.ingest.writing.open_file import OpenFile
 from kgfs.ingest.writing.recent import RecentNames
 from kgfs.ingest.writing.rules import check_name, check_ontology_name, prefix_for
@@ -143,20 +144,30 @@ class Deposits:
         A name at the goal is replaced if ``replace`` is set; files open there keep their bytes. Otherwise raise
         ExistsError. Raise RefusedError for documents/ itself, and DuplicateError as a flush does.
         """
-        moved = self.name(name_id)
-        folder = self._folder(parent, name)
-        if moved.parent == 0:
-            raise RefusedError("documents/ belongs to its ontology and cannot be moved.")
-        standing = self._names.child(parent, name)
-        if standing is not None and standing.id == name_id:
+        for _ in range(ATTEMPTS):
+            moved = self.name(name_id)
+            folder = self._folder(parent, name)
+            if moved.parent == 0:
+                raise RefusedError("documents/ belongs to its ontology and cannot be moved.")
+            standing = self._names.child(parent, name)
+            if standing is not None and standing.id == name_id:
+                return
+            if standing is not None and not replace:
+                raise ExistsError(f"'{name}' exists already.")
+            replaced = standing.id if standing else 0
+            self._check_duplicate(moved, folder, name, replaced)
+            fact = Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns())
+            try:
+                self.record_soon(fact, leaving=standing)
+            except (ExistsError, MissingError):
+                now = self._names.child(parent, name)
+                if (now.id if now else 0) == replaced:
+                    raise
+                continue  # another process, or home, has put another file there since
+            if standing is not None:
+                self.copies.leave(standing)
             return
-        if standing is not None and not replace:
-            raise ExistsError(f"'{name}' exists already.")
-        replaced = standing.id if standing else 0
-        self._check_duplicate(moved, folder, name, replaced)
-        self.record_soon(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()), leaving=standing)
-        if standing is not None:
-            self.copies.leave(standing)
+        raise BusyError(f"'{name}' is replaced by others faster than it can be moved there. Try again later.")
 
     def _check_duplicate(self, moved: Name, folder: Name, name: str, replaced: int) -> None:
         """Raise DuplicateError if a file becomes a document by being moved and would be the second with its bytes."""

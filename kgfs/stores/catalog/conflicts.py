@@ -1,7 +1,8 @@
-"""Versions that are conflicts: bytes that one home wrote when other homes had changed the path already.
+"""Versions without a Document: conflicts, and bytes that another home wrote over.
 
-A conflict stands in the path's history with the decision ``conflict`` and without a Document. So it is neither read
-nor shown, except for its bytes. The path's current version stays as it was.
+A conflict are bytes that one home wrote when other homes had changed the path already. It stands in the path's history
+with the decision ``conflict``, and the path's current version stays as it was. Bytes that another home wrote over
+before they were settled stand there with the decision ``overwritten``. Neither is read nor shown, except for its bytes.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from kgfs.stores.catalog.facts import ConflictKept
 from kgfs.stores.catalog.lineage import adopted
 
 DECISION = "conflict"
+OVERWRITTEN = "overwritten"
 
 
 def keep(db: sqlite3.Connection, fact: ConflictKept, seq: int) -> None:
-    """Append a conflict to the history of the path as its next version."""
+    """Append a version without a Document to the history of the path."""
     lineage, fresh = _history(db, fact.id)
     (newest,) = db.execute("SELECT coalesce(max(n), 0) FROM version WHERE lineage = ?", (lineage,)).fetchone()
-    row = (lineage, newest + 1, fact.sha256, fact.size, fact.key, fact.path, fact.at, seq, DECISION, fact.reason)
+    decision = fact.decision or DECISION
+    row = (lineage, newest + 1, fact.sha256, fact.size, fact.key, fact.path, fact.at, seq, decision, fact.reason)
     db.execute(
         "INSERT INTO version (lineage, n, doc_id, sha256, size, key, path, minted_at, deposit, decision, reason)"
         " VALUES (?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -43,7 +46,8 @@ def _history(db: sqlite3.Connection, name_id: int) -> tuple[int, bool]:
 
 
 def purge(db: sqlite3.Connection, lineage: int) -> None:
-    """Delete the conflicts of a history out of which a Document is purged, and note their objects as unheld."""
-    sql = "DELETE FROM version WHERE lineage = ? AND decision = ? RETURNING key"
-    for (key,) in db.execute(sql, (lineage, DECISION)).fetchall():
+    """Delete the versions without a Document from a history out of which a Document is purged, and note their objects
+    as unheld."""
+    sql = "DELETE FROM version WHERE lineage = ? AND decision IN (?, ?) RETURNING key"
+    for (key,) in db.execute(sql, (lineage, DECISION, OVERWRITTEN)).fetchall():
         db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (key,))

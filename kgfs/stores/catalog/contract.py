@@ -71,6 +71,8 @@ class Catalog(Protocol):
         all the same, and every later call that waits for the disk fails.
 
         Effects beyond the rows that the fact names:
+        - Where a ContentKept or Moved takes its path from a content that another home wrote and has not settled, a
+          ConflictKept that makes a version of it is recorded before that fact.
         - A parent's mtime and ctime follow every entry that appears in it or leaves it.
         - A VersionMinted whose decision needs a reading enqueues the ``read`` job (deposit = the fact's number) and
           sets the document's state to queued. A ReadingOwed does the same, for a Document that a live name has (else

@@ -376,9 +376,11 @@ class SearchRemoved:
 
 @dataclass(frozen=True, slots=True)
 class ConflictKept:
-    """Keeps bytes that one home wrote on a content of the path that other homes had replaced already. They become the
-    next version of the path's history, marked ``conflict``. That version is neither current nor a Document; copying
-    it back makes it current."""
+    """Keeps bytes of a path that are not its content, or are about to be so no more, as the next version of its
+    history. That version is neither current nor a Document; copying it back makes it current.
+
+    Without a ``decision`` it is a conflict: one home wrote these bytes on a content that other homes had replaced
+    already. Otherwise another home wrote over them before they were settled."""
 
     id: int
     """The name id of a live file, or of one in the trash."""
@@ -390,6 +392,8 @@ class ConflictKept:
     """The path at which the bytes were written, below documents/."""
     reason: str
     at: int
+    decision: str | None = None
+    """``conflicts.OVERWRITTEN``, or None for a conflict."""
 
 
 @dataclass(frozen=True, slots=True)

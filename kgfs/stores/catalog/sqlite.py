@@ -38,6 +38,7 @@ from kgfs.stores.catalog.readers import Readers
 from kgfs.stores.catalog.schema import connect_to_read, prepare, typed
 from kgfs.stores.catalog.sharing.follow import changed_elsewhere, follow, withdraw
 from kgfs.stores.catalog.sharing.undo import FactNumber, install, installed
+from kgfs.stores.catalog.sharing.written_over import written_over
 from kgfs.stores.catalog.syncing import WalSync
 from kgfs.stores.catalog.writer import Work, Writer
 from kgfs.stores.database import scrub
@@ -116,14 +117,20 @@ class SqliteCatalog:
                 db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", small)
             seq = _newest(db)
             for fact, entry in zip(facts, entries, strict=True):
-                seq += 1
                 check(fact, self._before)
-                with self._number.being(seq):
-                    fold.apply(fact, fold.Target(db, seq, session))
-                db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, entry, session))
+                if before := written_over(db, fact):
+                    seq += 1
+                    self._apply(db, before, encode(before), seq, session)
+                seq += 1
+                self._apply(db, fact, entry, seq, session)
             return seq
 
         return work
+
+    def _apply(self, db: sqlite3.Connection, fact: Fact, entry: bytes, seq: int, session: str) -> None:
+        with self._number.being(seq):
+            fold.apply(fact, fold.Target(db, seq, session))
+        db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, entry, session))
 
     def sync(self) -> None:
         self._writer.sync()

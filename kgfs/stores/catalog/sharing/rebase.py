@@ -18,7 +18,7 @@ from typing import Any
 
 from kgfs.domain.documents import Name, NameKind, StorageTier
 from kgfs.errors import KgfsError, LostLeaseError
-from kgfs.stores.catalog.conflicts import DECISION
+from kgfs.stores.catalog.conflicts import DECISION, OVERWRITTEN
 from kgfs.stores.catalog.contract_names import Names, Trashed
 from kgfs.stores.catalog.encoding import tag_of
 from kgfs.stores.catalog.facts import (
@@ -300,7 +300,9 @@ class Rebase:
     @_carry.register
     def _(self, fact: ConflictKept) -> None:
         row = self._names.name(fact.id)
-        if self._is_conflict(fact.id, fact.sha256):
+        if fact.decision == OVERWRITTEN and (row is None or row.settled or row.sha256 != fact.sha256):
+            self._not_done(fact, "the home that wrote it has settled it, or wrote it again", quiet=True)
+        elif self._is_conflict(fact.id, fact.sha256):
             self._not_done(fact, "it is a conflict already", quiet=True)
         elif (row is not None and row.kind is NameKind.FILE) or self._names.trashed(fact.id) is not None:
             self._record(fact)
@@ -374,7 +376,7 @@ class Rebase:
         if (name_id, sha256) not in self._conflicts:
             return False
         found = self._names.versions(name_id)
-        return any(version.sha256 == sha256 and version.decision == DECISION for version in found)
+        return any(version.sha256 == sha256 and version.decision in (DECISION, OVERWRITTEN) for version in found)
 
     @_carry.register(VersionMinted)
     @_carry.register(Settled)
