@@ -40,7 +40,9 @@ def command(
     """Show the documents that answer WORDS best, by their words and by their meaning.
 
     The same as cat <mount>/search/'WORDS'/results.md, without a mount. Meaning needs a worker that runs (kgfs mount starts
-    one); without it the full text is searched alone. Nothing found is no error: stderr says
+    one); without it the full text is searched alone. WORDS may have '"an exact phrase"' and -without, and the filters
+    ontology:, path: (the start of a path), type: (md, text/html …), concept:, after: and before: (2024, 2024-01, 2024-01-31; by the
+    time at which the file was last changed). Nothing found is no error: stderr says
     "nothing found", and the exit code is 0. --json has the exact text of each document around what was found.
 
     \b
@@ -48,17 +50,20 @@ def command(
       kgfs search what do koans do --ontology Zen --limit 5
       kgfs search garbage collection --json | python3 -m json.tool
       kgfs search garbage collection --passages
+      kgfs search '"garbage collection" -finalizer path:peps/ after:2024-01'
     """
     if passages and page != 1:
         raise click.UsageError("--page turns the pages of documents. For more passages give --limit.")
     asked = " ".join(words).encode("utf-8", "replace").decode()
-    marks, wanted = Marks(config.tree.mark_start, config.tree.mark_end), words_of(asked)
+    marks = Marks(config.tree.mark_start, config.tree.mark_end)
     found: Results | ResultPage
     if passages:
         found = api.search_passages(config, asked, ontology or "", limit or api.PASSAGES)
+        wanted = words_of(found.wanted)
         data, lines = as_data(found), [_passage(hit, wanted, marks) for hit in found.hits]
     else:
         found = api.search(config, asked, ontology or "", limit or api.LIMIT, page)
+        wanted = words_of(found.wanted)
         data, lines = by_document.as_data(found, marks), [_document(one, wanted, marks) for one in found.documents]
     if found.only_text:
         click.echo(f"full text only: {found.only_text}", err=True)

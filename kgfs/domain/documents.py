@@ -117,7 +117,7 @@ class Name:
     arrived_at: int = 0
     """When the entry got this folder and name; 0 where a store does not record it."""
     decision: str = ""
-    """The last decision about the content (``ingest.keeping.identify.Action``); empty before the first."""
+    """The last decision about the content (``ingest.storing.identify.Action``); empty before the first."""
     reason: str = ""
     """The reason of the decision, in one clause for people."""
 

@@ -85,7 +85,7 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
             )
         )
     pagination = Pagination(page, limit, len(net), found.all_words, more)
-    return Results(found.words, where, tuple(results), pagination, found.only_text), changed
+    return Results(found.words, where, tuple(results), pagination, found.only_text, found.query.words), changed
 
 
 def _grouped(order: Iterable[tuple[ChunkRef, float]]) -> list[tuple[str, list[tuple[int, float]]]]:
@@ -112,7 +112,9 @@ def _groups(
     known = {doc_id for doc_id, _ in net}
     count = 2 * max(CANDIDATES, wanted)
     while True:
-        texts = graph.find_text(telling(found.words), found.ontology, count)
+        texts = graph.find_text(
+            telling(found.query.words), found.ontology, count, phrases=found.query.phrases, doc_ids=found.doc_ids
+        )
         beyond: dict[str, list[tuple[SourceRow, float]]] = {}
         for row, _ in texts:
             if row.doc_id not in known:

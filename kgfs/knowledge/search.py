@@ -12,6 +12,8 @@ from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
+from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import ChunkRef, Match, ranked
 from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import Graph
@@ -44,8 +46,12 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     words: str
+    """The question as it was asked."""
+    query: Query
     ontology: str
     """The id of the searched ontology; '' for all."""
+    doc_ids: frozenset[str] | None
+    """The documents that the question's filters allow; None where it has none."""
     order: tuple[tuple[ChunkRef, float], ...]
     """The Sources found and their scores, best first."""
     matches: Mapping[ChunkRef, Match]
@@ -58,29 +64,41 @@ class Found:
 
 
 def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadline) -> Found:
-    """Return the Sources that answer the words, best first. Blocks, at most until the deadline ``patience`` passes.
+    """Return the Sources that answer the question, best first. Blocks, at most until the deadline ``patience`` passes.
 
-    The words are taken literally. Function words are left out of the full text query unless there are no others.
-    Gated Sources are not found. Raises BadInputError for more than LONGEST_WORDS characters, and the errors of
-    ``patience``.
+    ``words`` may have phrases in quotes, ``-without``, and filters (:mod:`.query`). Function words are left out of the
+    full text query unless there are no others. A question of filters alone finds the newest documents that pass.
+    Gated Sources are not found. Raises BadInputError for more than LONGEST_WORDS characters and for what is no
+    filter, and the errors of ``patience``.
     """
     if len(words) > LONGEST_WORDS:
         raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
     slowly("searching", patience.wait)
+    query = parse(words)
+    ontology = ontology_asked(stores, query, ontology)
     graph = stores.graph
     epoch = graph.epoch()
-    texts = graph.find_text(telling(words), ontology, CANDIDATES)
+    doc_ids = allowed(stores, query, ontology) if query.filtered else None
+    patience.check()
+    if not query.words:
+        first = tuple(((doc_id, 0), 0.0) for doc_id in newest_first(stores, doc_ids or frozenset()))
+        return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "")
+    texts = graph.find_text(telling(query.words), ontology, CANDIDATES, phrases=query.phrases, doc_ids=doc_ids)
     scores = {(row.doc_id, row.chunk_index): score for row, score in texts}
     patience.check()
-    cosines, why = _cosines(run, words, ontology, sorted(scores), patience)
-    matches = {place: Match(scores.get(place, 0.0), cosines.get(place)) for place in {*scores, *cosines}}
+    cosines, why = _cosines(run, query.words, ontology, sorted(scores), patience)
+    matches = {
+        place: Match(scores.get(place, 0.0), cosines.get(place))
+        for place in {*scores, *cosines}
+        if doc_ids is None or place[0] in doc_ids
+    }
     order = tuple(
         (place, score)
         for place, score in ranked(matches)
-        if place in scores or ((cosine := matches[place].cosine) is not None and cosine >= CLOSE)
+        if place in scores or (not query.phrases and (cosine := matches[place].cosine) is not None and cosine >= CLOSE)
     )
     patience.check()
-    return Found(words, ontology, order, matches, len(texts) < CANDIDATES, epoch, why)
+    return Found(words, query, ontology, doc_ids, order, matches, len(texts) < CANDIDATES, epoch, why)
 
 
 def _cosines(
@@ -112,7 +130,7 @@ def _hits(graph: Graph, found: Found, limit: int) -> Iterator[Hit]:
                 continue  # the document left the graph, or was read again, between the two queries
             named = tuple(concept.name for concept in concepts[doc_id].get(chunk, [])[:CONCEPTS])
             count += 1
-            yield Hit(source, document, score, found.matches[place], named)
+            yield Hit(source, document, score, found.matches.get(place, Match(0.0, None)), named)
 
 
 def evidence_in(graph: Graph, doc_id: str) -> dict[int, list[Concept]]:
@@ -171,7 +189,7 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
                 concepts=hit.concepts,
             )
         )
-    return ResultPage(found.words, where, tuple(shown), found.only_text), changed
+    return ResultPage(found.words, where, tuple(shown), found.only_text, found.query.words), changed
 
 
 def file_name(rank: int, path: str, ending: str = ".txt") -> str:

@@ -121,6 +121,8 @@ class Results:
     pagination: Pagination
     only_text: str
     """Why meaning was not used; '' where it was."""
+    wanted: str = ""
+    """The words of the question without its filters: these are marked."""
 
 
 def as_data(results: Results, marks: Marks) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def as_data(results: Results, marks: Marks) -> dict[str, Any]:
         "ontology": results.ontology or None,
         "by": ["full text"] if results.only_text else ["full text", "meaning"],
         "only_text": results.only_text or None,
-        "results": [_document(one, results.words, marks) for one in results.documents],
+        "results": [_document(one, results.wanted, marks) for one in results.documents],
         "pagination": results.pagination.as_data(),
     }
 
@@ -192,7 +194,7 @@ def results_md(results: Results, marks: Marks) -> bytes:
     up = "../" if pages.page > 1 else ""
     for one in results.documents:
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
-        out.append(f"{_quoted(shown(one, results.words, marks))}\n\n{_links(one, up)}")
+        out.append(f"{_quoted(shown(one, results.wanted, marks))}\n\n{_links(one, up)}")
     if pages.has_next:
         out.append(f"\nNext page: {up}page-{pages.page + 1}/results.md\n")
     return encode("".join(out))
@@ -202,7 +204,7 @@ def document_md(results: Results, one: DocumentResult, marks: Marks) -> bytes:
     """Return ``NN~<name>.md``: what was found in one document."""
     up = "../" if results.pagination.page > 1 else ""
     return encode(
-        f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{shown(one, results.words, marks)}\n\n{_links(one, up)}"
+        f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{shown(one, results.wanted, marks)}\n\n{_links(one, up)}"
     )
 
 

@@ -66,6 +66,8 @@ class ResultPage:
     hits: tuple[Shown, ...]
     only_text: str
     """Why meaning was not used; '' where it was."""
+    wanted: str = ""
+    """The words of the question without its filters: these are marked."""
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
@@ -73,7 +75,7 @@ def results_md(page: ResultPage, marks: Marks) -> bytes:
     searched = f"in {page.ontology}" if page.ontology else "in all ontologies"
     found = counted(len(page.hits), "passage") if page.hits else "Nothing found"
     out.append(f"{found} {searched}, by {_ways(page)}.\n")
-    wanted = words_of(page.words)
+    wanted = words_of(page.wanted)
     for hit in page.hits:
         section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
         out.append(f"\n## {hit.rank}. {fold(hit.title) or hit.path}\n\n")
@@ -134,7 +136,7 @@ def as_data(page: ResultPage) -> dict[str, object]:
 
 def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
     """Return ``NN~<name>.txt``: the whole Source, with the header, gutter and marks of ``source.txt``."""
-    wanted = words_of(page.words)
+    wanted = words_of(page.wanted)
     cosine = "" if hit.cosine is None else f", meaning {hit.cosine:.3f}"
     header = (
         f"file: {hit.folder}{hit.path}\n",

@@ -1,4 +1,4 @@
-"""The kinds of damage of a home, which ``knowledge.check`` finds and ``ingest.mending.repair`` repairs."""
+"""The kinds of damage of a home, which ``knowledge.check`` finds and ``ingest.repair.repair`` repairs."""
 
 from __future__ import annotations
 

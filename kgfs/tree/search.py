@@ -15,12 +15,12 @@ from collections.abc import Hashable, Sequence
 
 from kgfs.compute.deadline import Deadline
 from kgfs.domain.names import decode_name
-from kgfs.errors import ExistsError, MissingError, ReadOnlyError, RefusedError
+from kgfs.errors import BadInputError, ExistsError, MissingError, ReadOnlyError, RefusedError
 from kgfs.stores.blocking import blocks
 from kgfs.stores.catalog.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
 from kgfs.tree.changes import SearchesChanged
-from kgfs.tree.derived import DerivedFile, DerivedFolder
+from kgfs.tree.derived import DerivedFile, DerivedFolder, with_remedy
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node, Rendered
@@ -141,7 +141,12 @@ class ResultsFolder(DerivedFolder[None]):
         answer = self.context.searches.at_hand(self._ontology_id, words, self._part)
         if answer is None:
             blocks()
-            answer = self.context.searches.work_out(self._ontology_id, words, self._part, deadline or Deadline(SEARCH))
+            try:
+                answer = self.context.searches.work_out(
+                    self._ontology_id, words, self._part, deadline or Deadline(SEARCH)
+                )
+            except BadInputError as error:  # an unknown filter: errors.ndjson tells the reason that EINVAL cannot
+                raise with_remedy(error) from None
         return ResultsFolder(self.context, self._ontology_id, self._name, self._since, self._part, answer)
 
     def lookup(self, name: str) -> Node | None:

@@ -126,7 +126,7 @@ def shown(rank: int, text: str, **more: object) -> Shown:
 
 def test_a_passage_is_shown_as_source_txt_is() -> None:
     text = "No word of it.\nZen is\r\nsudden.\n"
-    page = ResultPage("zen", "Zen", (shown(1, text, note="stale: …"),), "")
+    page = ResultPage("zen", "Zen", (shown(1, text, note="stale: …"),), "", "zen")
     assert passage(page, page.hits[0], MARKS).decode() == (
         "file: documents/a %25 (b).txt\nnote: stale: …\nlines: 9-10\ncharacters: 10:41\nsection: One > Two\n"
         "document: d\nscore: 1.500 (full text 2.000, meaning 0.500)\n\n"
@@ -136,7 +136,7 @@ def test_a_passage_is_shown_as_source_txt_is() -> None:
 
 def test_results_are_read_by_people_and_by_programs() -> None:
     hits = (shown(1, "Zen is old."), shown(2, "No word.\ud800", cosine=None, folder="My Zen/"))
-    page = ResultPage("zen [x]\n\ny", "", hits, "No worker listens to questions. Start one: kgfs worker")
+    page = ResultPage("zen [x]\n\ny", "", hits, "No worker listens to questions. Start one: kgfs worker", "zen [x]")
     read = json.loads(results_json(page))
     assert (
         [hit["rank"] for hit in read["hits"]] == [1, 2] and read["by"] == ["full text"] and read["words"] == page.words

@@ -147,6 +147,27 @@ def test_a_gated_document_has_sources_and_no_concepts(graph: Graph) -> None:
     assert graph.find_text("links") == []
 
 
+def test_sources_are_read_together(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=["one zen", "two zen"]))
+    publish(graph, Doc(B, texts=["three zen"]))
+    found = graph.sources_at([(B, 0), (A, 1), (A, 7), ("unknown", 0)])
+    assert {place: row.full_text for place, row in found.items()} == {(B, 0): "three zen", (A, 1): "two zen"}
+    assert graph.sources_at([]) == {}
+
+
+def test_phrases_and_documents_narrow_the_full_text(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=["old zen", "zen is old"]))
+    publish(graph, Doc(B, texts=["the old zen", 'say "old zen"']))
+    assert {(row.doc_id, row.chunk_index) for row, _ in graph.find_text("zen", phrases=["OLD zen"])} == {
+        *((A, 0), (B, 0), (B, 1))
+    }
+    assert [row.doc_id for row, _ in graph.find_text("zen", phrases=["is old", "zen"])] == [A]
+    assert {row.doc_id for row, _ in graph.find_text("zen", doc_ids=[B])} == {B}
+    assert graph.find_text("zen", doc_ids=[]) == []
+    assert graph.documents_with("zen is") == {A} and graph.documents_with("old", OTHER) == set()
+    assert graph.documents_with('"') == set()
+
+
 def test_the_predecessor_leaves_in_the_same_step(graph: Graph) -> None:
     publish(graph, ZEN)
     epoch = publish(graph, Doc(C, [Told("Zen"), Told("Satori")], deposit=3), supersedes=[A, "unknown"])

@@ -23,6 +23,7 @@ import trio.testing
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import QuestionServer
 from kgfs.errors import (
+    BadInputError,
     CrowdedError,
     GivenUpError,
     KgfsError,
@@ -231,9 +232,64 @@ def test_all_ontologies_are_searched_at_the_root(library: Library) -> None:
 
 
 def test_words_are_taken_literally(library: Library) -> None:
-    for words in ("NOT", 'koan"', "koan OR", "(koan", "koan*", "full_text:koan", "NEAR(koan zen)", "-koan", "a AND"):
+    for words in (
+        "NOT",
+        'koan"',
+        "koan OR",
+        "(koan",
+        "koan*",
+        "NEAR(koan zen)",
+        "a AND",
+        '"full_text:koan"',
+        "std::koan",
+    ):
         results(library, f"Zen/search/{words}")
-    assert results(library, "Zen/search/full_text:koan")["words"] == "full_text:koan"
+    assert results(library, "Zen/search/koan OR")["words"] == "koan OR"
+
+
+def found_by(library: Library, path: str) -> list[str]:
+    return [one["document"].removeprefix("documents/") for one in results(library, path)["results"]]  # type: ignore[attr-defined]
+
+
+def test_phrases_and_words_to_leave_out(library: Library) -> None:
+    library.add("Zen/documents/a.txt", b"The koan of old monks is short.\n", {})
+    library.add("Zen/documents/b.txt", b"Old is the monk, and monks know a koan.\n", {})
+    assert found_by(library, 'Zen/search/"old monks"') == ["a.txt"]
+    assert found_by(library, 'Zen/search/koan "old monks" "is short"') == ["a.txt"]
+    assert set(found_by(library, "Zen/search/monks -short")) >= {"b.txt"}
+    assert "a.txt" not in found_by(library, "Zen/search/monks -short")
+    assert "b.txt" not in found_by(library, 'Zen/search/monks -"a koan"')
+
+
+def test_filters_narrow_a_search(library: Library) -> None:
+    library.add("Zen/documents/sub/a.md", b"A koan is here.\n", {"koan": ["A koan is here."]})
+    library.add("Zen/documents/b.txt", b"Here koan is said again.\n", {})
+    for name, day in (("sub/a.md", 19_800), ("b.txt", 19_900)):  # 2024-03-18, 2024-06-26
+        node = library.node(f"Zen/documents/{name}")
+        assert isinstance(node, File)
+        node.change(AttrChange(mtime=day * 86_400 * 10**9))
+    assert found_by(library, "Zen/search/koan path:sub%2F") == ["sub/a.md"]
+    assert found_by(library, "search/koan ontology:Zen type:md") == ["sub/a.md"]
+    assert found_by(library, "Zen/search/koan after:2024-04 before:2025") == ["b.txt"]
+    assert found_by(library, "Zen/search/before:2024-04") == ["sub/a.md"]
+    assert set(found_by(library, "Zen/search/here concept:koan")) == {"sub/a.md"}
+    assert found_by(library, "search/ontology:Tea koan") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "colour:red koan",
+        "after:yesterday",
+        "before:2024-13",
+        "ontology:Nobody koan",
+        "concept:unheard koan",
+        "-path:a koan",
+    ],
+)
+def test_an_unknown_filter_or_a_bad_value_is_told(library: Library, words: str) -> None:
+    with pytest.raises(BadInputError):
+        look_into(library, f"search/{words}")
 
 
 def test_what_is_gated_is_not_found(library: Library) -> None:

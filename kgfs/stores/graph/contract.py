@@ -271,13 +271,26 @@ class Graph(Protocol):
         split between pages, so a page may have one row more than ``limit``."""
         ...
 
-    def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
-        """Return the Sources that contain any of the words, best first, with their BM25 score (higher is better).
-        The words are taken literally, and case and accents are ignored. Sources rejected by the gate are not
-        found."""
+    def find_text(
+        self,
+        words: str,
+        ontology: str = "",
+        limit: int = 10,
+        *,
+        phrases: Sequence[str] = (),
+        doc_ids: Collection[str] | None = None,
+    ) -> list[tuple[SourceRow, float]]:
+        """Return the Sources that match the words best, by BM25, and their scores (higher is better).
+
+        Each word is taken literally and one suffices, but each of ``phrases`` must stand in the Source, as its words
+        in that order. ``doc_ids`` are the only documents to look in; None for all. Sources that the gate rejected are
+        not found. Ties are in order of doc_id and chunk index.
+        """
         ...
 
-    # ------------------------------------------------------------------------------------- for matching
+    def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
+        """Return the doc_ids of the documents that have a Source with these words in this order."""
+        ...
 
     def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         """Return the concept id of each normalised label or alias that is known. An exact label wins over an

@@ -56,6 +56,11 @@ _INSTANCE = f"""SELECT document.doc_id, {listed(INSTANCE, "instance")}
     FROM instance CROSS JOIN document ON document.key = instance.document AND document.state = {SHOWN}"""
 
 
+def _quoted(words: str) -> str:
+    """Return words as one string of the full text's query language: they must stand in this order."""
+    return '"' + words.replace('"', '""') + '"'
+
+
 class GraphReads:
     """The read methods of the graph. Any thread may call them at any time; each call sees the newest commit."""
 
@@ -132,23 +137,42 @@ class GraphReads:
         )
         return {chunk_id: (doc_id, index) for chunk_id, doc_id, index in rows}
 
-    def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
+    def find_text(
+        self,
+        words: str,
+        ontology: str = "",
+        limit: int = 10,
+        *,
+        phrases: Sequence[str] = (),
+        doc_ids: Collection[str] | None = None,
+    ) -> list[tuple[SourceRow, float]]:
         # Each word is quoted, since some words are operators of the query language.
-        wanted = " OR ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split())
+        wanted = " OR ".join(_quoted(word) for word in words.replace("\0", " ").split())
         if not wanted:
             return []
+        wanted = " AND ".join([f"({wanted})", *(_quoted(phrase.replace("\0", " ")) for phrase in phrases)])
+        within = " AND document.doc_id IN (SELECT value FROM json_each(?4))" if doc_ids is not None else ""
         rows = self._database.rows(
             f"SELECT document.doc_id, {listed(SOURCE, 'source')}, hit.score"
             " FROM (SELECT source_words.rowid AS key, -bm25(source_words) AS score, document.key AS edition"
             "   FROM source_words CROSS JOIN source AS held ON held.key = source_words.rowid"
             f"  CROSS JOIN document ON document.key = held.document AND document.state = {SHOWN}"
-            "   WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)"
+            f"   WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2){within}"
             "   ORDER BY score DESC, document.doc_id, held.chunk_index LIMIT ?3) AS hit"
             " CROSS JOIN source ON source.key = hit.key CROSS JOIN document ON document.key = hit.edition"
             " ORDER BY hit.score DESC, document.doc_id, source.chunk_index",
-            (wanted, ontology, limit),
+            (wanted, ontology, limit, *([json.dumps([*doc_ids])] if doc_ids is not None else [])),
         )
         return [(source_row(row[:-1]), row[-1]) for row in rows]
+
+    def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
+        rows = self._database.rows(
+            "SELECT DISTINCT document.doc_id FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            " WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)",
+            (_quoted(phrase.replace("\0", " ")), ontology),
+        )
+        return {doc_id for (doc_id,) in rows}
 
     # ------------------------------------------------------------------------------------- concepts
 
