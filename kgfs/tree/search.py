@@ -20,7 +20,7 @@ from kgfs.stores.blocking import blocks
 from kgfs.stores.catalog.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
 from kgfs.tree.changes import SearchesChanged
-from kgfs.tree.derived import DerivedFile, DerivedFolder, with_remedy
+from kgfs.tree.derived import DerivedFile, DerivedFolder
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node, Rendered
@@ -146,7 +146,7 @@ class ResultsFolder(DerivedFolder[None]):
                     self._ontology_id, words, self._part, deadline or Deadline(SEARCH)
                 )
             except BadInputError as error:  # an unknown filter: errors.ndjson tells the reason that EINVAL cannot
-                raise with_remedy(error) from None
+                raise error.to_be_logged() from None
         return ResultsFolder(self.context, self._ontology_id, self._name, self._since, self._part, answer)
 
     def lookup(self, name: str) -> Node | None:
