@@ -44,7 +44,8 @@ def fill(place: Place) -> None:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     top = tmp_path_factory.mktemp("search")
-    declared = ("TimedOutError", r"fuse_reply_\* failed with")  # who was answered had been detached
+    # Who was answered had been detached; a wrong filter is told.
+    declared = ("TimedOutError", r"fuse_reply_\* failed with", "is no filter")
     with mounted_place(top, "--no-worker", declared=declared) as found:
         fill(found)
         yield found
