@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,24 +23,22 @@ from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.mount_files import GARAGE, mount_note
-from kgfs.stores.projection.progress import metrics_text
 from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from kgfs.fuse.metrics import Requests
+    from kgfs.fuse.pulse import Pulse
     from kgfs.tree.gate import Gate
 
 COLLECT_AFTER = 100_000
 """Net number of allocated objects before a mount collects garbage. What a mount remembers for the kernel is many
 objects and no garbage.
 """
-
-CHORES_EVERY = 0.1
-"""Seconds between polls of a mount for files to settle and facts to ship."""
 
 PAUSE = 0.2
 BUSY = 50
@@ -75,6 +73,7 @@ def run_mount(
 
     from kgfs.fuse import mount as fuse
     from kgfs.fuse.metrics import Requests
+    from kgfs.fuse.pulse import Pulse
     from kgfs.tree.change_feed import ChangeFeed
     from kgfs.tree.root import Root
     from kgfs.tree.tree_context import TreeContext
@@ -89,6 +88,7 @@ def run_mount(
     with (
         open_for_mount(config) as stores,
         open_deposits(config, stores) as (deposits, session),
+        closing(ChangeWatch(config)) as watch,
     ):
         requests = Requests()
         context = TreeContext(
@@ -100,10 +100,11 @@ def run_mount(
             os.getgid(),
             time.time_ns(),
             TREE,
-            lambda: requests.text() + context.searches.text() + requests_text() + metrics_text(config, stores.graph),
+            lambda: requests.text() + context.searches.text() + requests_text() + _projection_text(config, stores),
         )
         vfs = Vfs(Root(context), lambda: space_of(config.home))
         news = ChangeFeed(context, vfs)
+        pulse = Pulse(watch, lively_after(config))
         confirming = Confirming(config, stores)
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
         if is_current():
@@ -120,7 +121,7 @@ def run_mount(
                     await trio.to_thread.run_sync(chores)
                     if keeper and paused.is_set():
                         keeper.look()
-                await trio.sleep(CHORES_EVERY)
+                await pulse.rest()
 
         async def note_the_end() -> None:
             try:
@@ -150,13 +151,14 @@ def run_mount(
                         news=news.poll,
                         tasks=[
                             do_chores,
-                            *(_sharing_tasks(config, stores, deposits, errors) if sharing else []),
+                            *(_sharing_tasks(config, stores, deposits, errors, pulse) if sharing else []),
                             go_on_at_a_pause,
                             note_the_end,
                         ],
                         ready=ready,
                         requests=requests,
                         connected=note.connected,
+                        pulse=pulse,
                     )
                 )
             finally:
@@ -189,6 +191,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     import trio
 
     from kgfs.fuse import mount as fuse
+    from kgfs.fuse.pulse import Pulse
     from kgfs.tree.garage import GarageRoot, GarageView
     from kgfs.tree.garage_feed import GarageFeed
     from kgfs.tree.vfs import Vfs, space_of
@@ -198,7 +201,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     options = fuse.MountOptions(allow_other=allow_other, read_only=True, home=config.home, waits=waits)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
-    with open_existing(config) as stores:
+    with open_existing(config) as stores, closing(ChangeWatch(config)) as watch:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns(), TREE)
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
         news = GarageFeed(view, vfs)
@@ -213,12 +216,22 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
                     tasks=[partial(news.follow, errors)] if waits else [],
                     ready=ready,
                     connected=note.connected,
+                    pulse=Pulse(watch),
                 )
             )
 
 
+def _projection_text(config: Config, stores: Stores) -> str:
+    """Return the metrics of the projection; none where the graph is not projected."""
+    if config.graph.store != "neo4j":
+        return ""
+    from kgfs.stores.projection.progress import metrics_text
+
+    return metrics_text(config, stores.graph)
+
+
 def _sharing_tasks(
-    config: Config, stores: Stores, deposits: Deposits, errors: ErrorLog
+    config: Config, stores: Stores, deposits: Deposits, errors: ErrorLog, pulse: Pulse
 ) -> list[Callable[[], Awaitable[None]]]:
     """Return the tasks of a mount whose home shares its ledger."""
     from kgfs.sharing.adaptive_poll import Rhythm
@@ -229,8 +242,8 @@ def _sharing_tasks(
     rhythm = Rhythm(stores.catalog, lambda: deposits.copies.times_kept)
     follower = GraphFollower(config, stores, replay())
     return [
-        partial(keep_exchanging, rhythm, shipping(config, stores), stores.exchange.look, errors),
-        partial(keep_following, config, follower, errors),
+        partial(keep_exchanging, rhythm, shipping(config, stores), stores.exchange.look, errors, pulse.rest),
+        partial(keep_following, config, follower, errors, pulse.rest),
     ]
 
 

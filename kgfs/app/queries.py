@@ -30,7 +30,6 @@ from kgfs.render.results import Results
 from kgfs.render.search import ResultPage
 from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.resolve import Found, find_document, find_ontology
 from kgfs.stores.stores import Stores
 
@@ -106,6 +105,8 @@ def projection_state(config: Config) -> dict[str, Any] | None:
     if config.graph.store != "neo4j" or not config.graph_db.exists():
         return None
     with closing(open_graph(config)) as graph:
+        from kgfs.stores.projection.progress import projection_page  # loads what only a projection needs
+
         return projection_page(config, graph)
 
 

@@ -21,6 +21,7 @@ from kgfs.fuse.connection import free_clients
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.chores import Chores
+from kgfs.stores.change_watch import ChangeWatch
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
@@ -33,6 +34,7 @@ from kgfs.stores.worker_turn import LOOK, place_wanted
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute
     from kgfs.compute.engine import Engine, WorkerSlot
+    from kgfs.ingest.working.projecting import Projecting
 
 SESSIONS_EVERY = 2.0
 """Seconds between a worker's checks of the mounts of its home, and of the sessions that may have started it."""
@@ -90,7 +92,6 @@ def run_worker(
     from kgfs.ingest.lifecycle.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.pipeline import Pipeline
-    from kgfs.ingest.working.projecting import projecting
     from kgfs.ingest.working.worker import Worker
 
     make_home(config)
@@ -107,11 +108,12 @@ def run_worker(
             with (
                 open_for_worker(config, vectors_of=compute.embedding_model) as stores,
                 closing(_engine(config, compute, stores)) as engine,
+                closing(ChangeWatch(config)) as watch_home,
                 taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
             ):
                 chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
                 go_on = partial(_go_on, config, stopped)
-                worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
+                worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns, watch_home)
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
                 looks = _both(watch, _Mounts(config, stop if while_in_use else None))
@@ -128,7 +130,7 @@ def run_worker(
                 with (
                     _answering_questions(config, stores, compute),
                     _keeping_snapshots(config, stores),
-                    projecting(config, stores) as projection,
+                    _projecting(config, stores) as projection,
                 ):
                     gave_way = worker.run(
                         until_idle=until_idle,
@@ -162,18 +164,24 @@ def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
 
 def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
     """Return the function that exchanges facts with the ledger for a worker. While a mount does this, the worker does
-    it seldom.
+    it seldom, and also while nothing happens.
     """
     ship = shipping(config, stores)
     if not stores.catalog.sharing:
         return ship
-    shipped = -BESIDE_MOUNTS
+    from kgfs.sharing.adaptive_poll import AT_REST, SELDOM  # needed by shared homes only
+
+    shipped, moved, newest = -BESIDE_MOUNTS, time.monotonic(), stores.catalog.seq()
 
     def seldom() -> None:
-        nonlocal shipped
+        nonlocal shipped, moved, newest
         now = time.monotonic()
         mounted = any(note.alive and note.view == KNOWLEDGE for note in mount_notes(config.run))
-        if not mounted or now - shipped >= BESIDE_MOUNTS:
+        seq = stores.catalog.seq()
+        if seq != newest:
+            newest, moved = seq, now
+        pause = BESIDE_MOUNTS if mounted else SELDOM if now - moved > AT_REST else 0.0
+        if now - shipped >= pause or (not mounted and stores.catalog.unshipped(1)[1]):
             ship()
             shipped = now
 
@@ -269,6 +277,18 @@ def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager
     from kgfs.sharing.snapshots import keeping_snapshots  # needed by shared homes only
 
     return keeping_snapshots(config, stores)
+
+
+@contextmanager
+def _projecting(config: Config, stores: Stores) -> Iterator[Projecting | None]:
+    """Keep the projection up to the graph while the context lasts; yield None where none is configured."""
+    if config.graph.store != "neo4j":
+        yield None
+        return
+    from kgfs.ingest.working.projecting import projecting  # needed by homes with a projection only
+
+    with projecting(config, stores) as running:
+        yield running
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:

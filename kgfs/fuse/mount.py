@@ -35,6 +35,7 @@ from kgfs.fuse.invalidate import Invalidator
 from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import MountState
+from kgfs.fuse.pulse import Pulse
 from kgfs.fuse.serving import serve
 from kgfs.stores.mount_table import TYPE, source_of
 from kgfs.tree.invalidation import Invalidation
@@ -62,8 +63,6 @@ class MountOptions:
     """
     waits: bool = False
     """Whether reading may wait for a server: see :mod:`.connection`."""
-    poll: float = 0.1
-    """Seconds between polls for changes."""
 
 
 def check(mountpoint: Path, options: MountOptions | None = None) -> Path:
@@ -112,10 +111,11 @@ async def mount(
     ready: Callable[[], None] | None = None,
     requests: Requests | None = None,
     connected: Callable[[int], None] | None = None,
+    pulse: Pulse | None = None,
 ) -> None:
     """Mount and serve until the filesystem is unmounted from outside or a signal asks for the end.
 
-    ``news`` is called every ``options.poll`` seconds on the event loop and returns what the kernel must forget.
+    ``news`` is called on the event loop, at the pace of ``pulse``, and returns what the kernel must forget.
     ``tasks`` run beside it; a task that fails is logged and restarted. ``connected`` is called with the number of the
     connection, and later ``ready`` once the kernel's INIT was received. If this process is killed, a watcher
     (:mod:`.watcher`) keeps clients from waiting for good.
@@ -125,7 +125,7 @@ async def mount(
     """
     options = options or MountOptions()
     where = check(mountpoint, options)
-    requests = requests or Requests()
+    requests, pulse = requests or Requests(), pulse or Pulse()
     operations = Operations(vfs, log_error, requests)
     _init(operations, where, options)
     number = connection.number_of(where)
@@ -141,10 +141,11 @@ async def mount(
             stop = _Stop(vfs, invalidator, where)
             await nursery.start(stop.listen)
             nursery.start_soon(_announce, operations, ready, number if options.waits else None)
-            nursery.start_soon(_watch, vfs, news, invalidator, options.poll, log_error)
+            nursery.start_soon(_watch, vfs, news, invalidator, pulse, log_error)
+            nursery.start_soon(pulse.listen)
             for task in tasks:
                 nursery.start_soon(_keep_running, task, log_error)
-            await serve(operations)
+            await serve(operations, pulse.requested)
             nursery.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
@@ -258,7 +259,7 @@ async def _watch(
     vfs: Vfs,
     news: Callable[[], Sequence[Invalidation]] | None,
     invalidator: Invalidator,
-    seconds: float,
+    pulse: Pulse,
     log_error: LogError,
 ) -> None:
     while True:
@@ -272,7 +273,7 @@ async def _watch(
             log.exception("news could not be had and is asked for again")
             log_error("fuse.news", error)
             await trio.sleep(1)
-        await trio.sleep(seconds)
+        await pulse.rest()
 
 
 async def _keep_running(task: Task, log_error: LogError) -> None:

@@ -54,13 +54,13 @@ class Waiting(Protocol):
         """
 
 
-async def serve(answering: Waiting) -> None:
+async def serve(answering: Waiting, requested: Callable[[], None] = lambda: None) -> None:
     """Serve requests. Return once nothing is mounted any more or ``pyfuse3.terminate`` was called, and all requests
-    are answered.
+    are answered. ``requested`` is called when a request comes after a pause.
     """
     try:
         async with trio.open_nursery() as nursery:
-            device = Device(nursery, answering.meanwhile)
+            device = Device(nursery, answering.meanwhile, requested)
             answering.waits, answering.waited = device.pass_on, device.done
             _inside["trio"] = SimpleNamespace(
                 Lock=lambda: device,
@@ -75,9 +75,15 @@ async def serve(answering: Waiting) -> None:
 class Device:
     """Stand in for the lock of pyfuse3: the task that holds it reads the next request. Used on the event loop only."""
 
-    def __init__(self, nursery: trio.Nursery, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        meanwhile: Callable[[], None] = lambda: None,
+        requested: Callable[[], None] = lambda: None,
+    ) -> None:
         self._nursery = nursery
         self._meanwhile = meanwhile
+        self._requested = requested
         self._held = False
         self._surplus = False
         """Whether the running task is ended because there are enough tasks."""
@@ -122,6 +128,7 @@ class Device:
                 return
         await trio.lowlevel.wait_readable(descriptor)
         self._streak_ends = time.monotonic() + STREAK
+        self._requested()
 
     def pass_on(self) -> None:
         """Let another task read, because the task that read last begins to wait."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kgfs.domain.documents import State
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.sharing.follow import ELSEWHERE
+from kgfs.stores.catalog.origin import ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
-from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
@@ -64,7 +64,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
         ],
         "reserve": asdict(reserve_state(config)),
         "epoch": stores.graph.epoch(),
-        "neo4j": projection_page(config, stores.graph),
+        "neo4j": _projection_page(config, stores.graph),
         "sharing": sharing_page(config) if stores.catalog.sharing else None,
         "seq": stores.catalog.seq(),
         "conflicts": names.conflict_count(),
@@ -155,3 +155,11 @@ def job_page(stores: Stores, job: Job) -> dict[str, Any]:
         "reason": job.reason,
         "worker": job.worker,
     }
+
+
+def _projection_page(config: Config, graph: Graph) -> dict[str, Any] | None:
+    if config.graph.store != "neo4j":
+        return None
+    from kgfs.stores.projection.progress import projection_page  # loads what only a projection needs
+
+    return projection_page(config, graph)

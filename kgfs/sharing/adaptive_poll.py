@@ -14,6 +14,11 @@ LOOK = 0.05
 """Seconds between two checks whether a poll is due. The check asks no server."""
 EVERY = 0.5
 """Seconds between two polls while nothing happens. Each is a request."""
+AT_REST = 75.0
+"""Seconds after a change, here or elsewhere, after which polls are seldom. Longer than a minute, so that changes that
+come every minute are seen soon."""
+SELDOM = 3.0
+"""Seconds between two polls then. The first change of another home after a rest is seen within five seconds."""
 LIVELY_EVERY = 0.2
 """Seconds between two polls while something happens, and between deliveries. Facts recorded in between are delivered
 together."""
@@ -55,7 +60,16 @@ class Rhythm:
             self._newest, self._grew = kept, now
         if self._catalog.seq() != self._known and now - self._moved >= LIVELY_EVERY and self._delivers():
             return True
-        return now - self._looked >= (LIVELY_EVERY if now - self._moved < LIVELY else EVERY)
+        return now - self._looked >= self._pause(now)
+
+    def left(self) -> float:
+        """Return the seconds until a poll is due, if nothing is recorded meanwhile."""
+        now = self._clock()
+        return max(0.0, self._looked + self._pause(now) - now)
+
+    def _pause(self, now: float) -> float:
+        still = now - self._moved
+        return LIVELY_EVERY if still < LIVELY else EVERY if still < AT_REST else SELDOM
 
     def begin(self) -> bool:
         """Begin a poll; return whether it should also deliver."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -17,12 +17,27 @@ EXCHANGE_AGAIN = 5.0
 """Seconds between attempts to exchange facts with other homes while the shared bucket does not answer."""
 FOLLOW_EVERY = 0.1
 """Seconds between checks whether the graph has caught up with the locally known ledger. A check asks no server."""
+FOLLOW_SELDOM = 2.0
+"""The same while nothing happens in the home."""
 WORKER_FOLLOWS = 1.0
 """Seconds that the home's worker has to catch up before the mount does it."""
 
 
+Rest = Callable[[float, float], Awaitable[None]]
+"""Pauses for the first number of seconds while something happens in the home, else until something does, or for the
+second."""
+
+
+async def _sleep(quick: float, slow: float) -> None:
+    await trio.sleep(quick)
+
+
 async def keep_exchanging(
-    rhythm: Rhythm, deliver: Callable[[], object], look: Callable[[], object], errors: ErrorLog
+    rhythm: Rhythm,
+    deliver: Callable[[], object],
+    look: Callable[[], object],
+    errors: ErrorLog,
+    rest: Rest = _sleep,
 ) -> None:
     """Deliver facts, or only look for new ones, at the times that ``rhythm`` chooses. Run without end.
 
@@ -30,7 +45,7 @@ async def keep_exchanging(
     """
     trouble = Trouble(errors, "exchange")
     while True:
-        pause = LOOK
+        failed = False
         try:
             if rhythm.due():
                 delivers = rhythm.begin()
@@ -39,11 +54,11 @@ async def keep_exchanging(
                 trouble.over()
         except KgfsError as error:
             trouble.met(error)
-            pause = EXCHANGE_AGAIN
-        await trio.sleep(pause)
+            failed = True
+        await (trio.sleep(EXCHANGE_AGAIN) if failed else rest(LOOK, rhythm.left()))
 
 
-async def keep_following(config: Config, follower: GraphFollower, errors: ErrorLog) -> None:
+async def keep_following(config: Config, follower: GraphFollower, errors: ErrorLog, rest: Rest = _sleep) -> None:
     """Bring the graph up to the known position of the ledger. Run without end.
 
     If the home has a live worker that keeps up, the worker does this instead. An error is logged once while it lasts,
@@ -51,7 +66,7 @@ async def keep_following(config: Config, follower: GraphFollower, errors: ErrorL
     """
     trouble, behind_since = Trouble(errors, "follow"), trio.current_time()
     while True:
-        pause = FOLLOW_EVERY
+        failed = False
         if not follower.is_behind:
             behind_since = trio.current_time()
         elif trio.current_time() - behind_since >= WORKER_FOLLOWS or not worker_alive(config.run):
@@ -60,5 +75,5 @@ async def keep_following(config: Config, follower: GraphFollower, errors: ErrorL
                 trouble.over()
             except KgfsError as error:
                 trouble.met(error)
-                pause = EXCHANGE_AGAIN
-        await trio.sleep(pause)
+                failed = True
+        await (trio.sleep(EXCHANGE_AGAIN) if failed else rest(FOLLOW_EVERY, FOLLOW_SELDOM))

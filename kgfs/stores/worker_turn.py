@@ -31,6 +31,7 @@ def in_place_of_worker(run: Path, patience: float = PATIENCE) -> Iterator[None]:
     with locked_within(run / TURN, patience) as ours:
         if not ours:
             raise BusyError(f"Another verb works on {run.parent} in place of its worker. Try again later.")
+        (run / TURN).touch()  # wakes a worker that rests
         with locked_within(run / LOCK, deadline - time.monotonic()) as free:
             if not free:
                 raise BusyError(f"The worker of {run.parent} did not let go within {patience:.0f} s. Try again later.")

@@ -25,7 +25,7 @@ from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_here, small_of, wait_too
 from kgfs.ingest.storing.write_burst import BACKLOG, PATIENCE, Lull
 from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
-from kgfs.stores.catalog.sharing.follow import ELSEWHERE
+from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.pending_uploads import waiting_key

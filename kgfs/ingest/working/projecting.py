@@ -83,11 +83,8 @@ def origin_of(config: Config) -> str:
 
 
 @contextmanager
-def projecting(config: Config, stores: Stores) -> Iterator[Projecting | None]:
-    """Keep the projection up to the graph while the context lasts; yield None where none is configured."""
-    if config.graph.store != "neo4j":
-        yield None
-        return
+def projecting(config: Config, stores: Stores) -> Iterator[Projecting]:
+    """Keep the projection up to the graph while the context lasts."""
     running = Projecting(config, stores)
     running.start()
     try:

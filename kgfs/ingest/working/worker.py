@@ -24,12 +24,15 @@ from kgfs.errors import AWAY, KgfsError, LostLeaseError, NoSpaceError, Unreadabl
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import LOOK, Alone, Turns
 from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
 IDLE = 0.1
 """Seconds between polls of the catalog when no job is due."""
+QUIET = 2.0
+"""Seconds between polls while nothing happens in the home. A change ends the pause."""
 ARRIVING = 0.5
 """Seconds between polls for a document that is to be forgotten while the same bytes wait to be settled under another
 name."""
@@ -70,18 +73,26 @@ class Worker:
     """
 
     def __init__(
-        self, pipeline: Pipeline, errors: ErrorLog, chores: Callable[[], None], turns: Turns | None = None
+        self,
+        pipeline: Pipeline,
+        errors: ErrorLog,
+        chores: Callable[[], None],
+        turns: Turns | None = None,
+        watch: ChangeWatch | None = None,
     ) -> None:
         """Create a worker that calls ``chores`` between documents and while idle.
 
         ``chores`` settles and ships, and must be quick when nothing is due. Without ``turns`` no other machine works
-        on the graph.
+        on the graph. With a ``watch`` of the home, nothing is polled often while nothing happens.
         """
         self._pipeline = pipeline
         self._errors = errors
         self._chores = chores
         self._turns = turns or Alone(pipeline)
         self._stopping = threading.Event()
+        self._watch = watch
+        self._lively = lively_after(pipeline.config)
+        self._lively_until = time.monotonic() + self._lively
         self._name = f"worker-{os.getpid()}"
         self._lease = pipeline.config.pipeline.lease
         self._engine = pipeline.engine
@@ -101,6 +112,8 @@ class Worker:
     def stop(self) -> None:
         """Make ``run`` return, and give back the leases of the documents in work."""
         self._stopping.set()
+        if self._watch is not None:
+            self._watch.wake()
 
     def run(
         self,
@@ -160,11 +173,24 @@ class Worker:
                         if until_idle and not self._pipeline.stores.catalog.jobs.owed():
                             self._turns.keep_up(now=True)
                             return False
-                        self._stopping.wait(IDLE)
+                        self._rest()
             finally:
                 for claim in claims:
                     self._give_back(claim)
         return False
+
+    def _rest(self) -> None:
+        """Pause while there is nothing to do: IDLE seconds while something happens in the home, else until something
+        does, or for QUIET seconds."""
+        watch, now = self._watch, time.monotonic()
+        if watch is not None and watch.works:
+            if watch.changed():
+                self._lively_until = now + self._lively
+            elif now >= self._lively_until:
+                if watch.wait(QUIET):
+                    self._lively_until = time.monotonic() + self._lively
+                return
+        self._stopping.wait(IDLE)
 
     def _left_ordered(self) -> list[str]:
         """Return the orders to forget that the recording process does not carry out.

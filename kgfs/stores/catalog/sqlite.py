@@ -20,6 +20,7 @@ from kgfs.stores.catalog.contract import Pending
 from kgfs.stores.catalog.contract_jobs import Jobs
 from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.encoding import decode, encode
+from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.facts import (
     DocumentForgotten,
     Fact,
@@ -34,11 +35,9 @@ from kgfs.stores.catalog.facts import (
 )
 from kgfs.stores.catalog.jobs import SqliteJobs
 from kgfs.stores.catalog.names import SqliteNames
+from kgfs.stores.catalog.origin import changed_elsewhere
 from kgfs.stores.catalog.readers import Readers
 from kgfs.stores.catalog.schema import connect_to_read, prepare, typed
-from kgfs.stores.catalog.sharing.follow import changed_elsewhere, follow, withdraw
-from kgfs.stores.catalog.sharing.undo import FactNumber, install, installed
-from kgfs.stores.catalog.sharing.written_over import written_over
 from kgfs.stores.catalog.syncing import WalSync
 from kgfs.stores.catalog.writer import Work, Writer
 from kgfs.stores.database import scrub
@@ -116,6 +115,7 @@ class SqliteCatalog:
             for small in (inbox or {}).items():
                 db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", small)
             seq = _newest(db)
+            written_over = _written_over_of(db)
             for fact, entry in zip(facts, entries, strict=True):
                 check(fact, self._before)
                 if before := written_over(db, fact):
@@ -190,6 +190,8 @@ class SqliteCatalog:
     # --------------------------------------------------------------------------------------------- sharing
 
     def share(self) -> None:
+        from kgfs.stores.catalog.sharing.undo import install, installed  # needed by shared homes only
+
         def work(db: sqlite3.Connection) -> None:
             install(db)
             db.execute("UPDATE shipped SET sharing = 1")
@@ -207,6 +209,8 @@ class SqliteCatalog:
     def follow(
         self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = (), gone: Container[str] = ()
     ) -> list[str]:
+        from kgfs.stores.catalog.sharing.follow import follow  # needed by shared homes only
+
         def work(db: sqlite3.Connection) -> list[str]:
             notes = follow(db, self._number, entries, kept, gone)
             _trim(db)
@@ -215,6 +219,8 @@ class SqliteCatalog:
         return self._writer.run(work, synced=False)
 
     def withdraw(self, fact: Fact) -> bool:
+        from kgfs.stores.catalog.sharing.follow import withdraw  # needed by shared homes only
+
         entry = encode(fact)
         return self._writer.run(lambda db: withdraw(db, self._number, entry))
 
@@ -287,6 +293,16 @@ class SqliteCatalog:
         with self._watching:
             self._watch.close()
         self._writer.close()
+
+
+def _written_over_of(db: sqlite3.Connection) -> Callable[[sqlite3.Connection, Fact], Fact | None]:
+    """Return the function that keeps what another home wrote before this home writes over it; where no other home
+    shares the ledger, one that finds nothing."""
+    if not db.execute("SELECT sharing FROM shipped").fetchone()[0]:
+        return lambda db, fact: None
+    from kgfs.stores.catalog.sharing.written_over import written_over  # needed by shared homes only
+
+    return written_over
 
 
 def _inbox(db: sqlite3.Connection, sha256: str) -> bytes | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kgfs.errors import BusyError
+from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.sharing import undo
 from kgfs.stores.database import typed
 from kgfs.stores.graph.editions import remove_some
@@ -37,7 +38,7 @@ def copy_names(source: Path, target: Path, stop: Stop) -> int:
     of the inbox, sessions, claims of jobs, renumbered facts."""
     _vacuum_into(source, target, stop)
     with _opened(target, stop) as db:
-        undo.FactNumber(db)  # registers the SQL function that the triggers call
+        FactNumber(db)  # registers the SQL function that the triggers call
         db.execute("BEGIN")
         upto: int = db.execute("SELECT upto FROM shipped").fetchone()[0]
         undo.take_back(db, upto)

@@ -9,13 +9,13 @@ from kgfs.errors import StoreError
 from kgfs.stores.catalog import fold
 from kgfs.stores.catalog.checks import Before, check
 from kgfs.stores.catalog.encoding import decode, encode, tag_of
+from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.facts import Fact, GraphFact, Overtaken
 from kgfs.stores.catalog.names import SqliteNames
+from kgfs.stores.catalog.origin import ELSEWHERE, changed_elsewhere
 from kgfs.stores.catalog.sharing import undo
 from kgfs.stores.catalog.sharing.rebase import Rebase
 
-ELSEWHERE = "elsewhere"
-"""The session of facts of other homes. Those homes settle the names concerned."""
 OVERDUE = b'"base":'
 """Occurs in the entry of an own fact whose content was outdated by other homes' facts when it was recorded."""
 RENUMBERINGS = 100
@@ -26,7 +26,7 @@ Row = tuple[int, bytes, str]
 
 def follow(
     db: sqlite3.Connection,
-    number: undo.FactNumber,
+    number: FactNumber,
     entries: Sequence[tuple[int, bytes]],
     kept: Container[str],
     gone: Container[str],
@@ -70,7 +70,7 @@ def _ours(db: sqlite3.Connection, tail: Sequence[Row], entries: Sequence[tuple[i
     return found
 
 
-def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> bool:
+def withdraw(db: sqlite3.Connection, number: FactNumber, entry: bytes) -> bool:
     """Take back one fact of the tail and keep the facts before and behind it. Return False if the fact is not in the
     tail (any more).
 
@@ -91,12 +91,6 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
     return True
 
 
-def changed_elsewhere(db: sqlite3.Connection) -> int:
-    """Return the number of the last fact by which another home changed its graph; see
-    ``Catalog.changed_elsewhere``."""
-    return int(db.execute("SELECT changed_elsewhere FROM shipped").fetchone()[0])
-
-
 def _tail(db: sqlite3.Connection, upto: int, limit: int = -1) -> list[Row]:
     """Return the tail, or its first ``limit`` facts."""
     sql = "SELECT seq, body, session FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -105,7 +99,7 @@ def _tail(db: sqlite3.Connection, upto: int, limit: int = -1) -> list[Row]:
 
 def _carried(
     db: sqlite3.Connection,
-    number: undo.FactNumber,
+    number: FactNumber,
     tail: list[Row],
     upto: int,
     ours: Sequence[Row],
@@ -154,7 +148,7 @@ def _fold(db: sqlite3.Connection, fact: Fact, seq: int, body: bytes, session: st
 class _Recorder:
     """Records facts of the tail behind the facts that are recorded already."""
 
-    def __init__(self, db: sqlite3.Connection, number: undo.FactNumber, before: Before, seq: int) -> None:
+    def __init__(self, db: sqlite3.Connection, number: FactNumber, before: Before, seq: int) -> None:
         self._db, self._number, self._before = db, number, before
         self.seq = seq
         self.session = ""

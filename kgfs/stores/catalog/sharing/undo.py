@@ -8,30 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 FOLDED = (
     *("ontology", "removed_ontology", "setting", "search", "name", "trash", "version", "departed", "document", "shown"),
     *("tally", "job", "forgetting", "forgetting_document", "tombstone", "suppression", "unheld"),
 )
 """The tables that are a fold of the facts."""
-
-
-class FactNumber:
-    """The number of the fact that is being applied on one connection, for the triggers; 0 while no fact is."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.now = 0
-        db.create_function("fact_number", 0, lambda: self.now)
-        db.execute("PRAGMA recursive_triggers=1")  # else no trigger fires for rows that REPLACE deletes
-
-    @contextmanager
-    def being(self, seq: int) -> Iterator[None]:
-        self.now = seq
-        try:
-            yield
-        finally:
-            self.now = 0
 
 
 def install(db: sqlite3.Connection) -> None:

@@ -9,7 +9,7 @@ from kgfs.domain.names import is_document_name
 from kgfs.stores.catalog.conflicts import OVERWRITTEN
 from kgfs.stores.catalog.facts import ConflictKept, ContentKept, Fact, Moved
 from kgfs.stores.catalog.lineage import next_version, path_of
-from kgfs.stores.catalog.sharing.follow import ELSEWHERE
+from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.pending_uploads import waiting_key
 
 

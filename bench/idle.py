@@ -1,0 +1,75 @@
+"""What a mount, its worker and its watcher cost while nothing happens: ``python -m bench.idle [--seconds 600]``.
+
+A home in files with one document is mounted in a process of its own, which starts a worker and a watcher. When all is settled and
+read, the CPU time that each process used is taken from /proc before and after. Prints percents of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SETTLED = 15.0
+"""Seconds after which nothing happens any more."""
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kgfs-bench-idle-") as scratch:
+        home, where = Path(scratch) / "home", Path(scratch) / "mnt"
+        where.mkdir()
+        environ = {**os.environ, "KGFS_HOME": str(home)}
+        mount = subprocess.Popen([sys.executable, "-m", "kgfs", "mount", "--foreground", str(where)], env=environ)
+        try:
+            while not os.path.ismount(where):
+                time.sleep(0.1)
+            (where / "Bench").mkdir()
+            (where / "Bench/documents/one.txt").write_text("A garbage collector frees memory that nothing refers to.\n")
+            subprocess.run([sys.executable, "-m", "kgfs", "wait"], env=environ, check=True)
+            time.sleep(SETTLED)
+            before, begun = spent(home, mount.pid), time.monotonic()
+            time.sleep(options.seconds)
+            after, took = spent(home, mount.pid), time.monotonic() - begun
+            shares = {name: round(100 * (after[name] - before[name]) / took, 3) for name in before}
+            print(
+                json.dumps(
+                    {
+                        "what": "percent of a core",
+                        "seconds": round(took),
+                        **shares,
+                        "all": round(sum(shares.values()), 3),
+                    }
+                )
+            )
+        finally:
+            mount.terminate()
+            mount.wait()
+
+
+def spent(home: Path, mount: int) -> dict[str, float]:
+    """Return the CPU seconds of the mount, its worker and its watcher so far."""
+    worker = json.loads((home / "run/worker.json").read_text())["pid"]
+    found = {"mount": seconds(mount), "worker": seconds(worker)}
+    for child in Path(f"/proc/{mount}/task/{mount}/children").read_text().split():
+        if int(child) != worker:
+            found[f"watcher-{child}"] = seconds(int(child))
+    return found
+
+
+def seconds(pid: int) -> float:
+    """Return the CPU seconds, of user and system, of all threads of a process."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / TICKS
+
+
+if __name__ == "__main__":
+    main()
