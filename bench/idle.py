@@ -1,7 +1,8 @@
-"""What a mount, its worker and its watcher cost while nothing happens: ``python -m bench.idle [--seconds 600]``.
+"""What a mount, its worker and its watcher cost while nothing happens: ``python -m bench.idle [--seconds 600] [--server seaweedfs]``.
 
-A home in files with one document is mounted in a process of its own, which starts a worker and a watcher. When all is settled and
-read, the CPU time that each process used is taken from /proc before and after. Prints percents of one core.
+A home with one document, in files or on a server that is started here, is mounted in a process of its own, which starts a worker and a
+watcher. When all is settled and read, the CPU time that each process used is taken from /proc before and after. Prints percents of one
+core.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
+
+from bench.hosts import SERVERS, started
+from kgfs.sharing.adaptive_poll import AT_REST
 
 SETTLED = 15.0
 """Seconds after which nothing happens any more."""
@@ -23,10 +28,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--server", choices=SERVERS)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kgfs-bench-idle-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="kgfs-bench-idle-") as scratch, ExitStack() as stack:
         home, where = Path(scratch) / "home", Path(scratch) / "mnt"
-        where.mkdir()
+        for folder in (home, where):
+            folder.mkdir(mode=0o700)
+        if options.server:
+            (home / "config.toml").write_text(started(Path(scratch), options.server, stack))
         environ = {**os.environ, "KGFS_HOME": str(home)}
         mount = subprocess.Popen([sys.executable, "-m", "kgfs", "mount", "--foreground", str(where)], env=environ)
         try:
@@ -35,7 +44,7 @@ def main() -> None:
             (where / "Bench").mkdir()
             (where / "Bench/documents/one.txt").write_text("A garbage collector frees memory that nothing refers to.\n")
             subprocess.run([sys.executable, "-m", "kgfs", "wait"], env=environ, check=True)
-            time.sleep(SETTLED)
+            time.sleep(SETTLED if not options.server else AT_REST + SETTLED)
             before, begun = spent(home, mount.pid), time.monotonic()
             time.sleep(options.seconds)
             after, took = spent(home, mount.pid), time.monotonic() - begun
