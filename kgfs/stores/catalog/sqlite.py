@@ -10,7 +10,7 @@ import tempfile
 import threading
 import weakref
 from collections import deque
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.errors import StoreError
