@@ -16,6 +16,9 @@ from kgfs.app.asking import asked
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.status import projection_lines
 from kgfs.config import Config
+from kgfs.errors import KgfsError
+from kgfs.formats.isolated import network_barrier
+from kgfs.formats.sandbox import Limits
 from kgfs.fuse import machine, probe
 from kgfs.fuse.probe import MountState
 from kgfs.models import carriers, made_model, runtimes
@@ -51,7 +54,15 @@ def command(config: Config, quiet: bool, as_json: bool) -> None:
     Example:
       kgfs doctor
     """
-    lines = [*_mounting(), *_models(), *_home(config), *_servers(config), *_projection(config), *_mounts(config)]
+    lines = [
+        *_mounting(),
+        *_models(),
+        *_parsers(config),
+        *_home(config),
+        *_servers(config),
+        *_projection(config),
+        *_mounts(config),
+    ]
     if as_json:
         click.echo(json.dumps([asdict(line) for line in lines], indent=2))
     else:
@@ -84,6 +95,22 @@ def _models() -> Iterator[Line]:
     for package, installed in runtimes.survey():
         remedy = "" if installed else "pip install 'kgfs[models]'"
         yield Line(f"runtime {package}", "ok" if installed else "note", installed or "missing", remedy)
+
+
+def _parsers(config: Config) -> Iterator[Line]:
+    """Yield how the processes that parse documents are kept off the network, by starting one."""
+    settings = config.pipeline
+    try:
+        barrier = network_barrier(Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files))
+    except KgfsError as error:
+        yield Line("parsers", "missing", str(error), "pip install kgfs again; its libraries may be missing.")
+        return
+    if barrier:
+        how = "a network namespace" if barrier == "namespace" else "a filter of the kernel"
+        yield Line("parsers", "ok", f"They are kept off the network by {how}.")
+    else:
+        remedy = "Allow user namespaces or seccomp filters."
+        yield Line("parsers", "note", "They could reach the network if a document made them.", remedy)
 
 
 def _home(config: Config) -> Iterator[Line]:

@@ -21,14 +21,15 @@ def pieces(content: bytes) -> Iterator[Piece]:
     manifest = package.xml("META-INF/manifest.xml")
     if manifest is not None and any(local(each) == "encryption-data" for each in manifest.iter()):
         raise UnreadableTextError("encrypted: give the password to a copy")
-    body = child(child(package.xml("content.xml"), "body"), "text")
+    root, styles = package.xml("content.xml"), package.xml("styles.xml")
+    body = child(child(root, "body"), "text")
     if body is None:
         raise UnreadableTextError("damaged: its text cannot be read")
     meta = package.xml("meta.xml")
     title = next((each.text or "" for each in (meta.iter() if meta is not None else ()) if local(each) == "title"), "")
     yield Piece("", facts={"title": title})
-    yield from _furniture(package.xml("styles.xml"))
-    reader = _Reader()
+    yield from _furniture(styles)
+    reader = _Reader(root, styles)
     yield from reader.blocks(body)
     yield from reader.notes
     if reader.links:
@@ -48,7 +49,17 @@ def _furniture(styles: Any | None) -> Iterator[Piece]:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, *styles: Any) -> None:
+        """Take the roots that define list styles."""
+        self._numbered = {
+            (attribute(style, "name"), int(attribute(level, "level") or 1) - 1)
+            for root in styles
+            if root is not None
+            for style in root.iter()
+            if local(style) == "list-style"
+            for level in style
+            if local(level) == "list-level-style-number" and attribute(level, "num-format")
+        }
         self.notes: list[Piece] = []
         self.links: dict[str, str] = {}
         self._aside: list[Piece] = []
@@ -63,7 +74,7 @@ class _Reader:
                 if words := self._words(element).strip():
                     yield Piece("paragraph", words)
             elif name == "list":
-                if lines := list(self._list(element, 0)):
+                if lines := list(self._list(element, 0, attribute(element, "style-name"))):
                     yield Piece("list", "\n".join(lines))
             elif name == "table":
                 yield from self._table(element)
@@ -74,14 +85,15 @@ class _Reader:
             aside, self._aside = self._aside, []
             yield from aside
 
-    def _list(self, element: Any, level: int) -> Iterator[str]:
-        for item in element:
+    def _list(self, element: Any, level: int, style: str) -> Iterator[str]:
+        for number, item in enumerate(element, 1):
             first = True
+            mark = f"{number}." if (style, level) in self._numbered else "-"
             for each in item:
                 if local(each) == "list":
-                    yield from self._list(each, level + 1)
+                    yield from self._list(each, level + 1, attribute(each, "style-name") or style)
                 elif local(each) in ("p", "h") and (words := self._words(each).strip()):
-                    yield "  " * level + ("- " if first else "  ") + words
+                    yield "  " * level + (f"{mark} " if first else "  ") + words
                     first = False
 
     def _table(self, element: Any) -> Iterator[Piece]:
@@ -115,7 +127,9 @@ class _Reader:
             elif name in ("tab", "line-break"):
                 parts.append("\t" if name == "tab" else "\n")
             elif name == "note":
-                label = attribute(each, "id") or str(len(self.notes) + 1)
+                citation = child(each, "note-citation")
+                label = (citation.text or "").strip() if citation is not None else ""
+                label = label or str(len(self.notes) + 1)
                 parts.append(f"[^{label}]")
                 body = child(each, "note-body")
                 words = " ".join(piece.text for piece in (self.blocks(body) if body is not None else ()))

@@ -21,7 +21,9 @@ def holds_part(content: bytes, *names: bytes) -> bool:
     """Return whether the bytes are a ZIP archive whose directory names all of these parts. Unpacks nothing."""
     if not content.startswith(b"PK\x03\x04"):
         return False
-    directory = content[-_DIRECTORY:]
+    end = content.rfind(b"PK\x05\x06")
+    start = int.from_bytes(content[end + 16 : end + 20], "little") if end >= 0 else len(content)
+    directory = content[start:end] if start < end else content[-_DIRECTORY:]  # damaged, or too long for its fields
     return all(name in directory for name in names)
 
 

@@ -10,6 +10,7 @@ from kgfs.formats import delimited, docx, epub, html, mail, markdown, notebook, 
 from kgfs.formats.contract import Format
 from kgfs.formats.decoding import decode_start
 from kgfs.formats.isolated import parse_apart
+from kgfs.formats.magic import known_format
 from kgfs.formats.pieces import put_together
 from kgfs.formats.sandbox import Limits
 
@@ -67,9 +68,10 @@ def format_of(name: str, content: bytes) -> Format:
         if candidate.signature(content):
             return candidate
     extension = extension_of(name)
+    other = known_format(content) if not content.startswith(b"PK") else ""
     for candidate in FORMATS:
         if extension in candidate.extensions:
-            return candidate
+            return FORMATS[-1] if other and candidate.read is None else candidate  # which says what it seems to be
     start = decode_start(content, SNIFFED)
     counts = [candidate.signs(start) for candidate in FORMATS]
     most = max(counts)

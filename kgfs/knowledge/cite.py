@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document
-from kgfs.domain.text import Chunk
+from kgfs.domain.places import Locator
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.chunk_index import ChunkRef
@@ -42,6 +42,8 @@ class Cited:
     line_start: int
     line_end: int
     page: int | None
+    locator: Locator
+    """Of the first character that is not white space; empty while there is no text."""
     section_path: tuple[str, ...]
     shown: bool
     """Whether the graph has this Source now."""
@@ -81,7 +83,8 @@ def _cited(stores: Stores, chunk_id: str, ref: ChunkRef, *, shown: bool) -> Cite
         raise MissingError(f"The document of '{chunk_id}' was purged.")
     reading = load_reading(stores.garage.objects, ref.doc_id, ref.reading)
     chunk = reading.chunks[ref.chunk_index]
-    text = _text(stores, document, reading, chunk)
+    text = _text(stores, document, reading)
+    passage = text[chunk.start : chunk.end] if text is not None else None
     standing = standing_of(stores.catalog.names, ref.doc_id)
     return Cited(
         chunk_id=chunk_id,
@@ -100,16 +103,17 @@ def _cited(stores: Stores, chunk_id: str, ref: ChunkRef, *, shown: bool) -> Cite
         line_start=chunk.line_start,
         line_end=chunk.line_end,
         page=chunk.page,
+        locator=reading.locator(text, chunk.start + len(passage) - len(passage.lstrip())) if text and passage else {},
         section_path=chunk.section_path,
         shown=shown,
-        text=text,
+        text=passage,
         reason="" if text is not None else REMOVED,
     )
 
 
-def _text(stores: Stores, document: Document, reading: Reading, chunk: Chunk) -> str | None:
+def _text(stores: Stores, document: Document, reading: Reading) -> str | None:
     try:
-        return text_of(stores.garage.objects, document, reading)[chunk.start : chunk.end]
+        return text_of(stores.garage.objects, document, reading)
     except MissingError:
         if stores.catalog.promises(document.key):
             raise  # the original is promised and was lost, which is not the same as removed

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from pathlib import Path
 
 import pytest
 
 from kgfs.domain.places import locate
 from kgfs.domain.text import Text
-from kgfs.errors import UnreadableTextError
+from kgfs.errors import ParserFailedError, UnreadableTextError
+from kgfs.formats.isolated import network_barrier
+from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse
 from tests.support.office import archive, docx, pdf, pptx, shape, xlsx
 
@@ -237,3 +242,41 @@ def test_entities_are_not_expanded_and_deep_nesting_ends() -> None:
     assert text.text == "kept\n"
     deep = parse("a.html", b"<html><body>" + b"<div>" * 10_000 + b"bottom")
     assert "bottom" in deep.text
+
+
+def _end_parsers() -> None:
+    """Kill the parsing processes of this one."""
+    for thread in Path("/proc/self/task").iterdir():
+        for pid in (thread / "children").read_text().split():
+            if b"kgfs.formats.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def test_a_parser_that_is_killed_costs_itself_only() -> None:
+    slow = b"<html><body>" + b"<div>" * 100_000 + b"bottom"
+    with pytest.raises(ParserFailedError, match="ended by SIGKILL"):
+        parse("a.html", slow, beat=_end_parsers)
+    with pytest.raises(KeyboardInterrupt):
+        parse("a.html", slow, beat=lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert parse("a.html", b"<html><p>still here").text == "still here\n"
+
+
+def test_a_parser_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(UnreadableTextError, match="took 1 s of CPU without a page done"):
+        parse("a.html", b"<html><body>" + b"<div>" * 100_000 + b"bottom", Limits(cpu=1))
+
+
+def test_a_bomb_is_refused_within_the_limits() -> None:
+    bomb = archive({"[Content_Types].xml": "", "word/document.xml": b"<w>" + bytes([32]) * (400 << 20)})
+    with pytest.raises(UnreadableTextError, match="needs more than 320 MiB of memory"):
+        parse("a.docx", bomb, Limits(memory=320 << 20))
+
+
+def test_a_parser_has_no_network() -> None:
+    assert network_barrier(Limits()) in ("namespace", "filter")
+
+
+def test_an_encrypted_office_document_says_so() -> None:
+    kept = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le")
+    with pytest.raises(UnreadableTextError, match="encrypted: give the password to a copy"):
+        parse("a.docx", kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,39 @@ def test_a_home_in_files_goes_on(files: Earlier) -> None:
     assert before["objects"].items() <= seen["objects"].items()
     files.run("rebuild", "--yes")
     assert_same(files.see(), seen)
+    assert_sound(files)
+
+
+def chunk_ids(seen: Any) -> set[str]:
+    """Return every chunk_id that what a home showed has in it."""
+    if isinstance(seen, dict):
+        own = {seen["chunk_id"]} if isinstance(seen.get("chunk_id"), str) else set()
+        return own.union(*map(chunk_ids, seen.values()))
+    return set().union(*map(chunk_ids, seen)) if isinstance(seen, list) else set()
+
+
+def test_what_an_earlier_version_could_not_read_is_offered_and_read(files: Earlier) -> None:
+    """What was read as if it were plain text, too; citations from before go on resolving."""
+    offered = files.run("reprocess", "--dry-run").stdout
+    assert {"Harbour/survey.pdf", "Harbour/letter.docx", "Harbour/pages/berths.html", "Harbour/mail/engine.eml"} <= {
+        *offered.splitlines()
+    }
+    files.run("reprocess", "--yes")
+    parsers = {
+        "survey.pdf": "pdf/1",
+        "letter.docx": "docx/1",
+        "pages/berths.html": "html/1",
+        "mail/engine.eml": "eml/1",
+        "mail/2026-03.mbox": "mbox/1",
+        "notebooks/tides.ipynb": "notebook/1",
+    }
+    for path, parser in parsers.items():
+        page = json.loads(files.run("status", f"Harbour/{path}", "--json").stdout)
+        assert (page["state"], page["reading"]["parser"]) == ("done", parser), path
+    issued = chunk_ids(expected(FILES))
+    assert issued
+    for chunk_id in issued:
+        assert json.loads(files.run("cite", chunk_id, "--json").stdout)["text"]
     assert_sound(files)
 
 
