@@ -4,7 +4,8 @@
 
 DIR has one folder a format (``pdf/``, ``docx/`` …). The truth is pdftotext for PDF and pandoc for DOCX, ODT, EPUB and
 HTML, openpyxl for XLSX (all are needed), and the bare XML of slides for PPTX. Documents of fewer than FEWEST words by that
-truth are left out. ``--list`` prints name and SHA-256 of each document, as in ``bench/documents.tsv``.
+truth are left out. ``bench/documents.tsv`` lists the
+documents of the figures in docs/formats.md; ``--list`` prints name and SHA-256 of those in DIR.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-
-import openpyxl
 
 from kgfs.domain.text import Text
 from kgfs.errors import KgfsError
@@ -68,6 +67,8 @@ def truth_of(path: Path) -> str:
             raw = "".join(archive.read(name).decode("utf-8", "replace") for name in parts)
             paragraphs = re.findall(r"<a:p[ >].*?</a:p>", raw, re.S)
             return "\n".join("".join(re.findall(r"<a:t>([^<]*)</a:t>", each)) for each in paragraphs)
+    import openpyxl  # pip install openpyxl
+
     book = openpyxl.load_workbook(path, data_only=True)
     return "\n".join(str(cell) for sheet in book.worksheets for row in sheet.values for cell in row if cell is not None)
 

@@ -1,0 +1,84 @@
+"""Documents of other formats than text, from their bytes to their citations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.config import load
+from kgfs.domain.documents import State
+from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.knowledge.document import document_page
+from kgfs.knowledge.evidence import citation_json, evidence
+from kgfs.render.source import Marks
+from kgfs.stores.graph.vocabulary import InstanceRow
+from kgfs.stores.readings import load_reading, text_of
+from kgfs.stores.resolve import find_document
+from kgfs.stores.stores import Stores
+from tests.support.office import docx, pdf
+from tests.support.working import Counting, documents, work
+
+HEADER = "Zanzibar circular gazette"
+PAGES = (
+    "The tide table gives the spring tide of each month.\nThe harbour master prints the tide table every month.",
+    "A tide mill grinds grain while the tide falls.\nThe tide mill stands at the old quay of the harbour.",
+    "The sluice gate keeps the water of the mill pond.\nA miller opens the sluice gate by hand each morning.",
+)
+
+
+def _recall(key: Hashable, ask: Callable[[], Any]) -> Any:
+    return ask()
+
+
+def _citations(stores: Stores, rows: list[InstanceRow]) -> list[dict[str, Any]]:
+    shown = [evidence(stores, row.owner, row.n, _recall) for row in rows]
+    return [json.loads(citation_json(stores, each, Marks(), "a", _recall)) for each in shown]
+
+
+def test_a_citation_of_a_pdf_names_its_page(home: Path, tmp_path: Path) -> None:
+    """Also after a rebuild; and no concept comes from a header that repeats."""
+    config = load(home)
+    (tmp_path / "report.txt").write_bytes(pdf(*(f"{HEADER}\n{page}" for page in PAGES)))
+    compute = Counting()
+    with open_stores(config) as stores:
+        with open_deposits(config, stores) as (deposits, _):
+            deposits.ingest_file(tmp_path / "report.txt", "Test")
+        work(config, stores, compute)
+        [document] = documents(stores)
+        reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
+        text = text_of(stores.garage.objects, document, reading)
+        assert (document.state, reading.parser, reading.pages) == (State.DONE, "pdf/1", 3)
+        assert reading.text_key and text.count(HEADER) == 3 and not any(HEADER in asked for asked in compute.asked)
+        rows = stores.graph.instances_of(document.doc_id)
+        cited = _citations(stores, rows)
+        assert {citation["page"] for citation in cited} == {1, 2, 3}
+        for citation in cited:
+            quote = citation["quote"]
+            assert text[citation["char_start"] : citation["char_end"]] == quote
+            [page] = [n for n, words in enumerate(PAGES, 1) if quote in words]
+            assert (citation["page"], citation["locator"]) == (page, {"page": page})
+        rebuild(stores)
+        assert stores.graph.instances_of(document.doc_id) == rows
+
+
+def test_what_gives_no_text_is_unsupported_and_kept(home: Path, tmp_path: Path) -> None:
+    config = load(home)
+    empty, broken = docx(""), pdf(*PAGES)[:200]
+    (tmp_path / "empty.docx").write_bytes(empty)
+    (tmp_path / "broken.pdf").write_bytes(broken)
+    with open_stores(config) as stores:
+        with open_deposits(config, stores) as (deposits, _):
+            for name in ("empty.docx", "broken.pdf"):
+                deposits.ingest_file(tmp_path / name, "Test")
+        work(config, stores, Counting())
+        pages = {
+            n: document_page(stores, find_document(stores, config.run, f"Test/{n}"))
+            for n in ("empty.docx", "broken.pdf")
+        }
+        assert {page["state"] for page in pages.values()} == {"unsupported"}
+        assert pages["empty.docx"]["state_reason"] == "empty.docx: no text was found. The original is kept."
+        assert "damaged: pdfium says" in pages["broken.pdf"]["state_reason"]
+        assert {stores.garage.objects.get(document.key) for document in documents(stores)} == {empty, broken}
