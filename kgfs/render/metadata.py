@@ -31,7 +31,9 @@ class Metadata:
 
 
 def render(metadata: Metadata) -> bytes:
+    """Return the file. Fields of mails and of parts of documents are there, and empty while none are read."""
     document = metadata.document
+    first_path = document.source_id.partition("/")[2]
     return json_page(
         {
             "doc_id": document.doc_id,
@@ -41,6 +43,14 @@ def render(metadata: Metadata) -> bytes:
             "content_hash": document.sha256,
             "key": document.key,
             "source_id": document.source_id,
+            "source_uri": f"documents/{first_path}",
+            "file_name": first_path.rpartition("/")[2],
+            "subject": None,
+            "participants": [],
+            "parent_id": None,
+            "root_id": document.doc_id,
+            "depth": 0,
+            "attachments": {},
             "size": document.size,
             "media_type": metadata.media_type,
             "state": document.state.value,

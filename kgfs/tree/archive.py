@@ -1,7 +1,7 @@
 """Serve ``archive/<doc_id>/``, the permanent place of one content, independent of its paths.
 
-Every doc_id ever issued is found here. ``text.txt`` (the exact Text) and ``concepts/`` exist while the graph shows
-the document.
+Every doc_id ever issued is found here. ``concepts/`` exists while the graph shows the document, and ``text.txt`` (the
+exact Text) also afterwards, as long as the original is kept.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Hashable, Sequence
 
 from kgfs.domain.documents import Document, Ontology
 from kgfs.errors import MissingError, StoreError
-from kgfs.knowledge.metadata import metadata
+from kgfs.knowledge.metadata import changed_at, metadata
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
 from kgfs.stores.catalog.facts import VersionMinted
-from kgfs.stores.graph.vocabulary import Concept, DocumentRow
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow, EarlierText
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
@@ -111,20 +111,34 @@ class TextTxt(_ArchivedFile):
     name = "text.txt"
 
     def look(self) -> tuple[int, int]:
-        row = shown(self.context.stores, self._doc_id)
+        stores = self.context.stores
+        row = stores.graph.document(self._doc_id)
+        if row is None:
+            return self._earlier_text().size, changed_at(stores, self._doc_id)
         if is_original(row):
             return row.size_bytes, row.ingested_at
-        last = self.context.stores.graph.source(self._doc_id, row.chunk_count - 1) if row.chunk_count else None
+        last = stores.graph.source(self._doc_id, row.chunk_count - 1) if row.chunk_count else None
         return last.byte_end if last else 0, row.ingested_at
 
     def handle(self) -> Handle:
-        row = shown(self.context.stores, self._doc_id)
-        if is_original(row) and has_original(self.context.stores, known(self.context.stores, self._doc_id)):
-            return open_original(self.context.stores, row.garage_key, row.content_hash)
+        stores, document = self.context.stores, known(self.context.stores, self._doc_id)
+        row = stores.graph.document(self._doc_id)
+        exact = is_original(row) if row else self._earlier_text().is_original
+        if exact and has_original(stores, document):
+            return open_original(stores, document.key, document.sha256)
         return super().handle()
 
     def content(self) -> bytes:
-        return encode(read_text(self.context.stores, shown(self.context.stores, self._doc_id)))
+        stores = self.context.stores
+        row = stores.graph.document(self._doc_id)
+        return encode(text_read_by(stores, self._doc_id, row.reading if row else self._earlier_text().reading))
+
+    def _earlier_text(self) -> EarlierText:
+        """Return what is known of the Text that the graph showed last. Raise MissingError if it showed none."""
+        found = self.context.stores.graph.earlier_text(self._doc_id)
+        if found is None:
+            raise MissingError(f"Document {self._doc_id} was not read.")
+        return found
 
 
 class FoundFolder(DerivedFolder[None]):
@@ -170,8 +184,14 @@ def original(context: TreeContext, doc_id: str) -> Node | None:
 
 
 def text_txt(context: TreeContext, doc_id: str) -> Node | None:
-    """Return the Text; None while the graph does not show the document."""
-    return TextTxt(context, doc_id) if context.stores.graph.document(doc_id) else None
+    """Return the Text; None if the document was never read, or left the graph and its original is not kept."""
+    if context.stores.graph.document(doc_id) is None:
+        document = context.stores.catalog.names.document(doc_id)
+        if document is None or not has_original(context.stores, document):
+            return None
+        if context.stores.graph.earlier_text(doc_id) is None:
+            return None
+    return TextTxt(context, doc_id)
 
 
 def found_concepts(context: TreeContext, doc_id: str) -> Node | None:
@@ -244,11 +264,16 @@ def is_original(row: DocumentRow) -> bool:
 
 
 def read_text(stores: Stores, row: DocumentRow) -> str:
-    """Return the Text that the graph shows of a document, from the original and the Reading. Raise StoreError if
+    """Return the Text that the graph shows of a document, as :func:`text_read_by` does."""
+    return text_read_by(stores, row.doc_id, row.reading)
+
+
+def text_read_by(stores: Stores, doc_id: str, reading_id: str) -> str:
+    """Return the Text of a document by one of its Readings, from the original and the Reading. Raise StoreError if
     either is lost. Blocks.
     """
     try:
-        reading = load_reading(stores.garage.objects, row.doc_id, row.reading)
-        return text_of(stores.garage.objects, known(stores, row.doc_id), reading)
+        reading = load_reading(stores.garage.objects, doc_id, reading_id)
+        return text_of(stores.garage.objects, known(stores, doc_id), reading)
     except MissingError as error:
-        raise StoreError(f"The garage has lost what document {row.doc_id} was read from: {error}") from error
+        raise StoreError(f"The garage has lost what document {doc_id} was read from: {error}") from error

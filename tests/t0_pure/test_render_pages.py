@@ -48,6 +48,9 @@ def test_metadata_names_everything_a_citation_needs() -> None:
     assert (fields["state"], fields["reason"], fields["version"]) == ("unsupported", "no text", 2)
     assert fields["deposited_at"] == "2023-11-14T22:13:20Z"
     assert fields["ingested_at"] is None and fields["browse_uri"] is None
+    assert (fields["source_uri"], fields["file_name"]) == ("documents/a.txt", "a.txt")
+    assert (fields["subject"], fields["participants"], fields["attachments"]) == (None, [], {})
+    assert (fields["parent_id"], fields["root_id"], fields["depth"]) == (None, "d" * 16, 0)
     assert fields["download_uri"] == f"archive/{'d' * 16}/original"
 
 

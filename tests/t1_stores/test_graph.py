@@ -13,7 +13,7 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, render
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.graph.vocabulary import Batch, Change
+from kgfs.stores.graph.vocabulary import Batch, Change, EarlierText
 from tests.support.graph_building import (
     ONTOLOGY,
     Doc,
@@ -89,6 +89,17 @@ def test_everything_is_seen_after_publish(graph: Graph) -> None:
     assert [concept.name for concept in graph.concepts_of(A)] == ["koan", "zen"]
     assert graph.documents_of([cid("Zen")]) == {cid("Zen"): [A]}
     assert dict(graph.counts()) == {"documents": 1, "sources": 2, "concepts": 2, "relationships": 1, "instances": 4}
+
+
+def test_the_text_of_what_left_is_known(graph: Graph) -> None:
+    publish(graph, ZEN, "c1")
+    assert graph.earlier_text(A) is None
+    shown = graph.document(A)
+    assert shown is not None
+    size = graph.sources(A)[-1].byte_end
+    graph.forget("c2", [A], 2000)
+    assert graph.earlier_text(A) == EarlierText(shown.reading, size, is_original=False)
+    assert graph.earlier_text(B) is None
 
 
 def test_a_batch_may_come_in_pieces_and_twice(graph: Graph) -> None:

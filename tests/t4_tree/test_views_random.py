@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain.names import encode_name
 from kgfs.errors import KgfsError
+from kgfs.render.words import visible
 from kgfs.tree.node import File, Folder, Link
 from tests.support.library import ME, Library, library_at, read
 
@@ -117,6 +118,6 @@ def keeps_its_promises(library: Library) -> None:
             cited = json.loads(library.read(path))
             shown = library.read(path.replace("citation.json", "source.txt")).decode()
             spans = cited.get("source_spans") or [[cited["source_start"], cited["source_end"]]]
-            assert "".join(shown[a:b] for a, b in spans) == cited["quote"]
+            assert "".join(shown[a:b] for a, b in spans) == visible(cited["quote"])
             text = library.read(f"Zen/archive/{cited['doc_id']}/text.txt").decode()
             assert text[cited["char_start"] : cited["char_end"]] == cited["quote"]

@@ -35,7 +35,7 @@ def saved(place: Place, name: str, text: str) -> Path:
     file.write_text(text)
     place.wait()
     hits = json.loads((place.mountpoint / "Mills" / "search" / text / "results.json").read_text())["hits"]
-    return place.mountpoint / "cite" / next(hit["chunk_id"] for hit in hits if hit["text"] in text)
+    return place.mountpoint / "cite" / str(next(hit["chunk_id"] for hit in hits if hit["text"] in text))
 
 
 def citation(folder: Path) -> dict[str, Any]:

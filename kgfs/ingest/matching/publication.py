@@ -7,6 +7,8 @@ so that ``rebuild`` makes the same graph as the one built step by step.
 from __future__ import annotations
 
 import json
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -32,6 +34,10 @@ from kgfs.stores.graph.vocabulary import (
 )
 from kgfs.stores.readings import Decisions, Reading
 
+_PARAGRAPH = re.compile(r"(?:\A|\n[^\S\n]*\n)\s*(\S)")
+"""The first character of a paragraph: blank lines part paragraphs."""
+_WORDS = re.compile(r"\S")
+
 STAGED_AT_ONCE = 200
 """Rows per batch; small enough that no other writer waits long."""
 
@@ -50,17 +56,19 @@ def carry_out(
     """Stage all rows in batches, publish them in one small transaction, and return the epoch. Idempotent."""
     build = _Build(graph, document, reading, decisions, text, at)
     commit_id = decisions.commit_id  # computed once here, since it is a hash over all Decisions
-    for batch in build.batches():
+    row = build.document_row(content_version)
+    for batch in build.batches(row):
         graph.stage(commit_id, document.doc_id, batch)
     border("staged")
     return graph.publish(
         Publication(
             commit_id=commit_id,
-            document=build.document_row(content_version),
+            document=row,
             concepts=build.concepts(),
             relationships=build.relationships(),
             supersedes=supersedes,
             at=at,
+            deposited_at=document.deposited_at,
         )
     )
 
@@ -82,6 +90,7 @@ class _Build:
         self._text = text
         self._at = at
         self._chunk_ids = self._chosen_chunk_ids()
+        self._paragraphs = [found.start(1) for found in _PARAGRAPH.finditer(text)]
         self._found = {concept.norm: concept for concept in reading.concepts}
 
     def document_row(self, content_version: int) -> DocumentRow:
@@ -114,12 +123,12 @@ class _Build:
             row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text)
         )
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield the rows of Sources and of evidence in batches of STAGED_AT_ONCE."""
+    def batches(self, document: DocumentRow) -> Iterator[Batch]:
+        """Yield the rows of Sources of ``document``, and of evidence, in batches of STAGED_AT_ONCE."""
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
         for some in batched(rows, STAGED_AT_ONCE):
             sources = [row for row in some if isinstance(row, SourceRow)]
-            yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)])
+            yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)], document)
 
     def concepts(self) -> list[ConceptRow]:
         """Return one row per concept. Labels of this document that are the same concept are merged into one mention."""
@@ -187,7 +196,13 @@ class _Build:
             tokens=chunk.tokens,
             gated=self._reading.verdicts[chunk.index].reason,
             page_number=chunk.page,
+            paragraph=self._paragraph(chunk),
         )
+
+    def _paragraph(self, chunk: Chunk) -> int:
+        """Return the number of the paragraph, from 1, in which the first words of the Source stand."""
+        words = _WORDS.search(self._text, chunk.start, chunk.end)
+        return max(1, bisect_right(self._paragraphs, words.start() if words else chunk.start))
 
     def instances(self) -> Iterator[InstanceRow]:
         """Yield the rows of evidence, no span twice for one owner.

@@ -10,6 +10,7 @@ from kgfs.domain.knowledge import holds, strength
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import ConceptPage
 from kgfs.render.words import folded_size
+from kgfs.stores.graph.columns import of_document
 from kgfs.stores.graph.concepts import Concepts, Moved
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
@@ -25,9 +26,15 @@ from kgfs.stores.graph.rows import (
     packed,
     slots,
 )
-from kgfs.stores.graph.vocabulary import ConceptRow, DocumentRow, Publication, RelationshipRow
+from kgfs.stores.graph.vocabulary import ConceptRow, Publication, RelationshipRow
 
 NO_PAGE = b""
+
+_EARLIER_TEXT = """
+    INSERT OR REPLACE INTO earlier_text
+    SELECT doc_id, ontology, reading, coalesce(
+        (SELECT byte_end FROM source WHERE document = document.key ORDER BY chunk_index DESC LIMIT 1), 0
+    ), text_sha256 = content_hash FROM document WHERE key = ?"""
 
 
 class Commit:
@@ -75,6 +82,7 @@ class Commit:
                 continue
             key, ontology, sources, instances = found
             self._sql.execute(f"UPDATE document SET state = {LEAVING} WHERE key = ?", (key,))
+            self._sql.execute(_EARLIER_TEXT, (key,))
             self._count(ontology, documents=-1, sources=-sources, instances=-instances)
             self._left[doc_id] = (key, ontology)
             self._touch(key, -1)
@@ -82,7 +90,7 @@ class Commit:
     def enter(self, edition: int, publication: Publication) -> None:
         """Make the staged edition visible, with the concepts and relationships of the publication."""
         document = publication.document
-        self._fill(edition, document)
+        self._fill(edition, publication)
         self._check_owners(edition, publication)
         for concept in publication.concepts:
             self._meet(concept)
@@ -92,16 +100,18 @@ class Commit:
         self._entered = (document.doc_id, edition, document.ontology)
         self._touch(edition, 1)
 
-    def _fill(self, edition: int, document: DocumentRow) -> None:
-        sources = self._sql.execute("SELECT count(*) FROM source WHERE document = ?", (edition,)).fetchone()[0]
+    def _fill(self, edition: int, publication: Publication) -> None:
+        document = publication.document
+        found = self._sql.execute("SELECT chunk_id FROM source WHERE document = ? ORDER BY chunk_index", (edition,))
+        chunk_ids = [chunk_id for (chunk_id,) in found]
         instances = self._sql.execute("SELECT count(*) FROM instance WHERE document = ?", (edition,)).fetchone()[0]
-        assignments = ", ".join(f"{column} = ?" for column in DOCUMENT)
-        values = [getattr(document, column) for column in DOCUMENT]
+        row = {column: getattr(document, column) for column in DOCUMENT} | of_document(publication, chunk_ids)
+        assignments = ", ".join(f"{column} = ?" for column in row)
         self._sql.execute(
             f"UPDATE document SET state = {SHOWN}, sources = ?, instances = ?, title_size = ?, {assignments} WHERE key = ?",
-            (sources, instances, folded_size(document.source_title), *values, edition),
+            (len(chunk_ids), instances, folded_size(document.source_title), *row.values(), edition),
         )
-        self._count(document.ontology, documents=1, sources=sources, instances=instances)
+        self._count(document.ontology, documents=1, sources=len(chunk_ids), instances=instances)
 
     def _check_owners(self, edition: int, publication: Publication) -> None:
         """Raise BadInputError for evidence whose owner the publication does not name and for relationships between

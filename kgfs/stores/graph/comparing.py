@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -42,7 +43,8 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
     for document in _paged(partial(graph.documents, ontology), lambda row: row.doc_id, ""):
         yield "document", document
         for source in _paged(partial(graph.sources, document.doc_id), lambda row: row.chunk_index, -1):
-            yield "source", source
+            # A graph that an earlier version filled has no paragraphs.
+            yield "source", replace(source, paragraph=None)
     for concept in _paged(partial(graph.concepts, ontology), lambda row: row.name, ""):
         yield "concept", concept
         yield from _evidence(graph, concept.concept_id)

@@ -18,6 +18,7 @@ from kgfs.stores.graph.vocabulary import (
     Change,
     Concept,
     DocumentRow,
+    EarlierText,
     Fault,
     InstanceRow,
     Mark,
@@ -180,6 +181,11 @@ class Graph(Protocol):
 
     def document(self, doc_id: str) -> DocumentRow | None:
         """Return a visible document; None if there is none with this id."""
+        ...
+
+    def earlier_text(self, doc_id: str) -> EarlierText | None:
+        """Return the Text that the graph showed of a document before it last left; None if it never left, or left a graph
+        of a version of kgfs that did not note it."""
         ...
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:

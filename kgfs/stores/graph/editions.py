@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 from kgfs.render.words import folded_size
+from kgfs.stores.graph.columns import of_sources
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
-from kgfs.stores.graph.vocabulary import InstanceRow, SourceRow
+from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
 
 BELONGING = (("instance", "owner, n, document"), ("mention", "concept, document, ordinal"))
 """Tables with rows of an edition besides its sources, with their primary keys."""
@@ -32,9 +33,13 @@ def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) ->
     return int(cursor.lastrowid or 0)
 
 
-def put_sources(connection: sqlite3.Connection, edition: int, rows: Sequence[SourceRow]) -> None:
+def put_sources(
+    connection: sqlite3.Connection, edition: int, rows: Sequence[SourceRow], document: DocumentRow | None
+) -> None:
     """Insert sources of a staged edition, with their words in the full-text index unless they are gated. A source
-    with the same chunk index is replaced."""
+    with the same chunk index is replaced. ``document`` fills the columns that repeat what the document says."""
+    repeated = of_sources(document) if document else {}
+    columns = (*SOURCE, *repeated)
     for row in rows:
         former = connection.execute(
             "SELECT key FROM source WHERE document = ? AND chunk_index = ?", (edition, row.chunk_index)
@@ -42,8 +47,8 @@ def put_sources(connection: sqlite3.Connection, edition: int, rows: Sequence[Sou
         if former:
             _remove_sources(connection, [former[0]])
         cursor = connection.execute(
-            f"INSERT INTO source (document, {', '.join(SOURCE)}) VALUES (?, {slots(len(SOURCE))})",
-            [edition, *source_values(row)],
+            f"INSERT INTO source (document, {', '.join(columns)}) VALUES (?, {slots(len(columns))})",
+            [edition, *source_values(row), *repeated.values()],
         )
         if not row.gated:
             connection.execute(

@@ -40,4 +40,12 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX neighbour_strength ON neighbour (concept, strength DESC, type, name, relationship_id, incoming);""",
     # The place in the original of each quote, as JSON.
     "ALTER TABLE instance ADD COLUMN locator TEXT NOT NULL DEFAULT '';",
+    # What is known of the Text of documents that left. A document that is shown again may have a row, too.
+    """CREATE TABLE IF NOT EXISTS earlier_text (
+        doc_id      TEXT PRIMARY KEY,
+        ontology    TEXT NOT NULL,
+        reading     TEXT NOT NULL,
+        bytes       INTEGER NOT NULL,
+        is_original INTEGER NOT NULL
+    ) WITHOUT ROWID;""",
 )

@@ -33,6 +33,7 @@ from kgfs.stores.graph.vocabulary import (
     Change,
     Concept,
     DocumentRow,
+    EarlierText,
     Fault,
     InstanceRow,
     Mark,
@@ -105,6 +106,10 @@ class GraphReads:
     def document(self, doc_id: str) -> DocumentRow | None:
         found = self._database.row(f"{_DOCUMENT} WHERE doc_id = ? AND state = {SHOWN}", (doc_id,))
         return DocumentRow(*found) if found else None
+
+    def earlier_text(self, doc_id: str) -> EarlierText | None:
+        found = self._database.row("SELECT reading, bytes, is_original FROM earlier_text WHERE doc_id = ?", (doc_id,))
+        return EarlierText(found[0], found[1], bool(found[2])) if found else None
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
         where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"

@@ -72,7 +72,7 @@ class SqliteGraph(GraphReads):
         for start in range(0, max(len(batch.sources), 1), ROWS_AT_ONCE):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
-                put_sources(connection, edition, batch.sources[start : start + ROWS_AT_ONCE])
+                put_sources(connection, edition, batch.sources[start : start + ROWS_AT_ONCE], batch.document)
         for start in range(0, len(batch.instances), ROWS_AT_ONCE):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)

@@ -39,6 +39,17 @@ class DocumentRow:
     """Bytes of ``text/<path>.md``, without the path that is shown in it."""
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierText:
+    """The Text of a document that left the graph, as the graph showed it last."""
+
+    reading: str
+    size: int
+    """Its bytes as UTF-8."""
+    is_original: bool
+    """Whether the original's bytes are the Text as UTF-8."""
+
+
 @dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
 class SourceRow:
     """A Source of a document, with its position in the Text in characters, lines and bytes."""
@@ -133,6 +144,8 @@ class Batch:
 
     sources: Sequence[SourceRow] = ()
     instances: Sequence[InstanceRow] = ()
+    document: DocumentRow | None = None
+    """The document of the Sources, from which columns of theirs are filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +159,8 @@ class Publication:
     supersedes: Sequence[str]
     """Ids of documents that leave in the same transaction (with cascade=orphans)."""
     at: int
+    deposited_at: int = 0
+    """When the document was deposited; 0 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ _CONCEPT = (
 _RELATIONSHIP = ("relationship_id", "ontology", "subject", "type", "object", "evidence", "confidence", "mtime")
 _MENTION = ("deposit", "ordinal", "label", "forms", "kind", "score", "definition")
 _DOCUMENT = (*DOCUMENT, "commit_id", "sources", "instances")
+_PARAGRAPH = SOURCE.index("paragraph")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -198,7 +199,7 @@ class ShownDocument:
         whole = hashlib.blake2b(digest_size=12)
         for kind, rows in (("s", self._source_rows()), ("i", self._instance_rows()), ("m", self._mention_rows())):
             for row in rows:
-                whole.update(f"{kind}{row!r}".encode("utf-8", "surrogatepass"))
+                whole.update(f"{kind}{_digested(row) if kind == 's' else row!r}".encode("utf-8", "surrogatepass"))
         return digest_of("document", self.row, whole.hexdigest())
 
     def sources(self) -> Iterator[tuple[int, str, Properties]]:
@@ -212,7 +213,7 @@ class ShownDocument:
             said |= {"section_path": list(words(said["section_path"])), "page": said["page_number"]}
             if not said["gated"]:
                 said["words"] = folded(said["full_text"])
-            digest = said["digest"] = digest_of("source", row, inherited)
+            digest = said["digest"] = digest_of("source", _digested(row), inherited)
             yield said["chunk_index"], digest, said
 
     def instances(self) -> Iterator[tuple[tuple[str, int], str, Properties]]:
@@ -266,6 +267,12 @@ class ShownDocument:
             " ORDER BY concept.concept_id, mention.ordinal",
             (self.key,),
         )
+
+
+def _digested(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the columns of a Source as its digest has them: without the paragraph, which homes that were filled by an
+    earlier version lack."""
+    return (*row[:_PARAGRAPH], None, *row[_PARAGRAPH + 1 :])
 
 
 def shown_document(sql: sqlite3.Connection, doc_id: str) -> ShownDocument | None:

@@ -11,7 +11,16 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.merging import check
-from kgfs.stores.graph.vocabulary import Batch, ConceptRow, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.graph.vocabulary import (
+    Batch,
+    ConceptRow,
+    EarlierText,
+    Mark,
+    Publication,
+    Redaction,
+    RelationshipRow,
+    Said,
+)
 from tests.fakes.graph.adopting import joined
 from tests.fakes.graph.forgetting import without
 from tests.fakes.graph.merging import saying
@@ -209,6 +218,10 @@ class MemoryGraph(MemoryReads):
         self._epoch += 1
         before, after = self._view, work_out(self._view, editions, at, self._rows, self._norms)
         self._view = after
+        for doc_id in before.editions.keys() - editions.keys():
+            row, sources = before.editions[doc_id].told.document, before.editions[doc_id].sources
+            size = sources[max(sources)].byte_end if sources else 0
+            self._earlier[doc_id] = EarlierText(row.reading, size, row.text_sha256 == row.content_hash)
         for one, other in ((before.editions, editions), (editions, before.editions)):
             for edition in (edition for doc_id, edition in one.items() if other.get(doc_id) is not edition):
                 ontology = edition.told.document.ontology

@@ -18,6 +18,7 @@ from kgfs.stores.graph.vocabulary import (
     Change,
     Concept,
     DocumentRow,
+    EarlierText,
     Fault,
     InstanceRow,
     Mark,
@@ -48,6 +49,7 @@ class MemoryReads:
         self._rows: dict[str, tuple[str, str]] = {}
         self._norms: dict[str, str] = {}
         self._marks: dict[tuple[str, str], Mark] = {}
+        self._earlier: dict[str, EarlierText] = {}
         self._last_n: dict[str, int] = {}
         self._changed_at: dict[str, int] = {}
         self._followed: int | None = None
@@ -99,6 +101,9 @@ class MemoryReads:
     def document(self, doc_id: str) -> DocumentRow | None:
         edition = self._view.editions.get(doc_id)
         return edition.told.document if edition else None
+
+    def earlier_text(self, doc_id: str) -> EarlierText | None:
+        return self._earlier.get(doc_id)
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
         rows = [edition.told.document for _, edition in sorted(self._view.editions.items())]
