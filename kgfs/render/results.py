@@ -9,7 +9,7 @@ from typing import Any
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
 from kgfs.render.search import link, marked, words_of
 from kgfs.render.source import Marks
-from kgfs.render.words import counted, encode, fold, json_page, lines_of
+from kgfs.render.words import counted, fold, json_page, lines_of, rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +197,13 @@ def results_md(results: Results, marks: Marks) -> bytes:
         out.append(f"{_quoted(shown(one, results.wanted, marks))}\n\n{_links(one, up)}")
     if pages.has_next:
         out.append(f"\nNext page: {up}page-{pages.page + 1}/results.md\n")
-    return encode("".join(out))
+    return rendered("".join(out))
 
 
 def document_md(results: Results, one: DocumentResult, marks: Marks) -> bytes:
     """Return ``NN~<name>.md``: what was found in one document."""
     up = "../" if results.pagination.page > 1 else ""
-    return encode(
+    return rendered(
         f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{shown(one, results.wanted, marks)}\n\n{_links(one, up)}"
     )
 

@@ -69,6 +69,8 @@ def test_no_rendered_file_has_a_control_character(library: Library) -> None:
     results = asked.work_out(Deadline(10)).entries()
     assert len(results) > 2
     for name, node in results:
+        if isinstance(node, Folder):  # the next page
+            continue
         assert isinstance(node, File)
         assert not words.has_controls(read(node).decode()), name
 

@@ -34,8 +34,9 @@ def saved(place: Place, name: str, text: str) -> Path:
     file = place.mountpoint / "Mills" / "documents" / name
     file.write_text(text)
     place.wait()
-    hits = json.loads((place.mountpoint / "Mills" / "search" / text / "results.json").read_text())["hits"]
-    return place.mountpoint / "cite" / str(next(hit["chunk_id"] for hit in hits if hit["text"] in text))
+    found = json.loads((place.mountpoint / "Mills" / "search" / text / "results.json").read_text())["results"]
+    chunks = [chunk for document in found for chunk in document["chunks"]]
+    return place.mountpoint / "cite" / str(next(chunk["chunk_id"] for chunk in chunks if chunk["content"] in text))
 
 
 def citation(folder: Path) -> dict[str, Any]:
