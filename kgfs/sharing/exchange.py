@@ -91,6 +91,8 @@ class Exchange:
         """Keys of the pending uploads whose bytes are damaged; each was logged once."""
         self._is_behind = False
         """Whether some pending uploads may have been settled or removed without this process deleting them."""
+        self._is_untidy = True
+        """Whether the inbox may have rows that nothing needs any more."""
         self._lock = config.run / "exchange.lock"
         self._mark = secrets.token_bytes(8)
         self._obeyed_at = -FOREVER
@@ -106,6 +108,7 @@ class Exchange:
         """
         self.look()
         self.deliver()
+        self._tidy()
 
     def deliver_purges(self) -> None:
         """Deliver the facts of this home, then delete the snapshots from before the purges among them."""
@@ -285,11 +288,42 @@ class Exchange:
             note_foreign_purges(self._config, self._stores, foreign, tail)
             delivered = [entry for _, entry in entries if entry in own]  # by an interrupted attempt
             lost = self._keep_again(delivered, first)
+            waited = self._waited(foreign)
             self._follow(entries)
             border("followed")
+            self._forget_cached(waited)
             self._tell_lost(lost)
             self._take_waiting_away(delivered, later, self._stores.catalog.unshipped(1)[0] - 1)
         self._obey()
+
+    def _waited(self, foreign: Sequence[bytes]) -> set[Waiting]:
+        """Return the contents whose pending uploads may be needless once these facts of other homes are followed."""
+        names, found = self._stores.catalog.names, spoken_of(foreign)
+        for fact in map(decode, foreign):
+            about = (fact.id, *leaving(fact)) if isinstance(fact, ContentKept) else leaving(fact)
+            rows = [row for name_id in about if (row := names.name(name_id))]
+            found |= {(row.id, row.sha256) for row in rows if row.sha256}
+        self._is_untidy |= bool(foreign)
+        return found
+
+    def _forget_cached(self, waited: set[Waiting]) -> None:
+        """Remove from the local cache the pending uploads that other homes need no more: they delete the objects."""
+        for name_id, sha256 in waited:
+            name, key = self._stores.catalog.names.name(name_id), waiting_key(name_id, sha256)
+            awaited = name is not None and name.sha256 == sha256 and name.place is not StorageTier.GARAGE
+            if not (awaited or self._stores.catalog.promises(key)):
+                self._stores.garage.objects.forget(key)
+
+    def _tidy(self) -> None:
+        """Delete the inbox rows that nothing needs any more, since other homes' facts took the place of this home's.
+
+        Only when all facts of this home are delivered: an undelivered one may get its content back.
+        """
+        catalog = self._stores.catalog
+        if self._is_untidy and not catalog.unshipped(1)[1]:
+            self._is_untidy = False
+            if left := catalog.left_inbox():
+                catalog.drop_inbox(left)
 
     def _obey(self) -> None:
         """Apply the purges of other homes that were noted. An error on this machine stops nothing else.

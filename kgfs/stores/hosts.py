@@ -170,6 +170,7 @@ def _hosts(objects: Objects) -> Iterator[Host]:
             yield Host(id_, upto, when, objects.get(key).decode())
         except MissingError:  # the host has just replaced it by a newer one
             yield Host(id_, upto, when, "")
+        objects.forget(key)  # its home deletes it, and would leave it in this home's cache
 
 
 def purges_between(stores: Stores, after: int, upto: int) -> Iterator[Purge]:

@@ -104,6 +104,9 @@ class MemoryObjects:
     def left_over(self) -> Iterator[tuple[str, float]]:
         return iter(())
 
+    def forget(self, key: str) -> None:
+        """There is no cache."""
+
     def leave_room(self) -> None:
         """Everything here is needed."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -197,6 +198,7 @@ def test_what_is_written_over_within_a_moment_is_a_version_or_read_by_who_opened
             assert versions_of(folder, path) == [b"of here", b"of there"]
     assert hosts[0].status()["conflicts"] == 0
     alike(hosts)
+    assert [json.loads(one.run("check", "--json").stdout) for one in hosts] == [[], []], "nothing is left of it"
 
 
 def test_a_home_that_is_not_told_of_the_others_does_not_write_among_them(

@@ -140,6 +140,11 @@ class Objects(Protocol):
         """
         ...
 
+    def forget(self, key: str) -> None:
+        """Remove an object from the local cache, for a caller that knows that the object is not needed any more. Sends
+        no request. Raise StoreError if the cache's disk fails."""
+        ...
+
     def leave_room(self) -> None:
         """Shrink the local cache if its disk is nearly full. Quick if it is not."""
         ...

@@ -163,6 +163,9 @@ class FileObjects:
         """Return an empty iterator: opening the garage removes temporary files that are a day old."""
         return iter(())
 
+    def forget(self, key: str) -> None:
+        """Do nothing: the garage on files has no cache."""
+
     def leave_room(self) -> None:
         """Do nothing: the garage on files has no cache."""
 

@@ -78,6 +78,9 @@ class CacheBehind(Cache):
                 self._wait(lambda: not any(path in self._waiting for path in paths), OPENING)
         return super().open_blocks(key, count)
 
+    def holds(self, key: str) -> bool:
+        return self._path(key) in self._waiting or super().holds(key)
+
     def forget(self, key: str) -> None:
         with self._changed:
             whole = self._path(key)

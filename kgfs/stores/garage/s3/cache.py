@@ -174,6 +174,10 @@ class Cache:
         """Cache one block of an object."""
         self._keep(self._path(key, number), block, round_)
 
+    def holds(self, key: str) -> bool:
+        """Return whether anything of an object is cached, whole or not."""
+        return Path(self._path(key)).exists()
+
     def forget(self, key: str) -> None:
         """Remove an object from the cache, and invalidate fetches that are under way.
 

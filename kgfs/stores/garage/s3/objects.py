@@ -344,6 +344,10 @@ class S3Objects:
             return None
         return sums if sums and sums.sha256 == sha256 else None
 
+    def forget(self, key: str) -> None:
+        if self._cache.holds(key):
+            self._cache.forget(key)
+
     def leave_room(self) -> None:
         self._cache.leave_room()
 
