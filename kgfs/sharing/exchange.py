@@ -91,6 +91,9 @@ class Exchange:
         """Keys of the pending uploads whose bytes are damaged; each was logged once."""
         self._is_behind = False
         """Whether some pending uploads may have been settled or removed without this process deleting them."""
+        self._read_on = deque[tuple[float, str]]()
+        """When (monotonic seconds) a pending upload that other homes need no more is forgotten again, and its key: who
+        had opened it may have read it meanwhile."""
         self._is_untidy = True
         """Whether the inbox may have rows that nothing needs any more."""
         self._lock = config.run / "exchange.lock"
@@ -313,13 +316,17 @@ class Exchange:
             awaited = name is not None and name.sha256 == sha256 and name.place is not StorageTier.GARAGE
             if not (awaited or self._stores.catalog.promises(key)):
                 self._stores.garage.objects.forget(key)
+                self._read_on.append((time.monotonic() + 2 * GRACE, key))
 
     def _tidy(self) -> None:
-        """Delete the inbox rows that nothing needs any more, since other homes' facts took the place of this home's.
+        """Forget again what readers have put into the cache meanwhile, and delete the inbox rows that nothing needs any
+        more, since other homes' facts took the place of this home's.
 
-        Only when all facts of this home are delivered: an undelivered one may get its content back.
+        The latter only when all facts of this home are delivered: an undelivered one may get its content back.
         """
         catalog = self._stores.catalog
+        while self._read_on and (self._grace == 0 or self._read_on[0][0] <= time.monotonic()):
+            self._stores.garage.objects.forget(self._read_on.popleft()[1])
         if self._is_untidy and not catalog.unshipped(1)[1]:
             self._is_untidy = False
             if left := catalog.left_inbox():
