@@ -1,6 +1,6 @@
 """Derive what the kernel must forget from the feeds of the catalog and the graph.
 
-The feed is polled every 0.1 s on the event loop. A poll costs three indexed reads if nothing has changed. Facts and
+The feed is polled on the event loop, every 0.1 s while something happens in the home (``fuse.pulse``). A poll costs three indexed reads if nothing has changed. Facts and
 changes of the graph become changes of the tree (:mod:`.changes`), and the table of views maps those to invalidations.
 """
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kgfs.sharing.adaptive_poll import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
+from kgfs.sharing.adaptive_poll import AT_REST, BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, SELDOM, Rhythm
 from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 
@@ -59,6 +59,18 @@ class Home:
 def test_it_looks_seldom_while_nothing_happens() -> None:
     home = Home()
     assert len(home.looks(60)) <= 60 / EVERY + 1
+
+
+def test_it_looks_more_seldom_after_a_rest_of_more_than_a_minute() -> None:
+    home = Home()
+    assert max(after - before for before, after in pairwise(home.looks(65))) < 0.6
+    home.looks(AT_REST - 60)
+    rested = home.looks(60)
+    assert len(rested) <= 60 / SELDOM + 1
+    assert max(after - before for before, after in pairwise(rested)) < 4
+    assert 0 <= home.rhythm.left() <= SELDOM
+    home.record()
+    assert home.rhythm.due()
 
 
 def test_what_is_recorded_after_a_lull_is_delivered_at_once() -> None:
