@@ -124,7 +124,7 @@ def test_the_grammar_ranks_alone_without_an_embedder(english: English) -> None:
     ("text", "label", "definition"),
     [
         ("A decorator is a function that wraps another one.", "decorator", "a function that wraps another one"),
-        ("Latency means the time that passes before an answer.", "latency", "the time that passes before an answer"),
+        ("Latency means the time that passes before an answer.", "", ""),
         ("The term quorum refers to the least number of voters.", "", ""),
         (
             "Serialization refers to the conversion of objects to bytes.",
@@ -132,10 +132,13 @@ def test_the_grammar_ranks_alone_without_an_embedder(english: English) -> None:
             "the conversion of objects to bytes",
         ),
         ("Monads, a tool of category theory, were adopted.", "monads", "a tool of category theory"),
-        ("Monotonicity is defined as the absence of reversal.", "monotonicity", "the absence of reversal"),
+        ("Monotonicity is defined as the absence of reversal.", "", ""),
+        ("A decorator is a function.", "", ""),
+        ("A decorator is the function that we want.", "", ""),
+        ("A decorator was a function that wraps another one.", "", ""),
         ("This is a decorator.", "", ""),
         ("A decorator is not a function.", "", ""),
-        ("The global interpreter lock (GIL) guards the interpreter.", "gil", "global interpreter lock"),
+        ("The global interpreter lock (GIL) guards the interpreter.", "", ""),
     ],
 )
 def test_definitions_are_recognised(
@@ -151,7 +154,7 @@ def test_definitions_are_recognised(
     if label:
         assert defined.get(label) == definition
     else:
-        assert "decorator" not in defined
+        assert defined == {}
 
 
 def test_the_statistics_see_plain_definitions() -> None:

@@ -21,6 +21,7 @@ from kgfs.domain.names import safe_stem
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.embeddings import Embeddings
+from kgfs.ingest.reading.joining import variants
 from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Mark, Scope
@@ -175,8 +176,9 @@ def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Dec
 
 
 def _norms(found: FoundConcept) -> list[str]:
-    """Return the normalised label, then the normalised other forms, each once."""
-    return list(dict.fromkeys([found.norm, *(normalise_label(form) for form in found.forms)]))
+    """Return the normalised label, the normalised other forms, and variants of the label, each once."""
+    forms = (normalise_label(form) for form in found.forms)
+    return list(dict.fromkeys([found.norm, *forms, *variants(found.norm)]))
 
 
 def name_for(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import furniture_of, judge_all, without
+from kgfs.ingest.reading.joining import join
 from kgfs.ingest.reading.rank import Vectors
 from kgfs.ingest.reading.rank import rank as rank_found
 from kgfs.ingest.reading.validate import ValidExtraction
@@ -131,7 +132,8 @@ def rank(draft: Draft) -> None:
         windows = np.concatenate([rows for _, rows in draft.windows])
         return np.stack([draft.labels[label] for label in labels]), windows
 
-    draft.concepts, draft.relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
+    concepts, relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
+    draft.concepts, draft.relationships = join(concepts, relationships, draft.parsed.text)
 
 
 def embed(draft: Draft) -> None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kgfs.models.extractor.noun_phrases import set_off
+from kgfs.models.extractor.noun_phrases import article, is_plural, phrase_of, set_off
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
-_ARTICLES = frozenset(("a", "an", "one"))
-_SAYING = {"refer": "to", "stand": "for"}
-_DEFINED = frozenset(("define", "describe", "know", "call", "name", "term"))
-_POINTING = frozenset(("this", "that", "these", "those", "such", "another", "each", "any", "no", "some", "one"))
+FEWEST, MOST = 3, 40
+"""The numbers of words of a definition."""
 _SHORT_TERM = 6
 """The largest number of words before the colon."""
-_ACRONYM = re.compile(r"[A-Z]{2,6}s?")
+_POINTING = frozenset(("this", "these", "those", "such", "we", "i", "you", "he", "she", "our", "your", "my"))
+_HEDGING = frozenset(("may", "might", "could", "would", "should", "must", "will", "can", "not", "n't", "never"))
+_JUDGING = frozenset(
+    """problem issue reason example way thing result consequence question matter choice concern fact case lot goal idea
+    requirement mistake pain step start solution improvement""".split()  # noqa: SIM905 - reads better as a paragraph
+)
+_EVALUATING = frozenset(
+    "bad better best big common good great hard important interesting major nice popular simple useful worse".split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,101 +35,83 @@ class Defining:
     last: int
 
 
-def defining(sentence: Span, *, listed: bool = False) -> Iterator[Defining]:
+def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> Iterator[Defining]:
     """Yield the definitions in a sentence.
 
-    The forms are: 'X is a …', 'X means …', 'X refers to …', 'X is defined as …', 'X, a … that …', '… is called X',
-    'Extended Kind of Sum (EKS)', and in a list item (``listed``) 'X: …'.
+    The forms are 'X is a Y that …', 'Xs are Ys that …', 'X, a Y that …', 'X refers to …', and in a list item
+    (``listed``) 'X: …', where X is ``marked`` up or the text begins with an article. A class alone defines nothing.
     """
     if sentence.text.rstrip().endswith("?"):
         return
-    root = sentence.root
-    last = _without_stop(sentence)
-    if listed:
-        for at in range(sentence.start + 1, min(sentence.start + _SHORT_TERM, last - 2)):
-            if sentence.doc[at].text == ":":
-                yield Defining(sentence.doc[at - 1], at + 1, last)
-                break
-    if root.pos_ in ("VERB", "AUX"):
-        subject = next((child for child in root.children if child.dep_ in ("nsubj", "nsubjpass")), None)
-        denied = any(child.dep_ == "neg" for child in root.children)
-        if subject is not None and not denied:
-            yield from _by_verb(root, subject, last)
-    for token in sentence:
-        if _ACRONYM.fullmatch(token.text) and (first := _expansion(token, sentence.start)) is not None:
-            yield Defining(token, first, token.i - 1)
-        elif token.dep_ == "appos" and token.pos_ == "NOUN" and _article(token) and set_off(token):
-            first, end = token.left_edge.i, min(token.right_edge.i + 1, last)
-            if _names(token.head) and end - first >= 3:
-                yield Defining(token.head, first, end)
+    for found in (*_glossary(sentence, listed=listed, marked=marked), *_by_verb(sentence.root), *_apposed(sentence)):
+        first, last = found.first, _without_stop(sentence, found.last)
+        words = sentence.doc[first:last]
+        count = sum(1 for word in words if not word.is_punct and not word.is_space)
+        if FEWEST <= count <= MOST and not any(word.lower_ in _POINTING for word in words):
+            yield Defining(found.defined, first, last)
 
 
-def _by_verb(root: Token, subject: Token, last: int) -> Iterator[Defining]:
+def _glossary(sentence: Span, *, listed: bool, marked: bool) -> Iterator[Defining]:
+    if not listed:
+        return
+    doc = sentence.doc
+    for at in range(sentence.start + 1, min(sentence.start + _SHORT_TERM, sentence.end - 3)):
+        if doc[at].text == ":":
+            if marked or doc[at + 1].lower_ in ("a", "an", "the"):
+                yield Defining(doc[at - 1], at + 1, sentence.end)
+            return
+
+
+def _by_verb(root: Token) -> Iterator[Defining]:
+    subject = next((child for child in root.children if child.dep_ == "nsubj"), None)
+    if root.pos_ not in ("VERB", "AUX") or root.tag_ not in ("VBZ", "VBP") or subject is None:
+        return
+    if phrase_of(subject) is None or subject.left_edge.i != root.sent.start or subject.i > root.i:
+        return
+    if any(child.lower_ in _HEDGING for child in root.children):
+        return
     lemma = root.lemma_.lower()
-    if lemma == "be" and _names(subject):
-        said = next(
-            (child for child in root.children if child.dep_ == "attr" and child.pos_ in ("NOUN", "PROPN")), None
-        )
-        if said is not None and (
-            _article(said) or (said.tag_ == "NNS" and subject.tag_ in ("NNS", "NNPS") and not _determined(said))
-        ):
-            yield Defining(subject, said.left_edge.i, last)
-    elif lemma in ("mean", "denote", "designate") and subject.dep_ == "nsubj" and _names(subject):
-        if root.i + 1 < last:
-            yield Defining(subject, root.i + 1, last)
-    elif lemma in _SAYING and subject.dep_ == "nsubj" and _names(subject):
-        said = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == _SAYING[lemma]), None)
-        if said is not None and said.i + 1 < last:
-            yield Defining(subject, said.i + 1, last)
-    elif lemma in _DEFINED and subject.dep_ == "nsubjpass":
-        said = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "as"), None)
-        named = next(
-            (child for child in root.children if child.dep_ in ("oprd", "attr") and child.pos_ in ("NOUN", "PROPN")),
-            None,
-        )
-        if lemma in ("define", "describe") and said is not None and _names(subject) and said.i + 1 < last:
-            yield Defining(subject, said.i + 1, last)
-        elif lemma in ("call", "name", "term") and named is not None and subject.pos_ == "NOUN":
-            yield Defining(named, subject.left_edge.i, subject.right_edge.i + 1)
+    if lemma == "be":
+        said = next((child for child in root.children if child.dep_ == "attr" and child.pos_ == "NOUN"), None)
+        if said is not None and said.i > root.i and _says_what(said, subject):
+            yield Defining(subject, said.left_edge.i, said.right_edge.i + 1)
+    elif lemma == "refer":
+        said = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "to"), None)
+        if said is not None and said.i == root.i + 1 and not is_pointed(subject):
+            yield Defining(subject, said.i + 1, said.right_edge.i + 1)
 
 
-def _names(noun: Token) -> bool:
-    return noun.pos_ in ("NOUN", "PROPN") and not any(
-        child.lower_ in _POINTING or child.dep_ == "poss"
-        for child in noun.children
-        if child.dep_ in ("det", "poss", "nummod")
-    )
+def is_pointed(noun: Token) -> bool:
+    """Return whether the noun stands for one that the text named before: 'the name refers to …'."""
+    return article(noun) == "the"
 
 
-def _expansion(acronym: Token, start: int) -> int | None:
-    """Return the index of the first word whose initials make the acronym, in 'Words Like These (WLT)', or None."""
-    doc, at = acronym.doc, acronym.i - 1
-    if at < start or doc[at].text != "(" or acronym.i + 1 >= len(doc) or doc[acronym.i + 1].text != ")":
-        return None
-    letters = acronym.text.rstrip("s")
-    for letter in reversed(letters):
-        at -= 1
-        while (
-            at > start
-            and not doc[at].text.lower().startswith(letter.lower())
-            and (doc[at].is_stop or doc[at].text == "-")
-        ):
-            at -= 1
-        if at < start or not doc[at].text.lower().startswith(letter.lower()):
-            return None
-    return at
+def _says_what(said: Token, subject: Token) -> bool:
+    """Return whether a predicate names a class and what sets the thing apart in it."""
+    if article(said) != "a" and not (is_plural(said) and is_plural(subject) and not article(said)):
+        return False
+    if said.lemma_.lower() in _JUDGING or (
+        is_pointed(subject) and not any(c.dep_ == "compound" for c in subject.children)
+    ):
+        return False
+    children = list(said.children)
+    if any(child.lower_ in _EVALUATING or child.tag_ in ("JJS", "RBS") for child in children):
+        return False
+    return any(child.i > said.i and child.dep_ in ("relcl", "acl", "prep", "appos") for child in children)
 
 
-def _article(noun: Token) -> bool:
-    return any(child.dep_ in ("det", "nummod") and child.lower_ in _ARTICLES for child in noun.children)
+def _apposed(sentence: Span) -> Iterator[Defining]:
+    for noun in sentence:
+        if noun.dep_ != "appos" or noun.pos_ != "NOUN" or article(noun) != "a" or not set_off(noun):
+            continue
+        phrase = phrase_of(noun.head)
+        if phrase is not None and phrase[1] == noun.left_edge.i - 1 and _says_what(noun, noun.head):
+            yield Defining(noun.head, noun.left_edge.i, noun.right_edge.i + 1)
 
 
-def _determined(noun: Token) -> bool:
-    return any(child.dep_ in ("det", "poss") for child in noun.children)
-
-
-def _without_stop(sentence: Span) -> int:
-    last = int(sentence.end)
+def _without_stop(sentence: Span, last: int) -> int:
     while last > sentence.start and (sentence.doc[last - 1].is_punct or sentence.doc[last - 1].is_space):
+        if sentence.doc[last - 1].text in (")", '"', "”"):
+            break
         last -= 1
     return last
