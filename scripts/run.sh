@@ -18,7 +18,7 @@ word() {
 
 # The mount of a process that was killed refuses: it is detached, or kgfs doctor would find fault with it.
 [ -d "$mount" ] || mkdir -p "$mount" || "$kgfs" umount "$mount"
-"$kgfs" doctor --quiet
+"$kgfs" doctor --quiet ${KGFS_CONFIG:+--create}
 "$kgfs" mount "$mount"
 [ -d "$ontology" ] || mkdir "$ontology"
 

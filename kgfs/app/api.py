@@ -7,6 +7,7 @@ is called with the plan and returns whether to go on. ``progress`` is called wit
 Functions that only read may run beside a mount and a worker.
 """
 
+from kgfs.app.asking import Probe, create_bucket
 from kgfs.app.backlog import FailedDocumentsError, wait
 from kgfs.app.deciding import merge_concepts, split_concept
 from kgfs.app.forgetting import Proposal, forget
@@ -52,6 +53,7 @@ __all__ = [
     "FailedDocumentsError",
     "Ingested",
     "Outdated",
+    "Probe",
     "Proposal",
     "Removed",
     "SpokenOf",
@@ -61,6 +63,7 @@ __all__ = [
     "check_home",
     "cite",
     "compare_readings",
+    "create_bucket",
     "difference",
     "document",
     "documents_of_concept",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -43,6 +44,36 @@ def away(config: Config, haste: float | None = None) -> KgfsError | None:
     return next((found.error for found in asked(config, haste) if isinstance(found.error, AWAY)), None)
 
 
+def create_bucket(config: Config) -> bool:
+    """Make the bucket of a home unless it exists, and return whether it was made. A home in files needs none."""
+    if config.garage_store.store == "files":
+        return False
+    from kgfs.stores.garage.s3.garage import S3Garage
+
+    with closing(open_garage(config, cached=False)) as garage:
+        assert isinstance(garage, S3Garage)
+        return garage.create_bucket()
+
+
+class Probe:
+    """A probe of a home's servers that runs beside other work, for a warning that nobody has to wait for long."""
+
+    def __init__(self, config: Config) -> None:
+        """Start to ask each server, for SECONDS at most each."""
+        self._found: list[Asked] = []
+        self._thread = threading.Thread(target=self._ask, args=(config,), name="ask-servers", daemon=True)
+        self._thread.start()
+
+    def _ask(self, config: Config) -> None:
+        for found in asked(config):
+            self._found.append(found)
+
+    def errors(self, seconds: float) -> list[KgfsError]:
+        """Wait at most that many seconds, and return the errors of the servers that were asked by then."""
+        self._thread.join(seconds)
+        return [found.error for found in self._found if found.error]
+
+
 def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
     seconds = SECONDS if haste is None else haste
     garage, graph, vectors = config.garage_store, config.graph, config.vectors
@@ -75,7 +106,9 @@ def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
 
 def _ask_garage(config: Config) -> None:
     with closing(open_garage(config, cached=False)) as garage:
-        garage.objects.exists("sources/asked")
+        next(
+            iter(garage.objects.keys("sources/asked")), None
+        )  # a HEAD request would not tell that the bucket is missing
 
 
 def _ask_neo4j(config: Config) -> None:
@@ -91,7 +124,7 @@ def _ask_cluster(config: Config) -> None:
 
     Whether the process is Ray and accepts the token is found out only by a worker, which loads Ray for this.
     """
-    from kgfs.compute.cluster import look_for
+    from kgfs.compute.ray_connection import look_for
 
     settings = config.cluster
     if settings.token_file:

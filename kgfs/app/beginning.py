@@ -14,6 +14,7 @@ from kgfs.failpoints import border
 from kgfs.stores import hosts
 from kgfs.stores.catalog.schema import names_format
 from kgfs.stores.database import remove_database
+from kgfs.stores.disk_reserve import leave_free
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors, sync_folder
 from kgfs.stores.garage.opening import open_garage
@@ -23,7 +24,6 @@ from kgfs.stores.run_files import write_note
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.fetching import fetch_file
 from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
-from kgfs.stores.spare import leave_spare
 from kgfs.stores.sync_cursors import graph_note, vectors_note
 from kgfs.stores.vectors.opening import VECTORS_FORMAT
 
@@ -123,7 +123,7 @@ def _fetch(
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         there = sum(path.stat().st_size for path in folder.iterdir())
     done, total = 0, sum(file.size for file in files)
-    leave_spare(folder, "the snapshot that this home is to begin with", EVER, max(0, total - there))
+    leave_free(folder, "the snapshot that this home is to begin with", EVER, max(0, total - there))
     # This must precede the arrival of any text of the snapshot: from now on purges wait for this home too.
     hosts.say(config, objects, 0 if has_own else found.position)
 

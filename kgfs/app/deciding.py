@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kgfs.app.home import open_existing
-from kgfs.app.queries import named_document, ontology_of
+from kgfs.app.queries import named_document
 from kgfs.app.worker_place import in_worker_place
 from kgfs.config import Config
 from kgfs.errors import MissingError
+from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
@@ -27,7 +28,7 @@ def merge_concepts(config: Config, ontology: str, into: str, others: Sequence[st
     """
     from kgfs.ingest.matching.concept_plans import plan_merge
 
-    return _decide(config, lambda stores: plan_merge(stores, ontology_of(stores, ontology), into, others), agree)
+    return _decide(config, lambda stores: plan_merge(stores, ontology_called(stores, ontology), into, others), agree)
 
 
 def split_concept(
@@ -50,7 +51,7 @@ def split_concept(
 
     def plan(stores: Stores) -> Plan:
         doc_ids = [_doc_id(config, stores, words) for words in documents]
-        return plan_split(stores, ontology_of(stores, ontology), concept, labels, doc_ids, name)
+        return plan_split(stores, ontology_called(stores, ontology), concept, labels, doc_ids, name)
 
     return _decide(config, plan, agree)
 

@@ -10,8 +10,7 @@ from typing import Any
 from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
-from kgfs.domain.documents import Ontology
-from kgfs.errors import KgfsError, MissingError
+from kgfs.errors import KgfsError
 from kgfs.ingest.lifecycle.citable import issued
 from kgfs.ingest.writing import trash
 from kgfs.knowledge.by_document import LIMIT, documents
@@ -30,7 +29,7 @@ from kgfs.render.results import Results
 from kgfs.render.search import ResultPage
 from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.resolve import Found, find_document, find_ontology
+from kgfs.stores.resolve import Found, find_document, ontology_called
 from kgfs.stores.stores import Stores
 
 SEARCH_SECONDS = 30.0
@@ -74,7 +73,7 @@ def search_passages(config: Config, words: str, ontology: str = "", limit: int =
 
 
 def _find(config: Config, stores: Stores, words: str, ontology: str) -> Finding:
-    searched = ontology_of(stores, ontology) if ontology else None
+    searched = ontology_called(stores, ontology) if ontology else None
     return find(stores, config.run, words, searched.id if searched else "", Deadline(SEARCH_SECONDS))
 
 
@@ -138,7 +137,7 @@ def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, D
 def compare_readings(config: Config, ontology: str) -> Comparison:
     """Return the changes of each document's newest Reading against its previous one."""
     with open_existing(config) as stores:
-        return compare(stores, ontology_of(stores, ontology))
+        return compare(stores, ontology_called(stores, ontology))
 
 
 def documents_of_concept(config: Config, ontology: str, concept: str) -> list[SpokenOf]:
@@ -149,7 +148,7 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
         names = stores.catalog.names
         return [
             SpokenOf(doc_id, tuple(names.path(name.id) or "" for name in names.names_of(doc_id)), label, quotes)
-            for doc_id, label, quotes in speaking_of(stores, ontology_of(stores, ontology), concept)
+            for doc_id, label, quotes in speaking_of(stores, ontology_called(stores, ontology), concept)
         ]
 
 
@@ -168,12 +167,3 @@ def removed_file(stores: Stores, gone: Trashed) -> Removed:
 def named_document(config: Config, stores: Stores, words: str, *, trashed: bool = True) -> Found:
     """Return the document that the words name (``stores.naming`` defines how); with ``trashed`` also a removed file."""
     return find_document(stores, config.run, words, trashed=trashed)
-
-
-def ontology_of(stores: Stores, name: str) -> Ontology:
-    """Return the ontology of that name. Raise MissingError, which lists the existing ontologies, if there is none."""
-    found = find_ontology(stores, name)
-    if found is None:
-        known = ", ".join(ontology.name for ontology in stores.catalog.names.ontologies()) or "none yet"
-        raise MissingError(f"There is no ontology '{name}'; there is: {known}.")
-    return found

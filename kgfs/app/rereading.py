@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from kgfs.app.backlog import Progress, read_backlog
 from kgfs.app.home import open_existing
-from kgfs.app.queries import ontology_of
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.errors import BadInputError
 from kgfs.ingest.lifecycle.regenerate import Order, all_of, failed, outdated, owe
+from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
@@ -52,7 +52,7 @@ def regenerate(
     from kgfs.ingest.lifecycle.regeneration_plan import plan
 
     with open_existing(config) as stores:
-        found = ontology_of(stores, ontology)
+        found = ontology_called(stores, ontology)
         names = stores.catalog.names
         compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
         documents = all_of(names, found)
@@ -90,7 +90,7 @@ def reprocess(
 
         def choose() -> list[Document]:
             names = stores.catalog.names
-            ontologies = [ontology_of(stores, ontology)] if ontology else names.ontologies()
+            ontologies = [ontology_called(stores, ontology)] if ontology else names.ontologies()
             return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
 
         chosen = choose()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgfs.app.home import derive_vectors, make_home, model_in_use, open_for_worker, open_to_derive, ship_rest
 from kgfs.app.shipping import meeting, shipping
@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute
     from kgfs.compute.engine import Engine, WorkerSlot
     from kgfs.ingest.working.projecting import Projecting
+    from kgfs.ingest.working.worker import Worker
 
 SESSIONS_EVERY = 2.0
 """Seconds between a worker's checks of the mounts of its home, and of the sessions that may have started it."""
@@ -117,6 +118,8 @@ def run_worker(
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
                 looks = _both(watch, _Mounts(config, stop if while_in_use else None))
+                about = _Note(lock, worker)
+                looks = _both(looks, about.refresh)
                 note = {
                     "extractor": compute.extractor,
                     "extractor_model": compute.extractor_model,
@@ -124,9 +127,9 @@ def run_worker(
                     "tokens": compute.tokens.name,
                     "notes": list(compute.notes()),
                 }
-                lock.note({**note, "state": "preparing"})
+                about.write({**note, "state": "preparing"})
                 prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
-                working = partial(lock.note, {**note, "state": "working"})
+                working = partial(about.write, {**note, "state": "working"})
                 with (
                     _answering_questions(config, stores, compute),
                     _keeping_snapshots(config, stores),
@@ -237,6 +240,24 @@ def _go_on(config: Config, stopped: threading.Event) -> None:
         raise LostLeaseError("The worker is stopping.")
 
 
+class _Note:
+    """What a worker writes about itself. ``waits_for`` says why its work stands still; it is absent while work goes on."""
+
+    def __init__(self, lock: WorkerLock, worker: Worker) -> None:
+        self._lock, self._worker = lock, worker
+        self._note: dict[str, Any] = {}
+        self._told = ""
+
+    def write(self, note: dict[str, Any]) -> None:
+        self._note, self._told = note, self._worker.trouble
+        self._lock.note({**note, "waits_for": self._told} if self._told else note)
+
+    def refresh(self) -> None:
+        """Write the note again if the trouble has changed. Call this often."""
+        if self._worker.trouble != self._told:
+            self.write(self._note)
+
+
 class _Mounts:
     """Release the clients that wait for a killed mount of the home, and call ``stop`` once no session of the home is
     alive. Call this often; it checks every SESSIONS_EVERY seconds.
@@ -248,7 +269,7 @@ class _Mounts:
     def __call__(self) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SESSIONS_EVERY
-            for sentence in free_clients(mount_notes(self._run)):
+            for sentence in free_clients(self._run):
                 log.info("%s", sentence)
             if self._stop and not alive_sessions(self._run):
                 self._stop()

@@ -27,7 +27,7 @@ from kgfs.stores.disk_reserve import NAME as RESERVE
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.mount_files import mount_notes
 from kgfs.stores.servers import secret_files
-from kgfs.stores.worker_lock import worker_alive
+from kgfs.stores.worker_lock import worker_alive, worker_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,25 @@ class Line:
 
 @click.command()
 @click.option("--quiet", is_flag=True, help="Show only what is not ok.")
+@click.option("--create", is_flag=True, help="First make the bucket that garage.bucket names, if it is not there.")
 @as_json
 @with_config
-def command(config: Config, quiet: bool, as_json: bool) -> None:
-    """Look for all that a machine can lack, and for dead mounts; say how to get or mend it.
+def command(config: Config, quiet: bool, create: bool, as_json: bool) -> None:
+    """Look for all that a machine can lack, and for dead mounts; say how to get or mend it. Each server of the home is asked.
 
     Exit codes: 0 everything needed is there (what is optional may be missing), 6 something needed is missing.
 
     \b
     Example:
       kgfs doctor
+      kgfs doctor --create
     """
+    if create:
+        garage = config.garage_store
+        if api.create_bucket(config):
+            click.echo(f"{garage.endpoint}/{garage.bucket}: the bucket was made.", err=True)
+        elif garage.store == "files":
+            click.echo("No bucket was made: this home keeps its originals in files (garage.store).", err=True)
     lines = [
         *_mounting(),
         *_models(),
@@ -134,8 +142,12 @@ def _home(config: Config) -> Iterator[Line]:
     if (config.home / RESERVE).exists():
         reserve = DiskReserve(config.home).state()
         yield Line("reserve", "ok" if reserve.is_whole else "note", reserve.told())
-    alive = worker_alive(config.run)
-    yield Line("worker", "ok", "A worker is alive." if alive else "No worker is alive; a mount starts one.")
+    if not worker_alive(config.run):
+        yield Line("worker", "ok", "No worker is alive; a mount starts one.")
+    elif waits_for := worker_note(config.run).get("waits_for"):
+        yield Line("worker", "missing", f"The worker is alive and waits: {waits_for}")
+    else:
+        yield Line("worker", "ok", "A worker is alive.")
 
 
 def _servers(config: Config) -> Iterator[Line]:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import click
 
+from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
-from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_own_config
 from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
 from kgfs.fuse import probe
+from kgfs.fuse.connection import free_clients
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import MountState
 from kgfs.stores.log_files import open_log
@@ -27,6 +28,9 @@ from kgfs.stores.mount_files import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
 """The bytes that the background process writes to the pipe once the mount answers."""
+
+SERVERS_WAIT = 1.0
+"""Seconds that are waited, once the mount answers, for servers that have not answered."""
 
 
 @click.command()
@@ -70,11 +74,13 @@ def command(
     if view == GARAGE:
         refuse_nothing(config)
     if not ready_fd:
-        free_waiting_clients(config)
+        for sentence in free_clients(config.run):
+            click.echo(sentence, err=True)
     if not ready_fd and _mounted_already(config, mountpoint, view):
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
     where = check(mountpoint, MountOptions(allow_other=allow_other))
+    servers = api.Probe(config) if config.on_servers and not foreground else None
     with Steps() as step:
         if view == KNOWLEDGE:
             with Bar() as bar:
@@ -84,6 +90,8 @@ def command(
                 step("Starting the mount, which first asks the bucket what is to be known here")
             options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
             _in_background(config, where, options)
+    for error in servers.errors(SERVERS_WAIT) if servers else ():
+        click.echo(f"The mount goes on without this server: {error}", err=True)
     if foreground:
         log_to_stderr()
         _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))

@@ -11,10 +11,10 @@ import click
 
 from kgfs.app import api
 from kgfs.cli.hosts import told_of, waiting
-from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import State
+from kgfs.fuse.connection import free_clients
 from kgfs.stores.disk_reserve import ReserveState
 
 SHOWN = 5
@@ -40,7 +40,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status --json | python3 -m json.tool
       kgfs status Notes/zen.txt
     """
-    free_waiting_clients(config)
+    for sentence in free_clients(config.run):
+        click.echo(sentence, err=True)
     if words is not None:
         page, away = api.document(config, words)
         if away:
@@ -57,6 +58,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     click.echo(f"worker   {_worker(found['worker'])}")
     if reason := found["worker"]["note"].get("reason"):
         click.echo(f"         the last one ended before it could begin: {reason}")
+    if found["worker"]["alive"] and (waits_for := found["worker"]["note"].get("waits_for")):
+        click.echo(f"         nothing goes on until this is mended: {waits_for}")
     if found["stands_still"]:
         click.echo(f"         {api.STANDS_STILL}")
     for note in found["worker"]["note"].get("notes", ()):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.fuse import probe
+from kgfs.fuse.connection import free_clients
 from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.processes import has_ended
 
@@ -38,7 +38,8 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
     """
     where = probe.located(mountpoint)
     notes = [note for note in mount_notes(config.run) if note.mountpoint == where]
-    free_waiting_clients(config)
+    for sentence in free_clients(config.run):
+        click.echo(sentence, err=True)
     try:
         unused = probe.umount(mountpoint, lazy=lazy)
     except MissingError:

@@ -2,26 +2,21 @@
 
 Ray distributes the places over the nodes and restarts a lost place on another node. No state of a document is stored
 here. Ray's usage reports are off and its token authentication is on. Without an address the cluster runs on this
-machine, on loopback.
+machine, on loopback, and a cluster that lost one of its own processes is started again.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from kgfs.compute.engine import Progress, Work, WorkerSlot
+from kgfs.compute.ray_connection import connected, disconnect, ended_processes, fitting_places
 from kgfs.domain.documents import INGEST_VERSION
 from kgfs.errors import BadInputError, KgfsError, LostLeaseError, MachineError, UnavailableError
 from kgfs.settings import Cluster
@@ -35,13 +30,12 @@ LOOK = 0.25
 PATIENCE = 3
 """How many times a work is started whose place was lost. The work itself may end the place, by its use of memory for
 example."""
-ROUNDED = 1e-6
-"""Tolerance for rounding when CPUs are divided by a place's share: a node with 0.3 CPUs has room for three places of
-0.1."""
-LOOPBACK = "127.0.0.1"
-STORE_BYTES = 128 << 20
-"""Size in bytes of Ray's shared memory on a cluster that is started here. It is small because works are small, and
-Readings go through the garage."""
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""Longest pause in seconds before a lost cluster is started again. The pause doubles each time, and is FIRST_PAUSE
+again after a cluster that lived longer than this."""
+LEAVING = 30.0
+"""Seconds that works have to leave a lost cluster before the connection to it is closed."""
 
 About = tuple[int, str, str, str]
 """What all nodes must agree on: ingest version; extractor and its model; embedding model."""
@@ -112,6 +106,9 @@ class RayEngine:
 
     This process loads no models. ``make`` is sent to each actor and makes its place there. ``width`` is the number of
     places that were ready within the timeout.
+
+    A thread watches a cluster of this machine. Where the cluster is lost, works raise UnavailableError, and the thread
+    starts another cluster, with growing pauses between failed attempts and without end.
     """
 
     def __init__(self, settings: Cluster, make: Callable[[], WorkerSlot], expected: About) -> None:
@@ -122,27 +119,46 @@ class RayEngine:
         BadInputError where a node's versions differ from ``expected``. A KgfsError of ``make`` at a node is raised as
         it is.
         """
-        self._ray = _connected(settings)
-        ray = self._ray
+        self._settings = settings
         self._timeout = settings.timeout
+        self._make, self._expected = make, expected
+        self._closed = threading.Event()
+        self._lost = ""
+        """Why no place can work now; empty while the cluster lives."""
+        self._running = 0
+        """Works that use the connection to the cluster."""
+        self._changed = threading.Condition()
+        """Guards the two fields above."""
+        self.width = self._connect()
+        self.held = 2 * self.width
+        self._watcher = threading.Thread(target=self._keep_alive, name="ray-cluster", daemon=True)
+        if not settings.address:
+            self._watcher.start()
+
+    @property
+    def trouble(self) -> str:
+        return self._lost
+
+    def _connect(self) -> int:
+        """Connect to the cluster, or start one, make its places, and return how many there are."""
+        settings = self._settings
+        self._ray = ray = connected(settings)
         with ExitStack() as stack:
-            stack.callback(self.close)
+            stack.callback(disconnect, ray)
             cpus = settings.cpus_each
-            fit = _fit(ray, cpus)
+            fit = fitting_places(ray, cpus)
             wanted = settings.places or fit
             kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
             # Nodes may still join a remote cluster, which may start them for the actors that wait. No node ever joins
             # the cluster of this machine.
             count = wanted if settings.address else min(wanted, fit)
-            ready = self._ready([kind.remote(make, expected) for _ in range(count)], settings)
+            ready = self._ready([kind.remote(self._make, self._expected) for _ in range(count)], settings)
             stack.pop_all()
-        self.width = len(ready)
-        self.held = 2 * self.width
-        if self.width < wanted:
+        if len(ready) < wanted:
             log.warning(
                 "compute: %d of %d places read: for the others no Ray node had %g CPUs free, or they were not ready within"
                 " %g s. Lower compute.places or compute.cpus_each, or add nodes.",
-                self.width,
+                len(ready),
                 wanted,
                 cpus,
                 settings.timeout,
@@ -150,6 +166,58 @@ class RayEngine:
         self._idle: SimpleQueue[Any] = SimpleQueue()
         for actor in ready:
             self._idle.put(actor)
+        return len(ready)
+
+    def _keep_alive(self) -> None:
+        """Watch the cluster of this machine until the engine is closed, and start another where it is lost."""
+        pause, since = FIRST_PAUSE, time.monotonic()
+        while not self._closed.wait(LOOK):
+            if not self._lost:
+                if not (ended := ended_processes()):
+                    continue
+                if time.monotonic() - since > LONGEST_PAUSE:
+                    pause = FIRST_PAUSE
+                self._leave(
+                    f"The Ray cluster of this machine lost its {' and '.join(ended)}. Another is being started."
+                )
+            if self._closed.wait(pause):
+                return
+            pause = min(pause * 2, LONGEST_PAUSE)
+            try:
+                self._connect()
+            except Exception as error:  # noqa: BLE001  # whatever Ray raises, the next attempt may succeed
+                said = f"The Ray cluster of this machine is lost, and another cannot be started: {_told(error)}"
+                self._lost = f"{said} The next attempt is in {pause:g} s."
+                log.warning("compute: %s", self._lost)
+                continue
+            since = time.monotonic()
+            log.warning("compute: another Ray cluster was started on this machine.")
+            self._lost = ""
+
+    def _leave(self, reason: str) -> None:
+        """Refuse works, wait until those that run have left the cluster, and disconnect from it."""
+        log.warning("compute: %s", reason)
+        with self._changed:
+            self._lost = reason
+            self._changed.wait_for(lambda: not self._running, LEAVING)
+        disconnect(self._ray)
+
+    @contextmanager
+    def _in_cluster(self) -> Iterator[None]:
+        """Keep the connection to the cluster open meanwhile. Raise UnavailableError if the cluster is lost."""
+        with self._changed:
+            self._assert_alive()
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def _assert_alive(self) -> None:
+        if self._lost:
+            raise UnavailableError(self._lost)
 
     def _ready(self, actors: list[Any], settings: Cluster) -> list[Any]:
         """Return the actors that can read within the timeout, and kill the rest.
@@ -192,8 +260,12 @@ class RayEngine:
         return ready
 
     def run(self, work: Work[T], progress: Progress) -> T:
-        ray = self._ray
-        actor = self._idle.get()
+        with self._in_cluster():
+            return self._run(work, progress)
+
+    def _run(self, work: Work[T], progress: Progress) -> T:
+        ray, idle = self._ray, self._idle
+        actor = idle.get()
         lost, came_back = "", True
         try:
             for _ in range(PATIENCE):
@@ -211,7 +283,7 @@ class RayEngine:
             said = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
             raise MachineError(said) if came_back else UnavailableError(said)
         finally:
-            self._idle.put(actor)
+            idle.put(actor)
 
     def _wait_for(self, actor: Any, progress: Progress) -> bool:
         """Wait until Ray has restarted a lost place, and return whether it has.
@@ -221,6 +293,7 @@ class RayEngine:
         """
         ray, until = self._ray, time.monotonic() + self._timeout
         while time.monotonic() < until:
+            self._assert_alive()
             progress("waiting for a place", 0.0)
             asked = actor.said.remote()
             try:
@@ -236,6 +309,7 @@ class RayEngine:
         running = actor.run.remote(work)
         try:
             while not ray.wait([running], timeout=LOOK)[0]:
+                self._assert_alive()
                 asked = actor.said.remote()
                 if ray.wait([asked], timeout=LOOK)[0]:
                     progress(*ray.get(asked))
@@ -248,6 +322,8 @@ class RayEngine:
         except ray.exceptions.RayError:
             raise
         except BaseException:  # raised by ``progress``, or an interruption: the place must be free for other works
+            if self._lost:
+                raise
             actor.end.remote()
             if not ray.wait([running], timeout=self._timeout)[0]:  # the actor did not react to ``end``
                 ray.kill(actor, no_restart=False)
@@ -255,7 +331,10 @@ class RayEngine:
 
     def close(self) -> None:
         """Disconnect from Ray. Works that run are lost; what they stored in the garage is not."""
-        self._ray.shutdown()
+        self._closed.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        disconnect(self._ray)
 
 
 def _cause(error: Exception) -> Exception:
@@ -280,83 +359,3 @@ def _last_line(error: Exception) -> str:
     """Return the last line of an error's message, where Ray puts the cause."""
     lines = str(error).strip().splitlines()
     return lines[-1].strip() if lines else type(error).__name__
-
-
-def _fit(ray: Any, cpus_each: float) -> int:
-    """Return how many places the living nodes have CPUs for, at least one. A place needs all its CPUs on one node."""
-    nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
-    return max(1, sum(int(cpus / cpus_each + ROUNDED) for cpus in nodes))
-
-
-def _connected(settings: Cluster) -> Any:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["RAY_AUTH_MODE"] = "token"
-    if settings.token_file:
-        os.environ["RAY_AUTH_TOKEN_PATH"] = str(Path(settings.token_file).expanduser())
-        os.environ.pop("RAY_AUTH_TOKEN", None)  # Ray would use it instead of the file
-    if not settings.address:
-        # Without this, Ray replaces loopback by another address of the machine, unless it runs as a cluster of one
-        # node.
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    look_for(settings)
-    import ray
-
-    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
-    if settings.address:
-        del options["include_dashboard"]
-        options["address"] = settings.address
-    else:
-        # By default Ray would join a foreign cluster that it finds on this machine.
-        options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": LOOPBACK}
-        options["object_store_memory"] = STORE_BYTES
-        # Without its head node such a cluster cannot continue, so its processes shall end soon.
-        options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 5}
-    try:
-        with _signals_kept():
-            ray.init(**options)
-    except ray.exceptions.AuthenticationError as error:
-        raise _none(settings.address or "this machine", error.message) from error
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise _none(settings.address or "this machine", error) from error
-    connected: Any = ray  # Any, because ray has types for only some of its functions
-    if not settings.address and (found := connected.util.get_node_ip_address()) != LOOPBACK:
-        connected.shutdown()
-        raise MachineError(f"compute: Ray listens at {found}, not on loopback alone. Give compute.address a cluster.")
-    return connected
-
-
-def look_for(settings: Cluster) -> None:
-    """Raise MachineError where Ray is not installed, or where the address accepts no connection within the timeout.
-
-    Ray itself would retry for minutes. This function sends nothing to the cluster and imports no Ray.
-    """
-    if find_spec("ray") is None:
-        raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].")
-    if not settings.address:
-        return
-    head = urlsplit(f"ray://{settings.address}")
-    try:
-        socket.create_connection((head.hostname or "", head.port or 0), settings.timeout).close()
-    except OSError as error:
-        raise _none(settings.address, error) from error
-
-
-def _none(where: str, error: Exception | str) -> MachineError:
-    return MachineError(f"compute: no Ray cluster at {where}: {error}. Check compute.address and the token.")
-
-
-@contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Restore this process's handlers of SIGTERM and SIGINT, which Ray replaces.
-
-    Here SIGTERM means that the worker returns its documents first. Outside the main thread nothing is changed.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -54,11 +54,17 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def trouble(self) -> str:
+        """Why no work can run now, and what is done about it, as the beginning of a sentence. Empty while works run."""
+        ...
+
     def run(self, work: Work[T], progress: Progress) -> T:
         """Run a work at one of the places and return its result. Blocks until the work is done.
 
         Raises what the work raises, and what ``progress`` raises, which ends the work. A work whose place is lost
-        runs again at another place. Raises UnavailableError where no other place is available, and MachineError where every
+        runs again at another place. Raises UnavailableError where no other place is available, or the cluster is lost
+        and being started again, and MachineError where every
         place is lost in turn, because then the work itself may end them.
         """
         ...
@@ -74,6 +80,7 @@ class LocalEngine:
 
     width = 2
     held = 2
+    trouble = ""
 
     def __init__(self, compute: Compute, objects: Objects) -> None:
         self._place = WorkerSlot(compute, objects)

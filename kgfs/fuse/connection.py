@@ -17,13 +17,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import kgfs
 from kgfs.errors import MachineError
 from kgfs.fuse import probe
-from kgfs.stores.mount_files import MountNote
+from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.mount_table import mounts
 from kgfs.stores.processes import main_thread
 
@@ -91,12 +90,12 @@ def watch(number: int) -> subprocess.Popen[bytes] | None:
         os.close(abort)
 
 
-def free_clients(notes: Iterable[MountNote]) -> list[str]:
-    """Abort the connections of killed mounts that keep clients waiting, and wait until their processes are gone.
+def free_clients(run: Path) -> list[str]:
+    """Abort the connections of the killed mounts of a home that keep clients waiting, and wait until their processes are gone.
 
     Return one sentence per mount, including mounts whose connection this user may not abort. Quick if there is none.
     """
-    return [_free(note) for note in notes if note.stuck]
+    return [_free(note) for note in mount_notes(run) if note.stuck]
 
 
 def _free(note: MountNote) -> str:

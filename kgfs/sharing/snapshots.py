@@ -16,6 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.failpoints import border
+from kgfs.stores.disk_reserve import leave_free
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
@@ -29,7 +30,6 @@ from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.copying import copy_graph, copy_names, copy_vectors
 from kgfs.stores.snapshots.layout import GRAPH, MANIFEST, NAMES, VECTORS, File, Manifest
 from kgfs.stores.snapshots.putting import put_file
-from kgfs.stores.spare import leave_spare
 from kgfs.stores.stores import Stores
 from kgfs.stores.sync_cursors import read_note, vectors_note
 
@@ -180,7 +180,7 @@ def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int
     sizes = [path.stat().st_size for path in (config.catalog_db, config.graph_db, vectors) if path and path.exists()]
     folder = config.run / COPIES
     remove_copies(config)
-    leave_spare(folder, "a snapshot of this home", EVER, sum(sizes))
+    leave_free(folder, "a snapshot of this home", EVER, sum(sizes))
     with os_errors(f"Making {folder}"):
         folder.mkdir(mode=0o700)
     found = []

@@ -3,7 +3,9 @@
 The file ``reserve`` of a home is allocated and never read. If a deleting operation meets a full disk, a part of
 the file is freed and the operation is repeated. When the operation ends, free space is allocated to the reserve
 again, and the rest as soon as the disk has space. A process that is killed in between leaves the reserve too
-small; the next :meth:`DiskReserve.fill` of any process restores it."""
+small; the next :meth:`DiskReserve.fill` of any process restores it.
+
+Besides, caches and copies leave space free for what users write (:func:`leave_free`)."""
 
 from __future__ import annotations
 
@@ -33,6 +35,9 @@ REMEDY = "Free space on the disk of the home (kgfs trash empty, kgfs forget --pu
 SCARCE = 64 << 10
 """Bytes of free space below which a database error is treated as a full disk, because SQLite reports a full disk
 by several errors."""
+LEFT_FREE = 256 << 20
+"""Bytes of the disk that are left free for the rest of the home, which records and writes first. On a small disk,
+a quarter of the disk if that is less."""
 
 T = TypeVar("T")
 
@@ -176,3 +181,29 @@ class _Opened:
 
 def _allocated(found: os.stat_result) -> int:
     return min(found.st_size, found.st_blocks * 512)
+
+
+def missing_free(folder: str) -> int:
+    """Return the bytes by which the free space of the disk is below what is to be left free; negative if more is
+    free."""
+    left, free = _left_and_free(folder)
+    return left - free
+
+
+def leave_free(path: Path, what: str, size: int, wanted: int = 0) -> None:
+    """Raise NoSpaceError if the disk has too little free space at ``path`` for ``what``. The space needed is
+    ``wanted`` bytes plus the smaller of ``size``, the bytes that ``what`` has already, and the bytes that are to
+    be left free. So something small may still take the last bytes of a disk."""
+    left, free = _left_and_free(str(path.parent))
+    more = wanted + min(left, size) - free
+    if more > 0:
+        raise NoSpaceError(
+            f"{path}: no space left on the device for {what}: at least {-(-more >> 20)} MiB more are needed, for some are left to"
+            " what is written. Free space, then try again."
+        )
+
+
+def _left_and_free(folder: str) -> tuple[int, int]:
+    """Return (bytes to be left free, bytes that are free)."""
+    disk = os.statvfs(folder)
+    return min(LEFT_FREE, disk.f_blocks * disk.f_frsize // 4), disk.f_bavail * disk.f_frsize

@@ -55,10 +55,12 @@ def find_ontology(stores: Stores, name: str) -> Ontology | None:
 
 
 def ontology_called(stores: Stores, name: str) -> Ontology:
-    """Return the ontology with this name like :func:`find_ontology`. Raises MissingError if there is none."""
+    """Return the ontology with this name like :func:`find_ontology`. Raises MissingError, which lists the
+    ontologies that exist, if there is none."""
     found = find_ontology(stores, name)
     if found is None:
-        raise MissingError(f"There is no ontology '{name}'.")
+        known = ", ".join(ontology.name for ontology in stores.catalog.names.ontologies()) or "none yet"
+        raise MissingError(f"There is no ontology '{name}'; there is: {known}.")
     return found
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.stores.disk_reserve import LEFT_FREE
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.spare import SPARE
 
 MIB = 1 << 20
-DISKS = {"large": (1 << 40, SPARE), "small": (400 * MIB, 100 * MIB)}
+DISKS = {"large": (1 << 40, LEFT_FREE), "small": (400 * MIB, 100 * MIB)}
 """Size of the disk, and what is to be left of it."""
 
 

@@ -395,7 +395,7 @@ def test_a_disk_without_room_is_told_of_once(bucket: Bucket, monkeypatch: pytest
     monkeypatch.setattr(making, "LOOK", 0.01)
     monkeypatch.setattr(making, "AGAIN", 0.01)
     monkeypatch.setattr(making, "is_due", lambda *_: True)
-    monkeypatch.setattr(making, "leave_spare", full)
+    monkeypatch.setattr(making, "leave_free", full)
     with open_stores(here) as stores, making.keeping_snapshots(here, stores):
         until(lambda: len(tried) > 3, 30.0)
     assert here.errors_log.read_text().count("no room") == 1

@@ -18,6 +18,7 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
+from kgfs.stores.worker_lock import worker_note
 from tests.support.knowledge_of import knowledge_of
 from tests.support.peers.homes import lifecycle
 from tests.support.required import missing
@@ -181,9 +182,9 @@ def test_a_cluster_of_this_machine_listens_on_loopback_alone_to_who_has_its_toke
 
 SHOW = """
 import sys
-from kgfs.compute.cluster import _connected
+from kgfs.compute.ray_connection import connected
 from kgfs.settings import Cluster
-ray = _connected(Cluster(engine="ray", token_file=sys.argv[1]))
+ray = connected(Cluster(engine="ray", token_file=sys.argv[1]))
 from ray._raylet import AuthenticationTokenLoader
 print(AuthenticationTokenLoader.instance().get_token_for_http_header()["authorization"])
 ray.shutdown()
@@ -284,3 +285,46 @@ def test_a_cluster_whose_token_is_not_there_is_named(home: Path, documents: list
     assert worker.returncode == 6, said
     assert f"no Ray cluster at {address}: " in said and "Check compute.address and the token." in said
     assert "Traceback" not in said
+
+
+NEEDED = {"DashboardAgent": b"dashboard/agent.py", "gcs_server": b"/gcs_server"}
+"""Processes of a cluster without which it is dead, and a part of each one's command line. The raylet ends with the first."""
+
+
+def ended(home: Path, worker: int, part: bytes) -> bool:
+    """Whether a process of the cluster was there, and is killed now."""
+    for pid in others(worker, home):
+        first, _, rest = seen_of(pid).partition(b"\0")
+        if part in first or (part in rest.split(b"\0\0")[0] and b"agent" in part):
+            os.kill(pid, signal.SIGKILL)
+            return True
+    return False
+
+
+@pytest.mark.logs("The Ray cluster of this machine", "another Ray cluster was started")
+@pytest.mark.parametrize("which", NEEDED)
+def test_a_worker_whose_cluster_died_says_so_starts_another_and_goes_on(
+    home: Path, documents: list[str], which: str
+) -> None:
+    assert kgfs(home, "ingest", *documents[:1], "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+    worker = started(home, "worker", **ON_RAY)
+    try:
+        assert published(home, 1)
+        assert ended(home, worker.pid, NEEDED[which]), which
+        until = time.monotonic() + 60
+        while not (said := worker_note(home / "run").get("waits_for")) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert said and said.startswith("The Ray cluster of this machine")
+        shown = started(home, "status", **ON_RAY).communicate(timeout=60)[0]
+        report = started(home, "doctor", "--quiet", **ON_RAY).communicate(timeout=60)[0]
+        if worker_note(home / "run").get("waits_for"):  # else the cluster was back while they looked
+            assert "The Ray cluster of this machine" in shown and "The Ray cluster of this machine" in report
+        assert kgfs(home, "ingest", *documents[1:], "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+        assert published(home, len(documents))
+        assert "waits_for" not in worker_note(home / "run")
+        worker.send_signal(signal.SIGTERM)
+        _, complaint = worker.communicate(timeout=120)
+        assert worker.returncode == 0, complaint
+    finally:
+        worker.kill()
+        worker.communicate()

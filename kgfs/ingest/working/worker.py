@@ -109,6 +109,11 @@ class Worker:
         self._told: set[str] = set()
         """Errors of the preparation that are logged already."""
 
+    @property
+    def trouble(self) -> str:
+        """Why work stands still: the error of the server or the cluster that is waited for. Empty while work goes on."""
+        return self._engine.trouble or str(self._away or "")
+
     def stop(self) -> None:
         """Make ``run`` return, and give back the leases of the documents in work."""
         self._stopping.set()

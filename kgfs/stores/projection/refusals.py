@@ -64,7 +64,9 @@ def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
     elif answers_as_another(uri):
         return UnavailableError(f"{uri}: what answers there is not Neo4j, or another of its ports. Check graph.uri.")
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)) or cause_of(error, socket.gaierror):
-        return UnavailableError(f"{uri}: Neo4j cannot be reached ({_innermost(error)}). Does it listen there?")
+        return UnavailableError(
+            f"{uri}: Neo4j cannot be reached ({_innermost(error)}). Does it listen there? Check graph.uri."
+        )
     return StoreError(f"{uri}: {type(error).__name__}: {_innermost(error)}")
 
 

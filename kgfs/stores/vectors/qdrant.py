@@ -382,10 +382,17 @@ def _ours(url: str, error: Exception) -> KgfsError:
     if isinstance(cause, ValueError):  # no JSON, or not an answer of the API
         return _stranger(url)
     if isinstance(cause, httpx.TimeoutException):
-        return TimedOutError(f"{url}: Qdrant does not answer in time.")
+        return TimedOutError(f"{url}: Qdrant does not answer in time. Check vectors.url and vectors.timeout.")
     if "[SSL" in str(cause):
         return UnavailableError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
-    return UnavailableError(f"{url}: Qdrant cannot be reached ({type(cause).__name__}). Is the server running?")
+    return UnavailableError(
+        f"{url}: Qdrant cannot be reached ({_said(cause)}). Is the server running? Check vectors.url."
+    )
+
+
+def _said(cause: BaseException) -> str:
+    """Return the error of the connection, with its message in one line if it has one."""
+    return ": ".join(filter(None, (type(cause).__name__, " ".join(str(cause).split()))))
 
 
 def _is_own(answer: bytes) -> bool:

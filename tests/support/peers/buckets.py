@@ -65,7 +65,9 @@ class Server:
         deadline = time.monotonic() + 240
         while True:
             try:
-                Bucket(replace(self.place, prefix="")).put(f"answers/{time.time_ns()}", b"yes", {})
+                bucket = Bucket(replace(self.place, prefix=""))
+                bucket.create()
+                bucket.put(f"answers/{time.time_ns()}", b"yes", {})
                 return
             except KgfsError:
                 if time.monotonic() > deadline:

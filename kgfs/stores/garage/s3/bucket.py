@@ -67,9 +67,9 @@ class Upload:
 class Bucket:
     """A bucket of an S3 server. Names are relative to the place's prefix.
 
-    A bucket that does not exist counts as empty, and the first put creates it. If a bucket that this object has seen
-    disappears, calls raise UnavailableError and do not create it again, for a new bucket would lack the stored objects. Only
-    :meth:`head` cannot tell a missing bucket from a missing name, since the answer to a HEAD request has no body.
+    If the bucket does not exist, calls raise NoBucketError, and none but :meth:`create` makes it. If a bucket that this object has
+    seen disappears, calls raise UnavailableError. Only :meth:`head` cannot tell a missing bucket from a missing name, since the
+    answer to a HEAD request has no body.
 
     Calls raise StoreError, TimedOutError and, if they ask for one name, MissingError. Any number of threads may call
     at the same time.
@@ -218,23 +218,21 @@ class Bucket:
         see :attr:`lists_by_folder`.
         """
         top = len(self._top)
-        try:
-            with self._spoken(f"{prefix}*"):
-                for item in self._client()._list_objects(
-                    self.place.bucket,
-                    delimiter=None if flat else "/",
-                    max_keys=limit,
-                    prefix=self._top + prefix,
-                    start_after=self._top + after if after else None,
-                ):
-                    assert item.object_name is not None
-                    self._seen = True
-                    name, etag = item.object_name[top:], (item.etag or "").strip('"')
-                    if name.endswith("/") and (flat or name == prefix):
-                        continue  # some servers list empty folders
-                    yield Found(name, item.size or 0, _nanoseconds(item.last_modified), etag)
-        except NoBucketError:
-            return
+        with self._spoken(f"{prefix}*"):
+            for item in self._client()._list_objects(
+                self.place.bucket,
+                delimiter=None if flat else "/",
+                max_keys=limit,
+                prefix=self._top + prefix,
+                start_after=self._top + after if after else None,
+            ):
+                assert item.object_name is not None
+                self._seen = True
+                name, etag = item.object_name[top:], (item.etag or "").strip('"')
+                if name.endswith("/") and (flat or name == prefix):
+                    continue  # some servers list empty folders
+                yield Found(name, item.size or 0, _nanoseconds(item.last_modified), etag)
+            self._seen = True
 
     @property
     def lists_by_folder(self) -> bool:
@@ -353,19 +351,23 @@ class Bucket:
         return True
 
     def _in_bucket(self, write: Callable[[], T]) -> T:
-        """Call ``write``, and again after creating the bucket if the bucket does not exist."""
-        try:
-            return write()
-        except NoBucketError:
-            self._make()
-            return write()
+        """Call ``write`` if the bucket exists. Some servers would make a missing one."""
+        if not self._seen:
+            next(self.listed("", limit=1), None)
+        return write()
 
-    def _make(self) -> None:
+    def create(self) -> bool:
+        """Make the bucket unless it exists, and return whether it was made."""
         try:
-            with self._spoken("the bucket"):
-                self._client().make_bucket(self.place.bucket, self.place.region or None)
-        except TakenError:
-            pass  # another process created it first
+            next(self.listed("", limit=1), None)
+        except NoBucketError:
+            try:
+                with self._spoken("the bucket"):
+                    self._client().make_bucket(self.place.bucket, self.place.region or None)
+            except TakenError:
+                return False  # another process created it first
+            return True
+        return False
 
     def _execute(
         self,

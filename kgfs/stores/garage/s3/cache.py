@@ -19,12 +19,12 @@ from pathlib import Path
 
 import xxhash
 
+from kgfs.stores.disk_reserve import missing_free
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.s3.names import key_hash
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.locks import locked
-from kgfs.stores.spare import lacking
 
 PAGE = 4096
 """The disk's unit of allocation in bytes: a file takes a multiple of it."""
@@ -214,7 +214,7 @@ class Cache:
         if not self._limit:
             return
         with suppress(OSError):
-            if (missing := lacking(self._top)) > 0:
+            if (missing := missing_free(self._top)) > 0:
                 with self._locked() as state:
                     used, now = _read_state(state)
                     if used:
@@ -254,7 +254,7 @@ class Cache:
             if not files:
                 return
             _write_state(state, used + sum(file.room for file in files.values()), now)
-            free = -lacking(self._top)
+            free = -missing_free(self._top)
             for path, file in files.items():
                 if used + file.room > self._limit:
                     swept = self._sweep(max(0, self._limit * 9 // 10 - file.room))

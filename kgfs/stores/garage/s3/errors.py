@@ -10,8 +10,10 @@ class NoKeysError(ValueError):
     package."""
 
 
-class NoBucketError(MissingError):
-    """The bucket itself does not exist."""
+class NoBucketError(UnavailableError):
+    """The bucket itself does not exist. Nothing but ``kgfs doctor --create`` makes one."""
+
+    exit_code = MissingError.exit_code
 
 
 class NotAllowedError(UnavailableError):

@@ -32,6 +32,10 @@ class S3Garage:
     def ledger(self) -> Ledger:
         return self._ledger
 
+    def create_bucket(self) -> bool:
+        """Make the bucket unless it exists, and return whether it was made."""
+        return self._bucket.create()
+
     def close(self) -> None:
         """Write the queued part of the cache, for some seconds at most, and close the connections. All acknowledged
         data is durable already."""

@@ -101,7 +101,9 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
         case ConnectTimeoutError() | ReadTimeoutError() if not isinstance(error, NewConnectionError):
             return TimedOutError(f"{where}: no answer in time about {what}.")
         case HTTPError():
-            return UnavailableError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
+            return UnavailableError(
+                f"{where}: cannot be reached ({type(error).__name__}). Is the server running? Check garage.endpoint."
+            )
         case _:  # an answer that is no XML, or not the expected one
             return UnavailableError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
 
@@ -110,7 +112,9 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
     if code in _ABSENT:
         return MissingError(f"{what}: not in {where}.")
     if code == "NoSuchBucket":
-        return NoBucketError(f"{where}: there is no such bucket.")
+        return NoBucketError(
+            f"{where}: there is no such bucket. Check garage.bucket and garage.endpoint; kgfs doctor --create makes the bucket."
+        )
     if code in _TAKEN:
         return TakenError(f"{what}: taken.")
     if code in ("BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"):
