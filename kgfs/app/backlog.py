@@ -16,7 +16,7 @@ from kgfs.knowledge.backlog import Owed, owed
 from kgfs.render.words import counted
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import told_of_the_last, worker_alive
+from kgfs.stores.worker_lock import told_of_the_last, worker_alive, worker_note
 
 Progress = Callable[[int, int, str], None]
 """A callback that is called with (done, total, subject)."""
@@ -40,16 +40,16 @@ class FailedDocumentsError(KgfsError):
     exit_code = 1
 
 
-def wait(config: Config, timeout: float, progress: Progress) -> None:
+def wait(config: Config, timeout: float, progress: Progress, told: Callable[[str], None] = lambda said: None) -> None:
     """Return once the backlog is empty. Settling is requested at once, without waiting for the quiet time.
 
-    ``timeout`` is in seconds; 0 means no limit. Raise FailedDocumentsError if documents could not be read,
+    ``timeout`` is in seconds; 0 means no limit. ``told`` is called with each reason why the worker stands still, once. Raise FailedDocumentsError if documents could not be read,
     TimedOutError after the time-out while a worker is alive, and NoWorkerError if the backlog is not empty and no
     worker is alive.
     """
     with open_existing(config) as stores:
         request_settling(config)
-        _wait(config, stores.catalog, timeout, progress)
+        _wait(config, stores.catalog, timeout, progress, told)
         found = owed(stores.catalog)
         if found.failed:
             failed = [
@@ -64,8 +64,9 @@ def wait(config: Config, timeout: float, progress: Progress) -> None:
             )
 
 
-def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress) -> None:
+def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, told: Callable[[str], None]) -> None:
     started = worked = time.monotonic()
+    known: set[str] = set()
     while not (found := owed(catalog)).nothing:
         now = time.monotonic()
         working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.working]
@@ -74,6 +75,10 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress) 
             raise _timed_out(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
         if worker_alive(config.run):
             worked = now
+            waits_for = worker_note(config.run).get("waits_for", "")
+            if waits_for and waits_for not in known:
+                known.add(waits_for)
+                told(waits_for)
         elif now - worked > NO_WORKER:
             said = away(config, HASTE)
             if not worker_alive(config.run):  # else a worker began while the servers were probed

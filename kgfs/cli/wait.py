@@ -22,7 +22,8 @@ from kgfs.config import Config
 def command(config: Config, timeout: float) -> None:
     """Wait until everything that was written has become knowledge, and what was forgotten has left it.
 
-    Asks for settling at once instead of after the quiet time. Exit codes: 0 all done (unsupported formats are not a
+    Asks for settling at once instead of after the quiet time. Says on stderr what the worker waits for while it stands still: a
+    server that does not answer, with the setting to look at. Exit codes: 0 all done (unsupported formats are not a
     failure), 1 some documents failed, 8 timed out while a worker is alive, 9 work is owed and no worker is alive.
 
     \b
@@ -30,4 +31,4 @@ def command(config: Config, timeout: float) -> None:
       cp *.txt ~/knowledge/Notes/documents/ && kgfs wait --timeout 600
     """
     with Bar() as bar:
-        api.wait(config, timeout, bar.show)
+        api.wait(config, timeout, bar.show, lambda said: click.echo(f"The worker waits: {said}", err=True))

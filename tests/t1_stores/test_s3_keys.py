@@ -257,9 +257,10 @@ def test_another_region_is_told_and_the_right_one_is_taken(tmp_path: Path, monke
             closing(S3Garage(replace(new, region=""), tmp_path / "none", 0)) as garage,
             pytest.raises(UnavailableError, match=r"Set garage\.region"),
         ):
-            garage.objects.put("short", b"zen")
+            garage.create_bucket()
         for place in (replace(right, region=""), right, new):
             with closing(S3Garage(place, tmp_path / "none", 0)) as garage:
+                assert garage.create_bucket() is (place is new)
                 garage.objects.put("later", b"zen")
                 assert garage.objects.names() == ["later"] if place is new else ["later", "short"]
 

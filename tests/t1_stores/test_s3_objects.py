@@ -44,7 +44,7 @@ from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.endpoint import Endpoint
-from kgfs.stores.garage.s3.errors import NotAllowedError
+from kgfs.stores.garage.s3.errors import NoBucketError, NotAllowedError
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
@@ -192,16 +192,24 @@ def test_a_long_content_goes_in_parts_with_its_sums_beside_it(
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("content", [b"zen", LONGER], ids=["short", "long"])
-def test_a_bucket_that_is_not_there_is_empty_and_made_by_the_first_put(
+def test_a_bucket_that_is_not_there_is_told_of_and_made_on_demand_alone(
     server: Server, tmp_path: Path, content: bytes
 ) -> None:
     with closing(Bucket(replace(server.place, bucket=f"new-{len(content)}"))) as bucket:
         kept = S3Objects(bucket, Cache(tmp_path / "cache", 0))
+        asks: list[Callable[[], object]] = [
+            lambda: kept.put(KEY, content),
+            lambda: list(kept.keys()),
+            lambda: kept.delete(KEY),
+            lambda: kept.get(KEY),
+        ]
+        for ask in asks:
+            with pytest.raises(NoBucketError, match=r"no such bucket.*garage\.bucket.*kgfs doctor --create"):
+                ask()
+        assert not client_of(bucket.place).bucket_exists(bucket.place.bucket)
+        assert bucket.create()
+        assert not bucket.create()
         assert list(kept.keys()) == []
-        assert not kept.exists(KEY)
-        assert not kept.delete(KEY)
-        with pytest.raises(MissingError):
-            kept.get(KEY)
         kept.put(KEY, content)
         assert kept.get(KEY) == content
         for key in ("sources/a-", "sources/a/b"):
@@ -213,6 +221,7 @@ def test_a_bucket_that_goes_is_away_and_is_not_made_anew(server: Server, tmp_pat
     place = replace(server.place, bucket="going")
     client, long = client_of(place), objects.PART + 1
     with closing(S3Garage(place, tmp_path / "cache", 0)) as garage, closing(Bucket(place)) as reader:
+        assert garage.create_bucket()
         kept, ledger = garage.objects, garage.ledger
         kept.put(KEY, b"zen")
         assert ledger.append(1, [b"{}"]) == 1

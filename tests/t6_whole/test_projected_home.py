@@ -160,7 +160,7 @@ def test_nothing_waits_for_a_server_that_is_wrong_and_status_says_what_doctor_sa
     else:
         served.environment["KGFS_GRAPH_USER"] = guest.user
         secret.write_text("not the word")
-    served.mount()
+    assert said in served.run("mount", served.mountpoint).stderr
     (served.ontology("Zen") / "documents" / "zen.md").write_text(ZEN)
     served.wait()
     assert list((served.mountpoint / "Zen" / "concepts").iterdir())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.stores.garage.s3.client import client_of
 from tests.support.logs import AWAY
 from tests.support.mounting import STATISTICS
 from tests.support.outages import cached_bytes, read_anew
@@ -83,6 +84,22 @@ def test_a_home_in_a_bucket(far: Place, server: Server) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     far.mount()
     assert tree(documents.parent) == after, "everything comes from the bucket"
+
+
+@pytest.mark.mounted
+def test_a_mistyped_bucket_is_told_of_and_made_by_doctor_alone(far: Place, server: Server) -> None:
+    far.environment["KGFS_GARAGE_BUCKET"] = "kgsf"
+    missing = f"{server.place.endpoint}/kgsf: there is no such bucket. Check garage.bucket"
+    assert missing in far.run("mount", far.mountpoint, expect=4).stderr
+    assert missing in far.run("doctor", expect=6).stdout
+    assert not client_of(server.place).bucket_exists("kgsf")
+    assert "the bucket was made" in far.run("doctor", "--create", "--quiet").stderr
+    assert client_of(server.place).bucket_exists("kgsf")
+    assert "made" not in far.run("doctor", "--create", "--quiet").stderr
+    far.mount()
+    documents = far.ontology("Zen") / "documents"
+    (documents / "zen.md").write_text(ZEN)
+    far.wait()
 
 
 @pytest.mark.claim("BUCKET-3", "AWAY-2")

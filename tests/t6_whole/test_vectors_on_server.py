@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -130,6 +131,19 @@ def alike(one: list[Row], other: list[Row]) -> bool:
 
 
 @pytest.mark.claim("VEC-1")
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+def test_a_wrong_port_is_told_of_by_mount_status_doctor_and_wait(place: Place) -> None:
+    place.environment |= {"KGFS_VECTORS_STORE": "qdrant", "KGFS_VECTORS_URL": "http://127.0.0.1:1"}
+    named = re.compile(r"http://127\.0\.0\.1:1: Qdrant cannot be reached \(.*refused.*\).* Check vectors\.url\.")
+    assert named.search(place.run("mount", place.mountpoint).stderr)
+    (place.ontology("Notes") / "documents" / "zen.md").write_text(ZEN)
+    until(lambda: named.search(place.run("status").stdout))
+    assert re.search(rf"worker: .*{named.pattern}", place.run("doctor", expect=6).stdout)
+    said = place.run("wait", "--timeout", "1", expect=8).stderr.splitlines()
+    assert said[0].startswith("The worker waits: ") and named.search(said[0]) and named.search(said[-1])
+
+
 @pytest.mark.claim("VEC-5")
 def test_the_whole_way(far: Place, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     near = Place(tmp_path / "near", tmp_path / "unused")

@@ -249,14 +249,10 @@ class Bucket:
         return not any(known in self._called() for known in ("amazons3", "minio"))
 
     def _called(self) -> str:
-        """Return the server's name for itself, in lower case, '' if the server gives none or there is no bucket
-        yet."""
+        """Return the server's name for itself, in lower case, '' if the server gives none."""
         if self._server is None:
-            try:
-                with self._spoken("the bucket"):
-                    response = self._client()._execute("HEAD", self.place.bucket)
-            except MissingError:
-                return ""  # there is no bucket yet, so the server's name stays unknown
+            with self._spoken("the bucket"):
+                response = self._client()._execute("HEAD", self.place.bucket)
             self._server = str(response.headers.get("server", "")).lower()
         return self._server
 
