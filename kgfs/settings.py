@@ -112,7 +112,7 @@ class Garage:
     endpoint: str = ""
     """The S3 server: ``https://host``, or ``http://host:port`` on this machine."""
     bucket: str = "kgfs"
-    """The bucket; made if it is not there."""
+    """The bucket. `kgfs doctor --create` makes one."""
     prefix: str = ""
     """What all names in the bucket begin with, so that several homes can share it."""
     region: str = ""

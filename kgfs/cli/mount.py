@@ -29,7 +29,7 @@ from kgfs.stores.mount_files import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 READY = b"ready\n"
 """The bytes that the background process writes to the pipe once the mount answers."""
 
-SERVERS_WAIT = 1.0
+SERVERS_WAIT = 2.0
 """Seconds that are waited, once the mount answers, for servers that have not answered."""
 
 
@@ -86,7 +86,7 @@ def command(
             with Bar() as bar:
                 prepare_mount(config, bar.show, step)
         if not foreground:
-            if config.on_servers:
+            if config.garage_store.store != "files":
                 step("Starting the mount, which first asks the bucket what is to be known here")
             options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
             _in_background(config, where, options)

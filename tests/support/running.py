@@ -41,6 +41,9 @@ LOOK_AGAIN_AT_ONCE = {CONSTANTS: "kgfs.knowledge.check.SECOND_LOOK=0"}
 TRY_AGAIN_SOON = {CONSTANTS: "kgfs.ingest.working.worker.RETRY=0.5"}
 """The environment of a command that works itself, and tries in vain."""
 
+HEAR_ALL_SERVERS = {CONSTANTS: "kgfs.cli.mount.SERVERS_WAIT=60"}
+"""The environment of a mount that waits for all that its servers say, also where loading their clients takes long."""
+
 
 @dataclass
 class Place:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.servers import minio, neo4j
+from scripts.servers import minio, neo4j, seaweedfs
 
 UNITS = Path(__file__).parents[2] / "systemd" / "servers"
+COMPOSE = UNITS.parents[1] / "examples" / "servers" / "compose.yaml"
 CONTAINERS = sorted(path.name for path in UNITS.glob("*.container"))
 KNOWN = {
     "Unit": {"Description", "Wants", "After"},
@@ -45,7 +46,8 @@ def read(name: str) -> dict[str, dict[str, list[str]]]:
 
 
 def test_there_is_one_for_each_server() -> None:
-    assert CONTAINERS == ["kgfs-minio.container", "kgfs-neo4j.container", "kgfs-qdrant.container"]
+    names = ("minio", "neo4j", "qdrant", "seaweedfs")
+    assert [f"kgfs-{name}.container" for name in names] == CONTAINERS
 
 
 @pytest.mark.parametrize("path", sorted(UNITS.iterdir()), ids=lambda path: path.name)
@@ -95,5 +97,23 @@ def test_they_are_the_servers_that_are_tested() -> None:
 
     assert read("kgfs-neo4j.container")["Container"]["Image"][0].partition(":")[2].startswith(neo4j.VERSIONS[25])
     assert read("kgfs-qdrant.container")["Container"]["Image"] == [f"docker.io/qdrant/qdrant:v{VERSION}"]
+    assert (
+        read("kgfs-seaweedfs.container")["Container"]["Image"][0].partition(":")[2]
+        == seaweedfs.PACKAGE.partition("==")[2]
+    )
     released = re.findall(r":RELEASE\.(\d{4})-(\d\d)-(\d\d)", read("kgfs-minio.container")["Container"]["Image"][0])[0]
     assert "".join(released) < minio.VERSION.split("-")[1], "and so the unit says of it"
+
+
+def test_compose_starts_what_the_units_start_on_loopback_with_keys_from_files() -> None:
+    text = COMPOSE.read_text()
+    assert "NOT RUN" in text
+    units = [read(f"kgfs-{name}.container")["Container"] for name in ("seaweedfs", "qdrant", "neo4j")]
+    assert re.findall(r"image: (\S+)", text) == [unit["Image"][0] for unit in units]
+    assert re.findall(r'ports: \["([^"]+)"\]', text) == [unit["PublishPort"][0] for unit in units]
+    assert units[0]["Exec"][0] in text
+    page = (COMPOSE.parents[2] / "docs" / "servers.md").read_text()
+    files = set(re.findall(r'file: "\$\{HOME\}/\.config/kgfs/(\w+)"', text))
+    assert files == set(re.findall(r"\bfor key in ([^;]+);", page)[0].split())
+    for file in files:
+        assert f'"~/.config/kgfs/{file}"' in page

@@ -13,7 +13,7 @@ import pytest
 
 from kgfs.stores.projection.endpoint import Endpoint
 from tests.support.logs import AWAY
-from tests.support.running import LOOK_AGAIN_AT_ONCE, QUICK, Place, until
+from tests.support.running import HEAR_ALL_SERVERS, LOOK_AGAIN_AT_ONCE, QUICK, Place, until
 from tests.support.texts import GARBAGE, ZEN
 
 MORE = "A telescope is an instrument that gathers light. The telescope uses a mirror. The mirror gathers light.\n"
@@ -160,7 +160,7 @@ def test_nothing_waits_for_a_server_that_is_wrong_and_status_says_what_doctor_sa
     else:
         served.environment["KGFS_GRAPH_USER"] = guest.user
         secret.write_text("not the word")
-    assert said in served.run("mount", served.mountpoint).stderr
+    assert said in served.run("mount", served.mountpoint, env=HEAR_ALL_SERVERS).stderr
     (served.ontology("Zen") / "documents" / "zen.md").write_text(ZEN)
     served.wait()
     assert list((served.mountpoint / "Zen" / "concepts").iterdir())

@@ -23,7 +23,7 @@ from scripts.servers import process, qdrant_wire
 from tests.support.logs import AWAY
 from tests.support.peers.fixtures import need_qdrant_wire
 from tests.support.peers.losing import Losing
-from tests.support.running import LOOK_AGAIN_AT_ONCE, TRY_AGAIN_SOON, Place, until
+from tests.support.running import HEAR_ALL_SERVERS, LOOK_AGAIN_AT_ONCE, TRY_AGAIN_SOON, Place, until
 from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
@@ -136,7 +136,7 @@ def alike(one: list[Row], other: list[Row]) -> bool:
 def test_a_wrong_port_is_told_of_by_mount_status_doctor_and_wait(place: Place) -> None:
     place.environment |= {"KGFS_VECTORS_STORE": "qdrant", "KGFS_VECTORS_URL": "http://127.0.0.1:1"}
     named = re.compile(r"http://127\.0\.0\.1:1: Qdrant cannot be reached \(.*refused.*\).* Check vectors\.url\.")
-    assert named.search(place.run("mount", place.mountpoint).stderr)
+    assert named.search(place.run("mount", place.mountpoint, env=HEAR_ALL_SERVERS).stderr)
     (place.ontology("Notes") / "documents" / "zen.md").write_text(ZEN)
     until(lambda: named.search(place.run("status").stdout))
     assert re.search(rf"worker: .*{named.pattern}", place.run("doctor", expect=6).stdout)
