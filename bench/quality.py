@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
+import numpy as np
 import snowballstemmer
 
 from kgfs.compute.local import LocalCompute
@@ -26,11 +27,12 @@ from kgfs.domain.text import Text
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.chunk import chunk
 from kgfs.ingest.reading.gate import judge_all
-from kgfs.ingest.reading.rank import rank
+from kgfs.ingest.reading.rank import Vectors, rank
 from kgfs.ingest.reading.validate import validate
 from kgfs.models.contract import Passage
 from kgfs.models.extractor import junk
 from kgfs.settings import Models, Pipeline
+from kgfs.stores.batched import batched
 
 AT = (5, 10, 15)
 TOP = 10
@@ -74,7 +76,12 @@ class Pipe:
             valid = [
                 validate(compute.parse(output), text.text, piece) for output, piece in zip(raw, passed, strict=True)
             ]
-            concepts, relationships = rank(text.title, passed, valid, settings.concepts_per_document)
+            windows = [rows for batch in batched(passages, 64) for rows in compute.embed([one.text for one in batch])]
+
+            def meaning(labels: Sequence[str]) -> tuple[Vectors, Vectors]:
+                return np.stack([rows[0] for rows in compute.embed(labels)]), np.concatenate(windows)
+
+            concepts, relationships = rank(text.title, passed, valid, settings.concepts_per_document, meaning)
         return Found(text, concepts, relationships)
 
 

@@ -13,7 +13,7 @@ from kgfs.models.extractor.telling import Form, Said, form_of, said_of
 Definitions = dict[int, str]
 """Index of a sentence → the words in it that define the concept."""
 
-TELLING = 0.5
+TELLING = 0.45
 """The least Q of a sentence that is evidence, unless no sentence of the passage has it."""
 _DEFINES = 0.1
 """What a definition adds to a sentence's Q."""

@@ -108,7 +108,7 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     if len(_SYMBOL.findall(text)) > 0.22 * len(text):
         worth -= 1.5
     if record:
-        telling -= 1.05
+        telling -= 0.5
     return Form(worth, telling)
 
 

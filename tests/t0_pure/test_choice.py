@@ -1,0 +1,56 @@
+"""Which candidates are concepts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kgfs.domain.knowledge import FoundConcept, Quote
+from kgfs.ingest.reading import choice
+from kgfs.models.contract import Signs
+from kgfs.models.extractor.prose import prose_of
+
+SAID = Signs(whole=4, subject=2, says=4.0, rank=40_000)
+
+
+def test_what_two_sentences_say_something_of_is_looked_at() -> None:
+    assert choice.passed_on(Signs(whole=2, subject=1), 2, defined=False)
+    assert choice.passed_on(Signs(whole=3), 3, defined=False)
+    assert choice.passed_on(Signs(link=True), 1, defined=False)
+    assert not choice.passed_on(Signs(whole=2), 2, defined=False)
+    assert not choice.passed_on(replace(SAID, pointed=2), 4, defined=False)
+    assert not choice.passed_on(replace(SAID, record=True), 4, defined=False)
+
+
+def test_common_words_and_phrases_nothing_is_said_of_are_no_concepts() -> None:
+    def chosen(signs: Signs, best: float) -> bool:
+        odds = choice.log_odds(signs, 1, 0.5, 0.4, best)
+        return choice.is_concept(FoundConcept("x", "x", ("x",), "term", 0.5, "", (Quote(0, 1, 0),), odds), 0, 0)
+
+    assert chosen(SAID, 0.8)
+    assert not chosen(SAID, 0.2)
+    assert chosen(replace(SAID, link=True), 0.2)
+    assert not chosen(replace(SAID, rank=100, says=0.0), 0.8)
+
+
+def test_what_many_documents_have_is_a_term() -> None:
+    found = FoundConcept("x", "x", ("x",), "term", 0.8, "", (Quote(0, 1, 0),), odds=1.5)
+    assert choice.is_concept(found, 0, 1000)
+    assert choice.is_concept(found, 1, 1)
+    assert not choice.is_concept(found, 40, 100)
+
+
+def test_a_lead_that_stands_three_times_is_a_speaker() -> None:
+    assert set(choice.speakers(["Ada Lovelace"] * 3 + ["Note"])) == {"ada lovelace", "ada", "lovelace"}
+
+
+def test_marks_of_the_writer_are_read() -> None:
+    text = "---\ntags: [plants]\n---\n# Greenhouse\n\nThe [[Whitefly|white fly]] likes {#anchor} #warmth.\n\nAda: Hello there.\n"
+    blocks = prose_of(text)
+    assert [(block.kind, block.text) for block in blocks[:2]] == [("tag", "plants"), ("tag", "Whitefly")]
+    sentence = next(block for block in blocks if block.text.startswith("The"))
+    assert [(sentence.text[start:end], how) for start, end, how in sentence.marks] == [
+        ("white fly", "strong"),
+        ("warmth", "tag"),
+    ]
+    assert (blocks[-1].lead, blocks[-1].text) == ("Ada", "Hello there.")
+    assert all(text[block.starts[0]] == block.text[0] for block in blocks)
