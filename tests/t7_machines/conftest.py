@@ -41,6 +41,7 @@ def homes(machines: Machines, tmp_path: Path) -> Iterator[list[Place]]:
         place = Place(home, tmp_path / host.name[-1] / "mnt", dict(STATISTICS), before=host.inside)
         place.mountpoint.mkdir()
         found.append(place)
+    found[0].run("doctor", "--create", "--quiet")
     yield found
     for host in machines.hosts:
         host.wire("join")
