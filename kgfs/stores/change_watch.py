@@ -79,14 +79,17 @@ class ChangeWatch:
         return found
 
     def wake(self) -> None:
-        """End :meth:`wait`."""
-        os.eventfd_write(self._woken, 1)
+        """End :meth:`wait`. Once the watch is closed nobody waits, and nothing is done."""
+        if self._woken >= 0:
+            os.eventfd_write(self._woken, 1)
 
     def close(self) -> None:
-        for descriptor in (self._woken, self._notify):
+        """Give the descriptors back. A signal handler that interrupts this finds the watch closed already."""
+        held = self._woken, self._notify
+        self._woken = self._notify = -1
+        for descriptor in held:
             if descriptor >= 0:
                 os.close(descriptor)
-        self._woken = self._notify = -1
 
 
 def _concerns(events: bytes) -> bool:

@@ -40,7 +40,9 @@ def _read_toy(name: str, content: bytes) -> Text:
     return Text(text, digest, "toy/1", "application/x-toy", "", "A toy", (Block("paragraph", 0, len(text)),))
 
 
-TOY_FORMAT = Format("toy/1", "application/x-toy", frozenset({"toy"}), _read_toy, lambda content: content[:5] == MAGIC)
+TOY_FORMAT = Format(
+    "toy/1", "application/x-toy", frozenset({"toy"}), _read_toy, signature=lambda content: content[:5] == MAGIC
+)
 
 
 class ToyExtractor:
