@@ -118,7 +118,7 @@ def test_walking_the_tree_starts_no_search(place: Place) -> None:
     assert asked(place) == before + 1  # whoever walks into it has asked for it
 
 
-@claim("SEARCH-6")
+@claim("SEARCH-9")
 def test_a_filter_narrows_and_a_wrong_one_is_told(place: Place) -> None:
     found = place.mountpoint / "search" / "koan ontology:Zen type:txt"
     page = json.loads((found / "results.json").read_text())

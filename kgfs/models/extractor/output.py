@@ -22,16 +22,19 @@ def encode(extraction: Extraction) -> str:
 
 
 def decode(raw: str) -> Extraction:
-    """Parse what :func:`encode` wrote. Raise BadInputError for anything else."""
+    """Parse what :func:`encode` wrote, or what extractors before version 3 did. Raise BadInputError for anything else.
+
+    Before version 3 each quote had its own words, and there were neither signs nor leads.
+    """
     try:
         body = json.loads(raw)
-        said = body["said"]
+        said = body.get("said")
         concepts = tuple(
             RawConcept(
                 **{
                     **found,
                     "quotes": tuple(_quote(quote, said) for quote in found["quotes"]),
-                    "signs": Signs(**found["signs"]) if found["signs"] else None,
+                    "signs": Signs(**found["signs"]) if found.get("signs") else None,
                 }
             )
             for found in body["concepts"]
@@ -39,10 +42,10 @@ def decode(raw: str) -> Extraction:
         relationships = tuple(
             RawRelationship(**{**found, "quote": _quote(found["quote"], said)}) for found in body["relationships"]
         )
-        return Extraction(concepts, relationships, tuple(body["leads"]))
+        return Extraction(concepts, relationships, tuple(body.get("leads", ())))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise BadInputError(f"Not the output of an offline extractor: {error}.") from error
 
 
-def _quote(body: dict[str, Any], said: Sequence[str]) -> RawQuote:
-    return RawQuote(**{**body, "text": said[body["text"]]})
+def _quote(body: dict[str, Any], said: Sequence[str] | None) -> RawQuote:
+    return RawQuote(**{**body, "text": said[body["text"]] if said is not None else body["text"]})
