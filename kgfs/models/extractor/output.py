@@ -43,7 +43,7 @@ def decode(raw: str) -> Extraction:
             RawRelationship(**{**found, "quote": _quote(found["quote"], said)}) for found in body["relationships"]
         )
         return Extraction(concepts, relationships, tuple(body.get("leads", ())))
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise BadInputError(f"Not the output of an offline extractor: {error}.") from error
 
 
