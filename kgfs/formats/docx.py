@@ -156,7 +156,8 @@ class _Document:
         yield from nested
 
     def _notes(self, kind: str, prefix: str, name: str) -> Iterator[Piece]:
-        for note in self._part(kind) if self._part(kind) is not None else ():  # type: ignore[union-attr]
+        notes = self._part(kind)
+        for note in notes if notes is not None else ():
             if local(note) == name and attribute(note, "type") in ("", "normal"):
                 words = " ".join(piece.text for piece in self._blocks(note))
                 if words.strip():

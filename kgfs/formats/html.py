@@ -45,7 +45,7 @@ def decoded(content: bytes, declared: str = "") -> str:
     for name in (declared, found[1].decode() if found else "", "utf-8"):
         try:
             return content.decode(_SAME.get(name.lower(), name), "strict") if name else content.decode("utf-8")
-        except (UnicodeDecodeError, LookupError):
+        except (LookupError, ValueError):
             continue
     return content.decode("windows-1252", "replace")
 

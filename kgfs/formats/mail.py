@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 
@@ -108,16 +109,13 @@ def _bytes(part: Message) -> bytes:
 
 
 def _field(message: Message, name: str) -> str:
-    try:
-        return _decoded(str(message.get(name, "")))
-    except Exception:  # noqa: BLE001 the standard library raises many kinds of errors on broken headers
-        return ""
+    return _decoded(str(message.get(name, "")))
 
 
 def _decoded(raw: str) -> str:
     try:
         words = str(make_header(decode_header(raw)))
-    except (LookupError, ValueError):  # a charset that does not exist, or another one than it says
+    except (LookupError, ValueError, MessageError):  # no such charset, or not what the header says it is
         words = raw
     return " ".join(words.split())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
@@ -66,9 +67,14 @@ def _page(page: list[list[str]], repeated: set[str]) -> Iterator[Piece]:
             yield Piece("paragraph", "\n".join(body))
 
 
-def _paragraphs(textpage: object) -> list[list[str]]:
-    """Return the lines of a page by paragraph: a gap between lines that is wider than usual begins a new one."""
-    text = textpage.get_text_range()  # type: ignore[attr-defined]
+def _paragraphs(textpage: Any) -> list[list[str]]:
+    """Return the lines of a page by paragraph: a gap between lines that is wider than usual begins a new one.
+
+    ``textpage`` is a pypdfium2.PdfTextPage.
+    """
+    from pypdfium2 import PdfiumError
+
+    text = textpage.get_text_range()
     lines: list[tuple[str, float, float]] = []
     at = 0
     for raw in text.split("\n"):
@@ -76,8 +82,8 @@ def _paragraphs(textpage: object) -> list[list[str]]:
         if words:
             start = at + len(raw) - len(raw.lstrip())
             try:
-                _, bottom, _, top = textpage.get_charbox(start, loose=True)  # type: ignore[attr-defined]
-            except Exception:  # noqa: BLE001 a character without a box, which bindings report in several ways
+                _, bottom, _, top = textpage.get_charbox(start, loose=True)
+            except PdfiumError:  # a character without a box
                 bottom = top = 0.0
             lines.append((words, bottom, top))
         at += len(raw) + 1

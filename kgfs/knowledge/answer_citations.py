@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kgfs.render.answer import CITATION, ValidatedCitation
 from kgfs.render.answer_context import NOT_FOUND, AnswerSource
 
-CITATION = re.compile(r"\[C:([0-9a-f]+)\]")
 MAX_INVALID_SHARE = 0.5
 """A model is asked again where more than this share of an answer's citations is invalid [CITE 5.3]."""
 MAX_RETRIES = 2
@@ -19,21 +19,6 @@ MAX_RETRIES = 2
 
 _SPACED = re.compile(r"[ \t]*\[C:([0-9a-f]+)\]")
 _WORD = re.compile(r"\w")
-
-
-@dataclass(frozen=True, slots=True)
-class ValidatedCitation:
-    index: int
-    """The number that stands for it in the shown answer, from 1, in order of first use."""
-    chunk_id: str
-    source_title: str
-    source_uri: str
-    page: int | None
-    lines: tuple[int, int] | None
-    archive_uri: str | None
-    download_uri: str | None
-    archive_verified: bool
-    """Whether the file at ``archive_uri`` exists."""
 
 
 @dataclass(frozen=True, slots=True)

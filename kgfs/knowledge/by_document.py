@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,10 +9,11 @@ from itertools import islice
 from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.ranking import ChunkRef
-from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, evidence_in, file_name, searched
+from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, evidence_in, file_name, scope_of
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
 from kgfs.render.search import telling
+from kgfs.stores.batched import batched
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
@@ -24,6 +24,8 @@ MOST = 1000
 """The most documents on a page."""
 CHUNKS_PER_DOCUMENT = 3
 """The number of matched Sources that are shown of a document; their neighbours come with them."""
+MOST_AT_ONCE = 50
+"""The most documents whose Sources are read together; a page reads its own only."""
 ALSO = 3
 """The number of other documents that are named for one."""
 
@@ -49,43 +51,43 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
     end = page * limit
     groups = list(islice(_groups(graph, net, found, end + 1), (page - 1) * limit, end + 1))
     more, groups = len(groups) > limit, groups[:limit]
-    neighbours = graph.sources_at(_neighbours(groups))
-    called, where, changed = searched(stores, found)
+    neighbours = graph.sources_at([place for group in groups for place in _neighbours(group)])
+    scope = scope_of(stores, found)
+    changed = scope.changed
     results = []
     on_page = {group.document.doc_id for group in groups}
     for rank, group in enumerate(groups, (page - 1) * limit + 1):
-        standing = standing_of(stores.catalog.names, group.document.doc_id)
+        document = group.document
+        standing = standing_of(stores.catalog.names, document.doc_id)
         changed = max(changed, standing.changed_at)
         named = _concepts(graph, group)
-        ontology = called.get(group.document.ontology, "")
-        matched = {source.chunk_index: (source, score) for source, score in group.best}
-        around = {index: row for (doc_id, index), row in neighbours.items() if doc_id == group.document.doc_id}
-        chunks = sorted({*matched, *(index for index, row in around.items() if not row.gated)})
+        around = [neighbours[place] for place in _neighbours(group) if place in neighbours]
+        chunks = [
+            *(_chunk(source, score, True) for source, score in group.best),
+            *(_chunk(source, 0.0, False) for source in around if not source.gated),
+        ]
         results.append(
             DocumentResult(
                 rank=rank,
                 file=file_name(rank, standing.origin.path, ".md"),
-                doc_id=group.document.doc_id,
-                title=group.document.source_title,
-                type=group.document.document_type,
-                ontology=ontology,
-                folder="" if found.ontology else f"{ontology}/",
+                doc_id=document.doc_id,
+                title=document.source_title,
+                type=document.document_type,
+                ontology=scope.names.get(document.ontology, ""),
+                folder=scope.folder(document.ontology),
                 path=standing.origin.path,
                 note=standing.origin.note,
-                content_hash=group.document.content_hash,
-                content_length=group.document.content_length,
-                ingested_at=group.document.ingested_at,
-                count=group.document.chunk_count,
-                chunks=tuple(
-                    _chunk(*matched[index], True) if index in matched else _chunk(around[index], 0.0, False)
-                    for index in chunks
-                ),
+                content_hash=document.content_hash,
+                content_length=document.content_length,
+                ingested_at=document.ingested_at,
+                count=document.chunk_count,
+                chunks=tuple(sorted(chunks, key=lambda chunk: chunk.piece.index)),
                 concepts=tuple(concept.name for concept in named),
-                also=_also(stores, named, on_page, "" if found.ontology else called, found.ontology),
+                also=_also(stores, named, on_page, scope),
             )
         )
     pagination = Pagination(page, limit, len(net), found.all_words, more)
-    return Results(found.words, where, tuple(results), pagination, found.only_text, found.query.words), changed
+    return Results(found.words, scope.only, tuple(results), pagination, found.only_text, found.query.words), changed
 
 
 def _grouped(order: Iterable[tuple[ChunkRef, float]]) -> list[tuple[str, list[tuple[int, float]]]]:
@@ -100,13 +102,13 @@ def _groups(
     graph: Graph, net: Sequence[tuple[str, list[tuple[int, float]]]], found: Found, wanted: int
 ) -> Iterator[_Group]:
     """Yield documents that can be shown: first those of the net, then those with one of the words."""
-    for start in range(0, len(net), 50):
-        some = net[start : start + 50]
+    for some in batched(net, min(wanted, MOST_AT_ONCE)):
         places = [(doc_id, index) for doc_id, chunks in some for index, _ in chunks[: 2 * CHUNKS_PER_DOCUMENT]]
         rows = graph.sources_at(places)
         for doc_id, chunks in some:
             best = [(rows[doc_id, index], score) for index, score in chunks if (doc_id, index) in rows]
-            yield from _shown(graph, doc_id, best)
+            if group := _group(graph, doc_id, best):
+                yield group
     if found.all_words:
         return
     known = {doc_id for doc_id, _ in net}
@@ -122,28 +124,25 @@ def _groups(
         for doc_id, best in beyond.items():
             # The last document of a part may have more Sources in the next one; the order of documents stays.
             known.add(doc_id)
-            yield from _shown(graph, doc_id, best)
+            if group := _group(graph, doc_id, best):
+                yield group
         if len(texts) < count:
             return
         count *= 2
 
 
-def _shown(graph: Graph, doc_id: str, best: Sequence[tuple[SourceRow, float]]) -> Iterator[_Group]:
-    """Yield the document if it is still in the graph, with those of its Sources that the gate let pass."""
+def _group(graph: Graph, doc_id: str, best: Sequence[tuple[SourceRow, float]]) -> _Group | None:
+    """Return the document with those of its Sources that the gate let pass; None if nothing of it can be shown."""
     document = graph.document(doc_id)
-    kept = [(row, score) for row, score in best if not row.gated][:CHUNKS_PER_DOCUMENT]
-    if document is not None and kept:
-        yield _Group(document, tuple(kept))
+    kept = tuple((row, score) for row, score in best if not row.gated)[:CHUNKS_PER_DOCUMENT]
+    return _Group(document, kept) if document is not None and kept else None
 
 
-def _neighbours(groups: Iterable[_Group]) -> list[ChunkRef]:
-    """Return the places next to all matched Sources, without these."""
-    found: dict[ChunkRef, None] = {}
-    for group in groups:
-        doc_id, matched = group.document.doc_id, {source.chunk_index for source, _ in group.best}
-        for index in sorted(matched):
-            found.update({(doc_id, at): None for at in (index - 1, index + 1) if at >= 0 and at not in matched})
-    return list(found)
+def _neighbours(group: _Group) -> list[ChunkRef]:
+    """Return the places next to the matched Sources, each once, without these."""
+    matched = {source.chunk_index for source, _ in group.best}
+    beside = {at for index in matched for at in (index - 1, index + 1)} - matched
+    return [(group.document.doc_id, at) for at in sorted(beside) if at >= 0]
 
 
 def _chunk(row: SourceRow, score: float, matched: bool) -> ResultChunk:
@@ -164,32 +163,24 @@ def _concepts(graph: Graph, group: _Group) -> list[Concept]:
     evidence = evidence_in(graph, group.document.doc_id)
     found: dict[str, Concept] = {}
     for source, _ in group.best:
-        found.update(
-            {one.concept_id: one for one in evidence.get(source.chunk_index, ()) if one.concept_id not in found}
-        )
+        for one in evidence.get(source.chunk_index, ()):
+            found.setdefault(one.concept_id, one)
     return list(found.values())[:CONCEPTS]
 
 
-def _also(
-    stores: Stores, concepts: Sequence[Concept], without: set[str], called: dict[str, str] | str, ontology: str
-) -> tuple[Also, ...]:
+def _also(stores: Stores, concepts: Sequence[Concept], without: set[str], scope: Scope) -> tuple[Also, ...]:
     """Return other documents that mention the most of these concepts."""
-    if not concepts:
-        return ()
-    shared: Counter[str] = Counter()
-    named: dict[str, list[str]] = {}
-    mentioned = stores.graph.documents_of([concept.concept_id for concept in concepts])
+    mentioned = stores.graph.documents_of([concept.concept_id for concept in concepts]) if concepts else {}
+    labels: dict[str, list[str]] = {}
     for concept in concepts:
-        for doc_id in mentioned.get(concept.concept_id, ()):
+        for doc_id in mentioned[concept.concept_id]:
             if doc_id not in without:
-                shared[doc_id] += 1
-                named.setdefault(doc_id, []).append(concept.label)
+                labels.setdefault(doc_id, []).append(concept.label)
     found = []
-    for doc_id, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:ALSO]:
+    for doc_id, shared in sorted(labels.items(), key=lambda item: (-len(item[1]), item[0]))[:ALSO]:
         document = stores.graph.document(doc_id)
-        if document is None:
-            continue
-        folder = f"{called.get(document.ontology, '')}/" if isinstance(called, dict) else ""
-        origin = standing_of(stores.catalog.names, doc_id).origin
-        found.append(Also(doc_id, document.source_title, folder, origin.path, tuple(named[doc_id])))
+        if document is not None:
+            path = standing_of(stores.catalog.names, doc_id).origin.path
+            folder = scope.folder(document.ontology)
+            found.append(Also(doc_id, document.source_title, folder, path, tuple(shared)))
     return tuple(found)

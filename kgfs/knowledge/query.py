@@ -6,7 +6,6 @@ functions are pure.
 
 from __future__ import annotations
 
-import calendar
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -96,8 +95,8 @@ def parse(asked: str) -> Query:
                 phrases.append(" ".join(value.split()))
     if len(of["ontology"]) > 1:
         raise BadInputError("Give 'ontology:' once.")
-    after = [_date("after", one)[0] for one in of["after"]]
-    before = [_date("before", one)[0] for one in of["before"]]
+    after = [_date("after", one) for one in of["after"]]
+    before = [_date("before", one) for one in of["before"]]
     return Query(
         words=" ".join(words),
         phrases=tuple(phrases),
@@ -111,17 +110,14 @@ def parse(asked: str) -> Query:
     )
 
 
-def _date(key: str, value: str) -> tuple[int, int]:
-    """Return the first nanosecond of a day, month or year (UTC), and that of the next one."""
+def _date(key: str, value: str) -> int:
+    """Return the first nanosecond of a day, month or year (UTC)."""
     found = _DATE.fullmatch(value)
     wrong = BadInputError(f"'{key}:{value}' is no date. It takes {FILTERS[key]}.")
     if found is None:
         raise wrong
-    year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
+    year, month, day = (int(part or 1) for part in found.groups())
     try:
-        start = datetime(year, month, day, tzinfo=UTC)
+        return round(datetime(year, month, day, tzinfo=UTC).timestamp()) * 10**9
     except ValueError:
         raise wrong from None
-    days = 1 if found[3] else calendar.monthrange(year, month)[1] if found[2] else 365 + calendar.isleap(year)
-    first = round(start.timestamp()) * 10**9
-    return first, first + days * 86_400 * 10**9

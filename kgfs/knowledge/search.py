@@ -121,12 +121,14 @@ def _hits(graph: Graph, found: Found, limit: int) -> Iterator[Hit]:
         some, waiting = waiting[:limit], waiting[limit:]
         sources = graph.sources_at([place for place, _ in some])
         for place, score in some:
+            if count == limit:
+                return
             doc_id, chunk = place
             if doc_id not in documents:
                 documents[doc_id] = graph.document(doc_id)
                 concepts[doc_id] = evidence_in(graph, doc_id)
             document, source = documents[doc_id], sources.get(place)
-            if document is None or source is None or source.gated or count == limit:
+            if document is None or source is None or source.gated:
                 continue  # the document left the graph, or was read again, between the two queries
             named = tuple(concept.name for concept in concepts[doc_id].get(chunk, [])[:CONCEPTS])
             count += 1
@@ -143,13 +145,33 @@ def evidence_in(graph: Graph, doc_id: str) -> dict[int, list[Concept]]:
     return {chunk: [known[owner] for owner in found if owner in known] for chunk, found in owners.items()}
 
 
-def searched(stores: Stores, found: Found) -> tuple[dict[str, str], str, int]:
-    """Return the searched ontologies' ids and names, the name of the only one ('' for all), and when they last changed."""
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The ontologies of a search, as its results show them."""
+
+    ontology: str
+    """The id of the only one; '' where all are searched."""
+    names: Mapping[str, str]
+    """Id → name of each."""
+    changed: int
+    """When they last changed (nanoseconds)."""
+
+    @property
+    def only(self) -> str:
+        """The name of the only ontology; '' where all are searched."""
+        return self.names.get(self.ontology, "")
+
+    def folder(self, ontology: str) -> str:
+        """Return the path from the searched folder to that of an ontology, by its id: '', or ``<Ontology>/``."""
+        return "" if self.ontology else f"{self.names.get(ontology, '')}/"
+
+
+def scope_of(stores: Stores, found: Found) -> Scope:
     names = stores.catalog.names
     one = names.ontology(found.ontology) if found.ontology else None
     those = [one] if one else names.ontologies()
     changed = max((max(each.made_at, stores.graph.changed_at(each.id)) for each in those), default=0)
-    return {each.id: each.name for each in those}, one.name if one else "", changed
+    return Scope(found.ontology, {each.id: each.name for each in those}, changed)
 
 
 def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPage, int]:
@@ -158,18 +180,18 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
     Paths are the present ones.
     """
     names = stores.catalog.names
-    called, where, changed = searched(stores, found)
+    scope = scope_of(stores, found)
+    changed = scope.changed
     shown: list[Shown] = []
     for rank, hit in enumerate(_hits(stores.graph, found, limit), 1):
         standing = standing_of(names, hit.document.doc_id)
         changed = max(changed, standing.changed_at)
-        ontology = called.get(hit.document.ontology, "")
         shown.append(
             Shown(
                 rank=rank,
                 file=file_name(rank, standing.origin.path),
-                ontology=ontology,
-                folder="" if found.ontology else f"{ontology}/",
+                ontology=scope.names.get(hit.document.ontology, ""),
+                folder=scope.folder(hit.document.ontology),
                 path=standing.origin.path,
                 note=standing.origin.note,
                 title=hit.document.source_title,
@@ -189,7 +211,7 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
                 concepts=hit.concepts,
             )
         )
-    return ResultPage(found.words, where, tuple(shown), found.only_text, found.query.words), changed
+    return ResultPage(found.words, scope.only, tuple(shown), found.only_text, found.query.words), changed
 
 
 def file_name(rank: int, path: str, ending: str = ".txt") -> str:

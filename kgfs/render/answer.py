@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from kgfs.render.words import fold
@@ -12,55 +12,48 @@ from kgfs.render.words import fold
 UNCITED = "[no source]"
 """What stands behind a sentence that no shown Source bears out."""
 
-_CITED = re.compile(r"\[C:([0-9a-f]+)\]")
+CITATION = re.compile(r"\[C:([0-9a-f]+)\]")
+"""A citation as a model writes it [CITE 5.2]."""
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…]+[\"'”’»)\]]*(?:\s*\[C:[0-9a-f]+\])*(?=\s|$)|$)")
 _NO_SENTENCE = re.compile(r"\s*(?:#|```|~~~|\||-{3,}\s*$|\*{3,}\s*$)")
 _LINK_TEXT = re.compile(r"[\\\[\]|]")
 
 
-class Cited(Protocol):
-    """What the list of Sources shows of a citation: :class:`kgfs.knowledge.answer_citations.ValidatedCitation`."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def chunk_id(self) -> str: ...
-    @property
-    def source_title(self) -> str: ...
-    @property
-    def source_uri(self) -> str: ...
-    @property
-    def page(self) -> int | None: ...
-    @property
-    def lines(self) -> tuple[int, int] | None: ...
-    @property
-    def archive_uri(self) -> str | None: ...
-    @property
-    def download_uri(self) -> str | None: ...
-    @property
-    def archive_verified(self) -> bool: ...
+@dataclass(frozen=True, slots=True)
+class ValidatedCitation:
+    index: int
+    """The number that stands for it in the shown answer, from 1, in order of first use."""
+    chunk_id: str
+    source_title: str
+    source_uri: str
+    page: int | None
+    lines: tuple[int, int] | None
+    archive_uri: str | None
+    download_uri: str | None
+    archive_verified: bool
+    """Whether the file at ``archive_uri`` exists."""
 
 
-def answer_text(response: str, citations: Sequence[Cited], up: str = "") -> str:
+def answer_text(response: str, citations: Sequence[ValidatedCitation], up: str = "") -> str:
     """Return the answer with ``[1]`` for its citations, sentences without one marked, and the list of Sources.
 
     ``up`` leads from the file's folder to the mount: ``../../``. No ``[C:`` stands in the result.
     """
     numbers = {one.chunk_id: one.index for one in citations}
     marked = "\n".join(_mark(line) for line in response.splitlines())
-    shown = _CITED.sub(lambda found: f"[{numbers[found[1]]}]" if found[1] in numbers else "", marked)
+    shown = CITATION.sub(lambda found: f"[{numbers[found[1]]}]" if found[1] in numbers else "", marked)
     shown = shown.replace("[C:", "[C :").rstrip()
     return f"{shown}\n{sources_of(citations, up)}"
 
 
-def sources_of(citations: Sequence[Cited], up: str = "") -> str:
+def sources_of(citations: Sequence[ValidatedCitation], up: str = "") -> str:
     """Return ``**Sources:**`` and one line each, ``[1] Title | p.12 | [View](…) | [Download](…)``; '' for none."""
     if not citations:
         return ""
     return "\n**Sources:**\n" + "".join(f"{_source(one, up)}\n" for one in citations)
 
 
-def _source(citation: Cited, up: str) -> str:
+def _source(citation: ValidatedCitation, up: str) -> str:
     title = fold(citation.source_title) or citation.source_uri
     parts = [f"[{citation.index}] {_LINK_TEXT.sub(lambda found: chr(92) + found[0], title)}"]
     if citation.page is not None:
@@ -83,7 +76,7 @@ def _mark(line: str) -> str:
     """Return a line of the answer in which each sentence without a citation is marked."""
     if not line.strip() or _NO_SENTENCE.match(line):
         return line
-    return _SENTENCE.sub(lambda found: found[0] if _CITED.search(found[0]) else _uncited(found[0]), line)
+    return _SENTENCE.sub(lambda found: found[0] if CITATION.search(found[0]) else _uncited(found[0]), line)
 
 
 def _uncited(sentence: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
-from kgfs.render.search import link, marked, words_of
+from kgfs.render.search import concepts_line, link, marked, opening, question_data, words_of
 from kgfs.render.source import Marks
-from kgfs.render.words import counted, fold, json_page, lines_of, rendered
+from kgfs.render.words import fold, json_page, lines_of, rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,7 @@ class Results:
 
 
 def as_data(results: Results, marks: Marks) -> dict[str, Any]:
-    return {
-        "words": results.words,
-        "ontology": results.ontology or None,
-        "by": ["full text"] if results.only_text else ["full text", "meaning"],
-        "only_text": results.only_text or None,
+    return question_data(results) | {
         "results": [_document(one, results.wanted, marks) for one in results.documents],
         "pagination": results.pagination.as_data(),
     }
@@ -185,12 +181,9 @@ def _document(one: DocumentResult, words: str, marks: Marks) -> dict[str, Any]:
 
 def results_md(results: Results, marks: Marks) -> bytes:
     """Return the page for people: each document as its own file shows it."""
-    out = [f"# {fold(results.words)}\n\n"]
-    where = f"in {results.ontology}" if results.ontology else "in all ontologies"
-    ways = f"full text only ({results.only_text.rstrip('.')})" if results.only_text else "full text and meaning"
     pages = results.pagination
-    found = counted(len(results.documents), "document") if results.documents else "Nothing found"
-    out.append(f"{found} {where}, by {ways}{f', page {pages.page}' if pages.page > 1 else ''}.\n")
+    page = f", page {pages.page}" if pages.page > 1 else ""
+    out = [f"{opening(results, len(results.documents), 'document')}{page}.\n"]
     up = "../" if pages.page > 1 else ""
     for one in results.documents:
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
@@ -257,17 +250,10 @@ def _about(one: DocumentResult, up: str) -> str:
 
 def _links(one: DocumentResult, up: str) -> str:
     """Return the lines with links to concepts and to other documents; '' for none."""
-    out = []
-    if one.concepts:
-        top = f"../../{up}{one.folder}concepts"
-        out.append("Concepts: " + ", ".join(_concept(name, top) for name in one.concepts) + "\n")
+    out = [concepts_line(one.concepts, f"../../{up}{one.folder}")] if one.concepts else []
     if one.also:
         out.append("Also see: " + ", ".join(_other(also, up) for also in one.also) + "\n")
     return "".join(out)
-
-
-def _concept(name: str, top: str) -> str:
-    return f"[{name}]({link(f'{top}/{name}.concept/concept.md')})"
 
 
 def _other(also: Also, up: str) -> str:

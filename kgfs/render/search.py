@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
@@ -71,10 +73,7 @@ class ResultPage:
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
-    out = [f"# {fold(page.words)}\n\n"]
-    searched = f"in {page.ontology}" if page.ontology else "in all ontologies"
-    found = counted(len(page.hits), "passage") if page.hits else "Nothing found"
-    out.append(f"{found} {searched}, by {_ways(page)}.\n")
+    out = [f"{opening(page, len(page.hits), 'passage')}.\n"]
     wanted = words_of(page.wanted)
     for hit in page.hits:
         section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
@@ -85,15 +84,43 @@ def results_md(page: ResultPage, marks: Marks) -> bytes:
         out.append(f"\n> {marked(excerpt(hit.text, wanted), wanted, marks)}\n\n")
         out.append(f"The passage: [{hit.file}]({link(hit.file)}); score {hit.score:.3f}\n")
         if hit.concepts:
-            links = (
-                f"[{name}]({link(f'../../../{hit.folder}concepts/{name}.concept/concept.md')})" for name in hit.concepts
-            )
-            out.append(f"Concepts: {', '.join(links)}\n")
+            out.append(concepts_line(hit.concepts, f"../../../{hit.folder}"))
     return rendered("".join(out))
 
 
-def _ways(page: ResultPage) -> str:
-    return f"full text only ({page.only_text.rstrip('.')})" if page.only_text else "full text and meaning"
+class Answered(Protocol):
+    """What pages of documents and of passages have in common."""
+
+    @property
+    def words(self) -> str: ...
+    @property
+    def ontology(self) -> str: ...
+    @property
+    def only_text(self) -> str: ...
+
+
+def opening(page: Answered, count: int, noun: str) -> str:
+    """Return the title of a page, and what was found where, in which ways; without the stop."""
+    found = counted(count, noun) if count else "Nothing found"
+    where = f"in {page.ontology}" if page.ontology else "in all ontologies"
+    ways = f"full text only ({page.only_text.rstrip('.')})" if page.only_text else "full text and meaning"
+    return f"# {fold(page.words)}\n\n{found} {where}, by {ways}"
+
+
+def question_data(page: Answered) -> dict[str, object]:
+    """Return the fields that results.json begins with."""
+    return {
+        "words": page.words,
+        "ontology": page.ontology or None,
+        "by": ["full text"] if page.only_text else ["full text", "meaning"],
+        "only_text": page.only_text or None,
+    }
+
+
+def concepts_line(concepts: Sequence[str], up: str) -> str:
+    """Return the line with links to concepts. ``up`` leads to the ontology's folder."""
+    links = (f"[{name}]({link(f'{up}concepts/{name}.concept/concept.md')})" for name in concepts)
+    return f"Concepts: {', '.join(links)}\n"
 
 
 def results_json(page: ResultPage) -> bytes:
@@ -101,11 +128,7 @@ def results_json(page: ResultPage) -> bytes:
 
 
 def as_data(page: ResultPage) -> dict[str, object]:
-    return {
-        "words": page.words,
-        "ontology": page.ontology or None,
-        "by": ["full text"] if page.only_text else ["full text", "meaning"],
-        "only_text": page.only_text or None,
+    return question_data(page) | {
         "hits": [
             {
                 "rank": hit.rank,

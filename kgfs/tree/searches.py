@@ -116,7 +116,9 @@ class Searches:
         """
         graph, names = self._graph(), self._names()
         known = self._lately(ontology, words, part) or self._lately(ontology, words, "")
-        if known is not None and known.graph == graph:
+        # Filters look at paths and times; without them a change of names changes nothing of what is found.
+        stays = known is not None and known.graph == graph and (known.names == names or not known.found.query.filtered)
+        if known is not None and stays:
             found, at = known.found, known.at
         else:
             with self._lock:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgfs.knowledge.answer_citations import CITATION, CitationValidation, ask_again, validate
-from kgfs.render.answer import UNCITED, answer_text
+from kgfs.knowledge.answer_citations import CitationValidation, ask_again, validate
+from kgfs.render.answer import CITATION, UNCITED, answer_text
 from kgfs.render.answer_context import NOT_FOUND, SEPARATOR, AnswerSource, as_data, context, header, hint
 
 MANUAL = AnswerSource(

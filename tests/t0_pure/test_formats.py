@@ -158,6 +158,18 @@ def test_mails_and_mailboxes() -> None:
     assert box.pages == 2 and where(box, "shut") == {"message": 2} and where(box, "open") == {"message": 1}
 
 
+def test_encodings_that_do_not_exist_leave_the_words_as_they_came() -> None:
+    mail = (
+        b"From: a@example.org\r\nSubject: =?iso-\xff?b?SGFyYm91cg==?=\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
+        b"--b\r\nContent-Type: text/plain; charset=no-such\r\n\r\nThe pilot saw it.\r\n"
+        b"--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename==?iso-\xff?b?eA==?=\r\n\r\nx\r\n--b--\r\n"
+    )
+    text = parse("a.eml", mail)
+    assert "SGFyYm91cg" in text.text and "The pilot saw it." in text.text
+    page = b'<html><head><meta charset="\x00utf"></head><body><p>The pilot saw it.</p></body></html>'
+    assert "The pilot saw it." in parse("a.html", page).text
+
+
 def test_notebooks_have_cells() -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Model\n", "\n", "Tides by harmonics."]},

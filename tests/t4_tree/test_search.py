@@ -276,6 +276,15 @@ def test_filters_narrow_a_search(library: Library) -> None:
     assert found_by(library, "search/ontology:Tea koan") == []
 
 
+def test_a_filter_by_path_follows_renames(library: Library) -> None:
+    library.add("Zen/documents/sub/a.md", b"A koan is here.\n", {})
+    assert found_by(library, "Zen/search/koan path:sub%2F") == ["sub/a.md"]
+    documents = folder(library, "Zen/documents")
+    documents.move("sub", documents, "elsewhere", replace=False)
+    assert found_by(library, "Zen/search/koan path:sub%2F") == []
+    assert found_by(library, "Zen/search/koan path:elsewhere%2F") == ["elsewhere/a.md"]
+
+
 @pytest.mark.parametrize(
     "words",
     [
