@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 # Programs that tests let loose on a mount. A missing one is a named skip, unless KGFS_REQUIRE=programs.
-DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
+DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tesseract-ocr tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
 .PHONY: run stop test test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help

@@ -17,6 +17,7 @@ from kgfs.cli.options import as_json, with_config
 from kgfs.cli.status import projection_lines
 from kgfs.config import Config
 from kgfs.errors import KgfsError
+from kgfs.formats import recognition
 from kgfs.formats.isolated import network_barrier
 from kgfs.formats.sandbox import Limits
 from kgfs.fuse import machine, probe
@@ -106,7 +107,7 @@ def _models() -> Iterator[Line]:
 
 
 def _parsers(config: Config) -> Iterator[Line]:
-    """Yield how the processes that parse documents are kept off the network, by starting one."""
+    """Yield how the processes that parse documents are kept off the network, by starting one, and what they lack."""
     settings = config.pipeline
     try:
         barrier = network_barrier(Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files))
@@ -119,6 +120,11 @@ def _parsers(config: Config) -> Iterator[Line]:
     else:
         remedy = "Allow user namespaces or seccomp filters."
         yield Line("parsers", "note", "They could reach the network if a document made them.", remedy)
+    if recognition.tesseract():
+        yield Line("tesseract", "ok", f"Text in pictures is recognised: {', '.join(recognition.languages())}.")
+    else:
+        found = "missing: pictures are kept, but their text is not read"
+        yield Line("tesseract", "note", found, "apt-get install tesseract-ocr; then: kgfs reprocess --failed")
 
 
 def _home(config: Config) -> Iterator[Line]:

@@ -17,7 +17,7 @@ from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS
 @click.command()
 @click.argument("ontology", required=False, default="")
 @click.option("--target-version", type=int, metavar="N", help=f"What counts as current. [{INGEST_VERSION}]")
-@click.option("--failed", "only_failed", is_flag=True, help="Those whose last reading failed, of any version.")
+@click.option("--failed", "only_failed", is_flag=True, help="Those that could not be read, by any version.")
 @click.option("--dry-run", is_flag=True, help="Print what would be read and the history of versions only.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--no-wait", is_flag=True, help="Return when the readings are owed; a worker makes them later.")

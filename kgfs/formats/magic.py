@@ -22,12 +22,8 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (257, b"ustar", "a tar archive"),
     (0, b"!<arch>\n", "a Unix archive"),
     (0, b"\xed\xab\xee\xdb", "an RPM package"),
-    (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
-    (0, b"\xff\xd8\xff", "a JPEG image"),
     (0, b"GIF87a", "a GIF image"),
     (0, b"GIF89a", "a GIF image"),
-    (0, b"II*\x00", "a TIFF image"),
-    (0, b"MM\x00*", "a TIFF image"),
     (0, b"8BPS\x00\x01", "a Photoshop image"),
     (0, b"\x00\x00\x01\x00", "an icon"),
     (0, b"\x7fELF", "an ELF program"),
@@ -54,7 +50,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 )
 """(offset, bytes, name). Only signatures that no sensible text starts with."""
 
-_RIFF = {b"WEBP": "a WebP image", b"WAVE": "a WAV recording", b"AVI ": "an AVI video"}
+_RIFF = {b"WAVE": "a WAV recording", b"AVI ": "an AVI video"}
 
 
 def known_format(content: bytes) -> str:
@@ -76,6 +72,8 @@ def known_format(content: bytes) -> str:
 
 
 _REMEDIES = {
+    "a GIF image": "convert it to PNG",
+    "a BMP image": "convert it to PNG",
     "an old Microsoft Office document": "convert it to DOCX, XLSX or PPTX",
     "a Rich Text document": "convert it to DOCX",
     "a PostScript document": "convert it to PDF",

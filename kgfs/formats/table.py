@@ -6,7 +6,23 @@ from collections.abc import Callable
 
 from kgfs.domain.names import extension_of
 from kgfs.domain.text import Text
-from kgfs.formats import delimited, docx, epub, html, mail, markdown, notebook, odt, pdf, plain, pptx, rst, source, xlsx
+from kgfs.formats import (
+    delimited,
+    docx,
+    epub,
+    html,
+    mail,
+    markdown,
+    notebook,
+    odt,
+    pdf,
+    picture,
+    plain,
+    pptx,
+    rst,
+    source,
+    xlsx,
+)
 from kgfs.formats.contract import Format
 from kgfs.formats.decoding import decode_start
 from kgfs.formats.isolated import parse_apart
@@ -25,6 +41,10 @@ FORMATS: tuple[Format, ...] = (
     mail.ARCHIVED_PAGE,
     mail.MESSAGE,
     mail.MAILBOX,
+    picture.PNG,
+    picture.JPEG,
+    picture.WEBP,
+    picture.TIFF,
     notebook.FORMAT,
     rst.FORMAT,
     markdown.FORMAT,

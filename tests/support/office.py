@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 _TYPES = '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
@@ -116,3 +118,41 @@ def pdf(*pages: str) -> bytes:
     size = len(objects) + 1
     trailer = f"trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
     return made + f"xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode()
+
+
+def page_image(content: bytes) -> tuple[int, int, bytes]:
+    """Return width, height and grey pixels of the first page of a PDF, at 200 dots per inch."""
+    import pypdfium2
+
+    shown = pypdfium2.PdfDocument(content)[0].render(scale=200 / 72, grayscale=True)
+    raw = bytes(shown.buffer)
+    rows = (raw[at : at + shown.width] for at in range(0, shown.height * shown.stride, shown.stride))
+    return shown.width, shown.height, b"".join(rows)
+
+
+def png(width: int, height: int, pixels: bytes) -> bytes:
+    """Return a PNG of grey pixels; fewer of them than width and height tell make a damaged one."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    rows = b"".join(b"\0" + pixels[at : at + width] for at in range(0, len(pixels), width))
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    signature = b"\x89PNG\r\n\x1a\n"
+    return signature + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def tiff(*pages: tuple[int, int, bytes]) -> bytes:
+    """Return a TIFF of these pages: width, height and grey pixels, not compressed."""
+    made = bytearray(b"II*\0" + bytes(4))
+    link = 4
+    for width, height, pixels in pages:
+        place = len(made)
+        made += pixels + bytes(len(pixels) % 2)
+        struct.pack_into("<I", made, link, len(made))
+        tags = ((256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, place), (277, 1), (278, height))
+        rows = [struct.pack("<HHII", tag, 4, 1, value) for tag, value in (*tags, (279, len(pixels)))]
+        made += struct.pack("<H", len(rows)) + b"".join(rows)
+        link = len(made)
+        made += bytes(4)
+    return bytes(made)

@@ -12,10 +12,12 @@ import pytest
 from kgfs.domain.places import locate
 from kgfs.domain.text import Text
 from kgfs.errors import ParserFailedError, UnreadableTextError
+from kgfs.formats import recognition
 from kgfs.formats.isolated import network_barrier
 from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse
-from tests.support.office import archive, docx, pdf, pptx, shape, xlsx
+from tests.support.office import archive, docx, page_image, pdf, png, pptx, shape, tiff, xlsx
+from tests.support.required import missing
 
 
 def where(text: Text, words: str) -> dict[str, str | int]:
@@ -292,3 +294,57 @@ def test_an_encrypted_office_document_says_so() -> None:
     kept = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le")
     with pytest.raises(UnreadableTextError, match="encrypted: give the password to a copy"):
         parse("a.docx", kept)
+
+
+@pytest.fixture
+def recognised() -> None:
+    if not recognition.tesseract():
+        missing("tesseract", "it is not installed")
+
+
+@pytest.mark.usefixtures("recognised")
+def test_the_text_of_a_picture_is_recognised() -> None:
+    drawn = page_image(pdf("Harbour report\nThe pilot saw the ship."))
+    text = parse("lying.txt", png(*drawn))
+    covered(text)
+    assert text.text == "Harbour report\nThe pilot saw the ship.\n"
+    assert (text.parser, text.media_type, text.pages, text.places, text.note) == ("png/1", "image/png", 0, (), "")
+
+
+@pytest.mark.usefixtures("recognised")
+def test_pages_of_a_tiff_are_cited_and_a_bad_one_costs_itself_only() -> None:
+    first, third = (page_image(pdf(words)) for words in ("The pilot saw the ship.", "The keeper lit the lamp."))
+    text = parse("scan", tiff(first, (40, 40, bytes([255]) * 1600), third, (60_000, 60_000, b"")))
+    covered(text)
+    assert (text.parser, text.media_type, text.pages) == ("tiff/1", "image/tiff", 4)
+    assert where(text, "pilot") == {"page": 1} and where(text, "lamp") == {"page": 3}
+    assert text.note == (
+        "page 4: too large: 60000 × 60000 pixels; 150 million at most are read; no text was recognised on 1 of 4 pages"
+    )
+
+
+@pytest.mark.usefixtures("recognised")
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (png(100, 100, bytes([255]) * 10_000), "no text was recognised"),
+        (png(100, 100, b""), "damaged: tesseract says"),
+        (png(100_000, 100_000, b""), "too large: 100000 × 100000 pixels"),
+        (png(5, 0, b""), "damaged: this PNG image has no pixels"),
+        (b"\xff\xd8\xff\xe0\0\x04\0\0\xff\xc2\0\x0b\x08\xff\xff\xff\xff\x01", "too large: 65535 × 65535"),
+        (b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff", "too large: 16777216 × 16777216"),
+        (b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\xff\xff\xff\x0f", "too large: 16384 × 16384"),
+        (b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\xff\x3f\xff\x3f", "too large: 16383 × 16383"),
+        (b"II*\0\x08\0\0\0", "damaged: this TIFF image ends"),
+        (b"MM\0*\0\0\0\0", "damaged: this TIFF image has no pages"),
+    ],
+)
+def test_what_has_no_text_or_no_picture_says_why(content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableTextError, match=reason):
+        parse("a.docx", content)
+
+
+def test_a_picture_without_tesseract_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UnreadableTextError, match="needs tesseract: apt-get install tesseract-ocr"):
+        parse("a.png", png(10, 10, bytes(100)))

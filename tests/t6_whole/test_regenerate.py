@@ -137,7 +137,7 @@ def test_killed_and_ordered_once_more_it_ends_the_same(filled: Path, border: str
 @pytest.mark.slow
 @pytest.mark.parametrize("border", ["owed:1", "decided:1", "noted:1"])
 def test_a_reprocess_that_was_killed_is_ordered_once_more(filled: Path, border: str) -> None:
-    """Of documents whose last reading failed: here because what had been read of them was lost before."""
+    """Of documents that could not be read: here because what had been read of them was lost before."""
     undisturbed = knowledge_of(filled)
     with open_stores(load(filled)) as stores:
         [test] = stores.catalog.names.ontologies()

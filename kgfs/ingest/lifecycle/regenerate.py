@@ -101,8 +101,9 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
 
 
 def failed(names: Names, ontologies: Sequence[Ontology]) -> list[Document]:
-    """Return the documents whose last reading failed."""
-    return [d for ontology in ontologies for d in living(names, ontology) if d.state is State.FAILED]
+    """Return the documents that could not be read. Unsupported ones are among them: a program may be installed since."""
+    states = (State.FAILED, State.UNSUPPORTED)
+    return [d for ontology in ontologies for d in living(names, ontology) if d.state in states]
 
 
 def living(names: Names, ontology: Ontology) -> Iterator[Document]:
