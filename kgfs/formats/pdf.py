@@ -1,4 +1,4 @@
-"""PDF: the text layer, page by page, by pdfium (BSD and Apache licences)."""
+"""PDF: the text layer, page by page, by pdfium (BSD and Apache licences); recognised text where a page has none."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from kgfs.errors import UnreadableTextError
+from kgfs.formats import recognition
 from kgfs.formats.contract import Format
 from kgfs.formats.pieces import Piece
 
 ENCRYPTED = "encrypted: give the password to a copy"
 EDGE = 2
 """Lines at the top and at the foot of a page among which repeated ones are looked for."""
+RECOGNISED = 200
+"""Pages without a text layer that are recognised, at most: each takes seconds."""
+POINTS_PER_INCH = 72
+DOTS_PER_INCH = 300
+PIXELS = 40_000_000
+"""Larger pages are drawn with fewer dots per inch."""
 
 _DIGITS = re.compile(r"\d+")
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:\ufffe|\xad|\x02)\n?(?=[^\W\d_])")
@@ -30,19 +37,29 @@ def pieces(content: bytes) -> Iterator[Piece]:
         raise UnreadableTextError(reason) from error
     lost: list[int] = []
     pages: list[list[list[str]]] = []
+    scans: list[int] = []
     for number in range(count):
         try:
             page = document[number]
             pages.append(_paragraphs(page.get_textpage()))
+            if not pages[-1] and next(page.get_objects(max_depth=1), None) is not None:
+                scans.append(number + 1)
             page.close()
         except pypdfium2.PdfiumError:
             pages.append([])
             lost.append(number + 1)
         yield Piece("")
+    notes: list[str] = []
+    for number in _recognisable(scans, notes):
+        try:
+            pages[number - 1] = _recognised(document[number - 1])
+        except (UnreadableTextError, pypdfium2.PdfiumError) as error:
+            notes.append(f"page {number}: {error}")
+        yield Piece("")
     repeated = _repeated(pages)
     empty = [number for number, page in enumerate(pages, 1) if not page and number not in lost]
     title = document.get_metadata_dict().get("Title", "")
-    yield Piece("", facts={"title": title, "pages": count, "note": _note(count, lost, empty)})
+    yield Piece("", facts={"title": title, "pages": count, "note": _note(count, lost, empty, notes)})
     for number, page in enumerate(pages, 1):
         yield Piece("", place={"page": number})
         yield from _page(page, repeated)
@@ -98,6 +115,27 @@ def _paragraphs(textpage: Any) -> list[list[str]]:
     return [_BROKEN_WORD.sub("", "\n".join(lines)).split("\n") for lines in paragraphs]
 
 
+def _recognisable(scans: list[int], notes: list[str]) -> list[int]:
+    """Return the pages to recognise, and note why others are not."""
+    if scans and not recognition.tesseract():
+        notes.append(recognition.MISSING)
+        return []
+    if len(scans) > RECOGNISED:
+        notes.append(f"{RECOGNISED} pages without a text layer are recognised at most")
+    return scans[:RECOGNISED]
+
+
+def _recognised(page: Any) -> list[list[str]]:
+    """Return the lines of a page by paragraph, as they are recognised in what it shows. It is a pypdfium2.PdfPage."""
+    width, height = page.get_size()
+    scale = min(DOTS_PER_INCH / POINTS_PER_INCH, (PIXELS / max(1.0, width * height)) ** 0.5)
+    drawn = page.render(scale=scale, grayscale=True)
+    raw = memoryview(drawn.buffer).cast("B")
+    rows = (raw[at : at + drawn.width] for at in range(0, drawn.height * drawn.stride, drawn.stride))
+    picture = b"P5 %d %d 255\n" % (drawn.width, drawn.height) + b"".join(rows)
+    return [words.split("\n") for words in recognition.paragraphs(picture, recognition.languages())]
+
+
 def _repeated(pages: list[list[list[str]]]) -> set[str]:
     """Return the lines, their numbers as 0, that stand at the edge of at least three pages and of a third of all."""
     counts: Counter[str] = Counter()
@@ -108,12 +146,13 @@ def _repeated(pages: list[list[list[str]]]) -> set[str]:
     return {line for line, count in counts.items() if count >= least}
 
 
-def _note(count: int, lost: list[int], empty: list[int]) -> str:
+def _note(count: int, lost: list[int], empty: list[int], others: list[str]) -> str:
     notes = []
     if lost:
         notes.append(f"{len(lost)} of {count} pages are damaged: {_numbers(lost)}")
     if empty:
         notes.append(f"no text was found on {len(empty)} of {count} pages: {_numbers(empty)}")
+    notes += [*others[:20], *(["…"] if len(others) > 20 else [])]
     return "; ".join(notes) or ("" if count else "it has no pages")
 
 
@@ -125,4 +164,4 @@ def _is_pdf(content: bytes) -> bool:
     return b"%PDF-" in content[:1024]
 
 
-FORMAT = Format("pdf/1", "application/pdf", frozenset({"pdf"}), pieces=pieces, signature=_is_pdf)
+FORMAT = Format("pdf/2", "application/pdf", frozenset({"pdf"}), pieces=pieces, signature=_is_pdf)

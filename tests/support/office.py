@@ -110,6 +110,30 @@ def pdf(*pages: str) -> bytes:
             " /Resources << /Font << /F1 3 0 R >> >> >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    return _pdf_of(objects)
+
+
+def scan(*pages: tuple[int, int, bytes]) -> bytes:
+    """Return a PDF whose pages are pictures only: width, height and grey pixels, 200 for each inch."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{' '.join(f'{3 + 3 * n} 0 R' for n in range(len(pages)))}] /Count {len(pages)} >>",
+    ]
+    for n, (width, height, pixels) in enumerate(pages):
+        wide, high = width * 72 / 200, height * 72 / 200
+        packed = zlib.compress(pixels).decode("latin-1")
+        stream = f"{wide} 0 0 {high} 0 0 cm /I Do"
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {wide} {high}] /Contents {4 + 3 * n} 0 R"
+            f" /Resources << /XObject << /I {5 + 3 * n} 0 R >> >> >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+            f"<< /Type /XObject /Subtype /Image /Width {width} /Height {height} /ColorSpace /DeviceGray"
+            f" /BitsPerComponent 8 /Filter /FlateDecode /Length {len(packed)} >>\nstream\n{packed}\nendstream",
+        ]
+    return _pdf_of(objects)
+
+
+def _pdf_of(objects: list[str]) -> bytes:
     made, places = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         places.append(len(made))

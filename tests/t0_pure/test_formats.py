@@ -16,7 +16,7 @@ from kgfs.formats import recognition
 from kgfs.formats.isolated import network_barrier
 from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse
-from tests.support.office import archive, docx, page_image, pdf, png, pptx, shape, tiff, xlsx
+from tests.support.office import archive, docx, page_image, pdf, png, pptx, scan, shape, tiff, xlsx
 from tests.support.required import missing
 
 
@@ -47,7 +47,7 @@ def test_a_pdf_has_pages_and_its_running_header_is_furniture() -> None:
     ]
     text = parse("lying.txt", pdf(*pages, ""))
     covered(text)
-    assert (text.parser, text.pages, text.encoding) == ("pdf/1", 4, "")
+    assert (text.parser, text.pages, text.encoding) == ("pdf/2", 4, "")
     assert text.note == "no text was found on 1 of 4 pages: 4"
     assert where(text, "led the ship") == {"page": 2} and where(text, "left") == {"page": 3}
     furniture = {text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture"}
@@ -348,3 +348,15 @@ def test_a_picture_without_tesseract_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UnreadableTextError, match="needs tesseract: apt-get install tesseract-ocr"):
         parse("a.png", png(10, 10, bytes(100)))
+    with pytest.raises(UnreadableTextError, match=r"no text was found on 1 of 1 pages: 1; .* apt-get install"):
+        parse("a.pdf", scan((100, 100, bytes(10_000))))
+
+
+@pytest.mark.usefixtures("recognised")
+def test_scanned_pages_of_a_pdf_are_recognised() -> None:
+    first, third = (page_image(pdf(words)) for words in ("The pilot saw the ship.", "The keeper\nlit the lamp."))
+    text = parse("scan.pdf", scan(first, (100, 100, bytes([255]) * 10_000), third))
+    covered(text)
+    assert text.text == "The pilot saw the ship.\n\nThe keeper\nlit the lamp.\n"
+    assert where(text, "pilot") == {"page": 1} and where(text, "lamp") == {"page": 3}
+    assert (text.pages, text.note) == (3, "no text was found on 1 of 3 pages: 2")

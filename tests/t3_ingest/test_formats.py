@@ -7,10 +7,14 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
+from kgfs.formats import recognition
 from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.lifecycle.regenerate import Order, failed, owe
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.evidence import citation_json, evidence
 from kgfs.render.source import Marks
@@ -18,7 +22,8 @@ from kgfs.stores.graph.vocabulary import InstanceRow
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
-from tests.support.office import docx, pdf
+from tests.support.office import docx, page_image, pdf, png
+from tests.support.required import missing
 from tests.support.working import Counting, documents, work
 
 HEADER = "Zanzibar circular gazette"
@@ -50,7 +55,7 @@ def test_a_citation_of_a_pdf_names_its_page(home: Path, tmp_path: Path) -> None:
         [document] = documents(stores)
         reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
         text = text_of(stores.garage.objects, document, reading)
-        assert (document.state, reading.parser, reading.pages) == (State.DONE, "pdf/1", 3)
+        assert (document.state, reading.parser, reading.pages) == (State.DONE, "pdf/2", 3)
         assert reading.text_key and text.count(HEADER) == 3 and not any(HEADER in asked for asked in compute.asked)
         rows = stores.graph.instances_of(document.doc_id)
         cited = _citations(stores, rows)
@@ -82,3 +87,27 @@ def test_what_gives_no_text_is_unsupported_and_kept(home: Path, tmp_path: Path) 
         assert pages["empty.docx"]["state_reason"] == "empty.docx: no text was found. The original is kept."
         assert "damaged: pdfium says" in pages["broken.pdf"]["state_reason"]
         assert {stores.garage.objects.get(document.key) for document in documents(stores)} == {empty, broken}
+
+
+def test_a_picture_is_read_after_tesseract_was_installed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not recognition.tesseract():
+        missing("tesseract", "it is not installed")
+    config = load(home)
+    (tmp_path / "sign.png").write_bytes(png(*page_image(pdf(PAGES[0]))))
+    with open_stores(config) as stores:
+        with open_deposits(config, stores) as (deposits, _):
+            deposits.ingest_file(tmp_path / "sign.png", "Test")
+        with monkeypatch.context() as without:
+            without.setenv("PATH", str(tmp_path))
+            work(config, stores, Counting())
+        [document] = documents(stores)
+        assert document.state is State.UNSUPPORTED and recognition.MISSING in document.reason
+        names = stores.catalog.names
+        assert len(owe(stores.catalog, lambda: failed(names, names.ontologies()), Order("installed"))) == 1
+        work(config, stores, Counting())
+        [document] = documents(stores)
+        reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
+        assert document.state is State.DONE
+        assert " ".join(text_of(stores.garage.objects, document, reading).split()) == " ".join(PAGES[0].split())

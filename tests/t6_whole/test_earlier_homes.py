@@ -100,7 +100,7 @@ def test_what_an_earlier_version_could_not_read_is_offered_and_read(files: Earli
     }
     files.run("reprocess", "--yes")
     parsers = {
-        "survey.pdf": "pdf/1",
+        "survey.pdf": "pdf/2",
         "letter.docx": "docx/1",
         "pages/berths.html": "html/1",
         "mail/engine.eml": "eml/1",
