@@ -13,6 +13,7 @@ from kgfs.models import carriers
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokenizer import Tokenizer
     from spacy.tokens import Doc
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -83,4 +84,11 @@ def read_pipeline() -> Language:
         import spacy
     except ImportError as error:
         raise ModelMissingError(f"{error.name} is not installed. Get it with: pip install 'kgfs[models]'") from error
-    return spacy.load(folder, exclude=["senter", "ner"])
+    pipeline = spacy.load(folder, exclude=["senter", "ner"])
+    # `__aexit__` is one word. spaCy would cut its underscores off.
+    rules = pipeline.Defaults
+    prefixes = spacy.util.compile_prefix_regex([rule for rule in rules.prefixes or () if rule != "_"])
+    suffixes = spacy.util.compile_suffix_regex([rule for rule in rules.suffixes or () if rule != "_"])
+    tokenizer: Tokenizer = pipeline.tokenizer
+    tokenizer.prefix_search, tokenizer.suffix_search = prefixes.search, suffixes.search
+    return pipeline

@@ -178,3 +178,16 @@ def test_output_is_read_back_as_it_was() -> None:
 def test_what_is_no_output_is_refused(raw: str) -> None:
     with pytest.raises(BadInputError):
         output.decode(raw)
+
+
+def test_code_names_keep_their_underscores_and_quotes_their_marks(grammar_extractor: GrammarExtractor) -> None:
+    text = (
+        "The ``__aexit__`` method is called when the block ends. ``__aexit__`` returns a true value to suppress the error.\n\n"
+        "# The event loop {#loop}\n\nThe event loop runs callbacks."
+    )
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    found = {concept.label: concept for concept in grammar_extractor.parse(raw).concepts}
+    assert "__aexit__" in found and "aexit" not in found
+    quotes = {quote.text for quote in found["__aexit__"].quotes}
+    assert "``__aexit__`` returns a true value to suppress the error." in quotes
+    assert not any("#loop" in label or "{" in label for label in found)

@@ -16,7 +16,7 @@ from kgfs.models.extractor.prose import Prose
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-_LITERAL = re.compile(r"[A-Za-z][\w-]+(?: [A-Za-z][\w-]*){0,2}")
+_LITERAL = re.compile(r"_{0,2}[A-Za-z][\w-]+(?: [A-Za-z][\w-]*){0,2}")
 _LONGEST_MARKED = 5
 """The most words of emphasis that name something. Longer emphasis is a sentence."""
 _LONGEST_LINK = 8
@@ -148,6 +148,10 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
     if start == end:
         return None
     first, last = prose.span(start, end)
+    while first > 0 and passage[first - 1] == "`":  # the mark that opens code belongs to its sentence
+        first -= 1
+    while last < len(passage) and passage[last] == "`":
+        last += 1
     return first, last
 
 

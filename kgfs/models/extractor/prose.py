@@ -39,7 +39,7 @@ class _Line:
     start: int
     end: int
     text: str
-    """The line without its line end and trailing white space."""
+    """The line without its line end, trailing white space and a trailing anchor."""
 
     @property
     def indent(self) -> int:
@@ -70,6 +70,8 @@ _CODE_LINE = re.compile(
     r"|\s*[\w.\[\]*\"', ]+\s*(?:[-+*/|&]?=|:=)\s*\S"
     r"|\s*[\w.]+\([^)]*\)\s*(?:#.*)?$"
 )
+_ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}\n]*\}\s*$")
+"""An anchor or class at the end of a line, as Markdown's dialects write it: ``{#name}``, ``{: .note}``."""
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FRONT = re.compile(r"---[ \t]*\n(?P<inside>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _KEYWORDS = re.compile(
@@ -156,7 +158,7 @@ def _lines(passage: str) -> list[_Line]:
     lines: list[_Line] = []
     start = 0
     for raw in passage.split("\n"):
-        text = raw.rstrip()
+        text = _ATTRIBUTES.sub("", raw.rstrip())
         lines.append(_Line(start, start + len(text), text))
         start += len(raw) + 1
     return lines
