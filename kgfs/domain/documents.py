@@ -25,7 +25,9 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     3: IngestVersion("Relationships that sentences assert, and RELATED_TO between concepts that they name together"),
     4: IngestVersion("PDF, Office files, web pages, e-books, mail and notebooks are read; evidence has a locator"),
     5: IngestVersion("Concepts are chosen among all candidates of a document; all telling sentences are evidence"),
-    6: IngestVersion("Text in pictures is recognised; names in code keep their underscores, and quotes their backticks"),
+    6: IngestVersion(
+        "Pictures and scanned pages are recognised; names in code keep underscores, quotes their backticks"
+    ),
 }
 """The versions of the ingest logic, by number.
 
