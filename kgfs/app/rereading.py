@@ -96,7 +96,7 @@ def reprocess(
         chosen = choose()
         if not agree(_outdated(stores, chosen, target)) or not chosen:
             return 0
-        reason = "it could not be read" if only_failed else f"read by an ingest version before {target}"
+        reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
         owed = owe(stores.catalog, choose, Order(reason))
         if wait:
             read_backlog(config, stores, progress)

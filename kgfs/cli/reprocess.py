@@ -17,7 +17,12 @@ from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS
 @click.command()
 @click.argument("ontology", required=False, default="")
 @click.option("--target-version", type=int, metavar="N", help=f"What counts as current. [{INGEST_VERSION}]")
-@click.option("--failed", "only_failed", is_flag=True, help="Those that could not be read, by any version.")
+@click.option(
+    "--failed",
+    "only_failed",
+    is_flag=True,
+    help="Those whose last reading failed, or lacked a program, of any version.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be read and the history of versions only.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--no-wait", is_flag=True, help="Return when the readings are owed; a worker makes them later.")
@@ -33,8 +38,8 @@ def command(
     no_wait: bool,
     as_json: bool,
 ) -> None:
-    """Read again all documents, of one ONTOLOGY or of all, that an older ingest version read; with --failed, those that
-    could not be read.
+    """Read again all documents, of one ONTOLOGY or of all, that an older ingest version read; with --failed, those whose
+    last reading failed, or lacked a program such as tesseract.
 
     --dry-run shows the written history of ingest versions, how many documents each has read and which would be read
     again. Readings are always made by the newest version. What a document is known for stays until it is read again.

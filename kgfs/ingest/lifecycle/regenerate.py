@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
+from kgfs.formats import recognition
 from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
 from kgfs.stores.catalog.contract import Catalog
@@ -101,9 +102,13 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
 
 
 def failed(names: Names, ontologies: Sequence[Ontology]) -> list[Document]:
-    """Return the documents that could not be read. Unsupported ones are among them: a program may be installed since."""
-    states = (State.FAILED, State.UNSUPPORTED)
-    return [d for ontology in ontologies for d in living(names, ontology) if d.state in states]
+    """Return the documents whose last reading failed, and those that lacked a program, which may be installed now."""
+    return [d for ontology in ontologies for d in living(names, ontology) if _failed(d)]
+
+
+def _failed(document: Document) -> bool:
+    lacked = document.state is State.UNSUPPORTED and recognition.MISSING in document.reason
+    return lacked or document.state is State.FAILED
 
 
 def living(names: Names, ontology: Ontology) -> Iterator[Document]:
