@@ -27,9 +27,6 @@ CANDIDATES = 200
 CLOSE = 0.3
 """The cosine from which a Source is found that has none of the words. Unrelated English texts have about 0 to 0.15
 with the offline model."""
-MIN_SCORE = 0.33
-"""The same where no Source has any of the words. With the offline model nonsense words reach 0.11 to 0.30 on the documents
-of ``examples/``, and words of related meaning 0.19 to 0.44: the two overlap."""
 MODEL_SECONDS = 2.0
 """Seconds to wait for the worker's model. After that the full text alone is used."""
 CONCEPTS = 8
@@ -86,9 +83,7 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadl
     if not query.words:
         first = tuple(((doc_id, 0), 0.0) for doc_id in newest_first(stores, doc_ids or frozenset()))
         return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "")
-    told = telling(query.words)
-    texts = graph.find_text(told, ontology, CANDIDATES, phrases=query.phrases, doc_ids=doc_ids)
-    least = CLOSE if texts or graph.find_text(told, ontology, 1) else MIN_SCORE
+    texts = graph.find_text(telling(query.words), ontology, CANDIDATES, phrases=query.phrases, doc_ids=doc_ids)
     scores = {(row.doc_id, row.chunk_index): score for row, score in texts}
     patience.check()
     cosines, why = _cosines(run, query.words, ontology, sorted(scores), patience)
@@ -100,7 +95,7 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadl
     order = tuple(
         (place, score)
         for place, score in ranked(matches)
-        if place in scores or (not query.phrases and (cosine := matches[place].cosine) is not None and cosine >= least)
+        if place in scores or (not query.phrases and (cosine := matches[place].cosine) is not None and cosine >= CLOSE)
     )
     patience.check()
     return Found(words, query, ontology, doc_ids, order, matches, len(texts) < CANDIDATES, epoch, why)

@@ -327,14 +327,6 @@ def test_meaning_finds_what_has_none_of_the_words(library: Library) -> None:
     assert [(hit["doc_id"], hit["cosine"], hit["text_score"]) for hit in hits] == [(doc_id, 0.8, 0.0)]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("words", "count"), [("zzzzqqq", 0), ("zzzzqqq koan", 2), ("koan path:nowhere", 0)])
-def test_where_no_word_occurs_what_is_hardly_close_does_not_count(library: Library, words: str, count: int) -> None:
-    doc_id = library.document("Zen/documents/on zen.txt").doc_id
-    with QuestionServer(library.context.config.run, lambda question: [[doc_id, 0, 0.31], [doc_id, 1, 0.32]]):
-        page = passages(library, f"Zen/search/{words}")
-    assert page["by"] == ["full text", "meaning"] and len(page["hits"]) == count  # type: ignore[arg-type]
-
-
 def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searches_module, "SEARCH_AGAIN", 0.2)
     before = look_into(library, "Zen/search/koan").lookup("results.md")
