@@ -17,7 +17,7 @@ import platformdirs
 
 from kgfs.errors import BadInputError
 from kgfs.models.extractor import table as extractors
-from kgfs.settings import Cluster, Garage, Graph, Models, Pipeline, Tree, Vectors
+from kgfs.settings import Cluster, Garage, Graph, Models, Pipeline, Tree, Vectors, Watch
 
 OTHER_VARIABLES = ("KGFS_QDRANT_URL",)
 """Variables that look like a setting and are none: tests read them."""
@@ -37,6 +37,7 @@ class Config:
     vectors: Vectors = field(default_factory=Vectors)
     cluster: Cluster = field(default_factory=Cluster)
     """Section ``[compute]``."""
+    watch: Watch = field(default_factory=Watch)
 
     @property
     def on_servers(self) -> bool:
@@ -110,12 +111,19 @@ _SECTIONS: Mapping[str, type] = {
     "graph": Graph,
     "compute": Cluster,
     "vectors": Vectors,
+    "watch": Watch,
 }
 _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
 """Section → attribute of :class:`Config`, for sections whose name a folder or another room has already."""
 
 
-_KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_KINDS: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a list of texts",
+}
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> Path:
@@ -220,6 +228,8 @@ def _expanded(path: Path, where: str) -> Path:
 def _typed(value: Any, default: Any, where: str) -> Any:
     wanted = type(default)
     try:
+        if wanted is tuple:
+            return _texts(value)
         if isinstance(value, str) and wanted is bool:
             value = {"true": True, "1": True, "false": False, "0": False}.get(value.lower(), value)
         elif isinstance(value, str) and wanted is not str:
@@ -231,3 +241,12 @@ def _typed(value: Any, default: Any, where: str) -> Any:
     if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
         raise BadInputError(f"{where}: '{value}' is not {_KINDS[wanted]}.")
     return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts; a variable has them parted by ``:``, as ``PATH`` does. Raise ValueError for what is none."""
+    if isinstance(value, str):
+        return tuple(filter(None, value.split(os.pathsep)))
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError
+    return tuple(value)

@@ -87,6 +87,18 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    folders: tuple[str, ...] = ()
+    """Folders that a worker keeps ontologies in step with: ``ONTOLOGY=FOLDER``, or ``ONTOLOGY/SUB=FOLDER`` for a folder below documents/."""
+
+    def __post_init__(self) -> None:
+        for pair in self.folders:
+            ontology, equals, folder = pair.partition("=")
+            if not (ontology.strip("/") and equals and folder):
+                raise BadInputError(f"watch.folders has '{pair}'; each is ONTOLOGY=FOLDER, as in \"Notes=~/vault\".")
+
+
+@dataclass(frozen=True, slots=True)
 class Models:
     embedder: str = "auto"
     """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``."""

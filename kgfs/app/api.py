@@ -32,6 +32,7 @@ from kgfs.app.rereading import Outdated, regenerate, reprocess
 from kgfs.app.sharing_homes import hosts, strike_off
 from kgfs.app.snapshots import put_snapshot
 from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
+from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
 from kgfs.app.working import run_worker
 from kgfs.ingest.writing.intake import Ingested
 from kgfs.knowledge.by_document import LIMIT, MOST
@@ -63,6 +64,7 @@ __all__ = [
     "check_home",
     "cite",
     "compare_readings",
+    "confirm_removals",
     "create_bucket",
     "difference",
     "document",
@@ -93,4 +95,6 @@ __all__ = [
     "status",
     "strike_off",
     "wait",
+    "watch_in_foreground",
+    "watched",
 ]

@@ -146,7 +146,7 @@ def _each(
         return _all_known(config, stores, files, again=asked.force or bool(asked.strategy))
     if asked.as_path:
         return _one_as(deposits, files[0], asked, count)
-    return deposits.ingest_files(files, asked.ontology, count, force=asked.force)
+    return deposits.ingest_files(((path, path.name) for path in files), asked.ontology, count, force=asked.force)
 
 
 def _one_as(

@@ -134,6 +134,7 @@ def run_worker(
                     _answering_questions(config, stores, compute),
                     _keeping_snapshots(config, stores),
                     _projecting(config, stores) as projection,
+                    _watching(config, skipped=until_idle),
                 ):
                     gave_way = worker.run(
                         until_idle=until_idle,
@@ -298,6 +299,15 @@ def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager
     from kgfs.sharing.snapshots import keeping_snapshots  # needed by shared homes only
 
     return keeping_snapshots(config, stores)
+
+
+def _watching(config: Config, *, skipped: bool) -> AbstractContextManager[None]:
+    """Keep ontologies in step with the folders that the configuration names."""
+    if skipped or not config.watch.folders:
+        return nullcontext()
+    from kgfs.app.watching import watching_configured  # needed where folders are watched only
+
+    return watching_configured(config)
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -11,7 +13,7 @@ from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.errors import KgfsError
+from kgfs.errors import BadInputError, KgfsError
 from kgfs.settings import STRATEGIES
 
 
@@ -25,6 +27,9 @@ from kgfs.settings import STRATEGIES
 @click.option(
     "--timeout", type=float, default=0.0, metavar="SECONDS", help="Wait no longer than this; 0 until all is read."
 )
+@click.option("--watch", is_flag=True, help="FILES are folders: keep the ontology in step with them until stopped.")
+@click.option("--once", is_flag=True, help="With --watch: bring it in step once, and return.")
+@click.option("--confirm-removals", is_flag=True, help="With --watch: remove what was held back after a loss of files.")
 @as_json
 @with_config
 def command(
@@ -36,6 +41,9 @@ def command(
     strategy: str | None,
     no_wait: bool,
     timeout: float,
+    watch: bool,
+    once: bool,
+    confirm_removals: bool,
     as_json: bool,
 ) -> None:
     """Deposit files into an ontology and read them.
@@ -50,12 +58,24 @@ def command(
     --strategy it is read again by that strategy (`kgfs regenerate --help` says what they do); all documents of an
     ontology given at once are read as if for the first time.
 
+    With --watch the files of a folder are taken as they are added and changed, renamed as they are renamed, and put into the
+    trash as they are removed, until SIGINT or SIGTERM; --as names a folder below documents/ for them. Names with a dot, and what
+    .gitignore and .kgfsignore name, are left out; a file that is being written is waited for. A folder that is gone, is
+    empty all at once, lies on another filesystem or loses more than half of its files removes nothing until that is confirmed.
+    Where no worker lives one is started. `watch.folders` in the configuration has a worker do the same.
+
     \b
     Example:
       kgfs ingest ~/papers/*.md --ontology Papers
       kgfs ingest notes.txt --ontology Diary --as 2026/november.txt
+      kgfs ingest --watch ~/vault --ontology Notes
       find /mnt/garage/sources/Papers -name '*.md' | xargs kgfs ingest --strategy hybrid
     """
+    if watch:
+        _watch(config, files, ontology or "", as_path or "", as_json, once=once, confirmed=confirm_removals)
+        return
+    if once or confirm_removals:
+        raise BadInputError("--once and --confirm-removals go with --watch.")
     asked = api.Deposit(ontology or "", as_path or "", force, strategy or "", wait=not no_wait, timeout=timeout)
     if refused := api.check_deposit(files, asked):
         for why in refused:
@@ -72,6 +92,45 @@ def command(
         failed = api.ingest(config, files, asked, tell, bar.show)
     if failed:
         raise SystemExit(failed[0][1].exit_code)
+
+
+def _watch(
+    config: Config,
+    folders: Sequence[Path],
+    ontology: str,
+    into: str,
+    as_json: bool,
+    *,
+    once: bool,
+    confirmed: bool,
+) -> None:
+    if not ontology:
+        raise BadInputError("--watch wants --ontology, the body of knowledge that is kept in step.")
+    watches = [api.watched(folder, ontology, into) for folder in folders]
+    if confirmed:
+        elsewhere = [api.confirm_removals(config, one) for one in watches]
+        if all(elsewhere):
+            click.echo("The process that watches it removes what was held back at its next scan.", err=True)
+            return
+
+    def tell(path: str, result: api.Ingested | KgfsError) -> None:
+        if isinstance(result, KgfsError):
+            click.echo(f"kgfs: {result}", err=True)
+        else:
+            _print(Path(path), result, as_json)
+
+    def on_signals(stop: Callable[[], None]) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: stop())
+
+    api.watch_in_foreground(
+        config,
+        watches,
+        tell,
+        lambda text: click.echo(f"kgfs: {text}", err=True),
+        once=once,
+        stoppable=on_signals,
+    )
 
 
 def _print(source: Path, ingested: api.Ingested, as_json: bool) -> None:

@@ -78,6 +78,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"reserve  {reserve.told()}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
+    for watch in found["watches"]:
+        _print_watch(watch)
     for mount in found["mounts"]:
         pid = f"pid {mount['pid']}" if mount["alive"] else f"dead: kgfs umount {mount['mountpoint']}"
         click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, {pid})")
@@ -132,6 +134,17 @@ def _print_sharing(sharing: dict[str, Any]) -> None:
         )
     for line in waiting(sharing["purges"]):
         click.echo(f"         {line}")
+
+
+def _print_watch(watch: dict[str, Any]) -> None:
+    goal = "/".join(filter(None, (watch["ontology"], watch["into"])))
+    now = "" if watch["alive"] else ", not watched now"
+    click.echo(f"watch    {watch['folder']} → {goal}: {count(watch['files'], 'file')}{now}")
+    for why in filter(None, (watch["held"] and f"nothing is removed: {watch['held']}", watch["reports"])):
+        click.echo(f"         {why}")
+    if watch["refused"]:
+        path, reason = next(iter(watch["refused"].items()))
+        click.echo(f"         {count(len(watch['refused']), 'file')} could not be taken; {path}: {reason}")
 
 
 def projection_lines(page: dict[str, Any]) -> list[str]:

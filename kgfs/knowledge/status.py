@@ -18,6 +18,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.stores import Stores
+from kgfs.stores.watch_files import watch_states
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
 STANDS_STILL = (
@@ -62,6 +63,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
             for note in mount_notes(config.run)
         ],
+        "watches": watch_states(config.home),
         "reserve": asdict(reserve_state(config)),
         "epoch": stores.graph.epoch(),
         "neo4j": _projection_page(config, stores.graph),

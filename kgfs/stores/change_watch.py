@@ -6,24 +6,18 @@ The kernel reports writes to the databases of the home, and files that are made,
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import logging
 import os
 import select
-import struct
 from pathlib import Path
 
 from kgfs.config import Config
+from kgfs.stores.inotify import ATTRIB, CREATE, DELETE, MODIFY, MOVED_TO, OVERFLOW, Inotify
 
 log = logging.getLogger(__name__)
 
-CHANGES = 0x2 | 0x4 | 0x80 | 0x100 | 0x200
-"""IN_MODIFY, IN_ATTRIB, IN_MOVED_TO, IN_CREATE, IN_DELETE."""
-OVERFLOW = 0x4000
-"""IN_Q_OVERFLOW: the kernel dropped events."""
-_EVENT = struct.Struct("iIII")
-PIECE = 1 << 16
+CHANGES = MODIFY | ATTRIB | MOVED_TO | CREATE | DELETE
 IN_RUN = ("settle.request", "worker.turn", "worker.json", "mount-", "session-")
 """Beginnings of the names of files in the run folder that other processes make, touch or remove to be noticed."""
 
@@ -44,18 +38,18 @@ class ChangeWatch:
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._notify = _watch((config.home, config.run))
         self._poll = select.poll()
-        for descriptor in (self._woken, self._notify):
+        for descriptor in (self._woken, self.fileno()):
             if descriptor >= 0:
                 self._poll.register(descriptor, select.POLLIN)
 
     @property
     def works(self) -> bool:
         """Whether changes are reported."""
-        return self._notify >= 0
+        return self.fileno() >= 0
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when something may have changed. It stays so until :meth:`changed`."""
-        return self._notify
+        return self._notify.fileno() if self._notify is not None else -1
 
     def wait(self, seconds: float) -> bool:
         """Return once something has changed, :meth:`wake` was called, or ``seconds`` have passed; return whether
@@ -69,13 +63,11 @@ class ChangeWatch:
 
     def changed(self) -> bool:
         """Return whether something has changed since the last call. Waits for nothing."""
+        if self._notify is None:
+            return False
         found = False
-        while self.works:
-            try:
-                events = os.read(self._notify, PIECE)
-            except BlockingIOError:
-                break
-            found = found or _concerns(events)
+        for mask, name in self._notify.events():  # all are taken, whichever of them is of interest
+            found = found or _concerns(mask, name)
         return found
 
     def wake(self) -> None:
@@ -85,34 +77,28 @@ class ChangeWatch:
 
     def close(self) -> None:
         """Give the descriptors back. A signal handler that interrupts this finds the watch closed already."""
-        held = self._woken, self._notify
-        self._woken = self._notify = -1
-        for descriptor in held:
-            if descriptor >= 0:
-                os.close(descriptor)
+        woken, self._woken = self._woken, -1
+        if woken >= 0:
+            os.close(woken)
+        if self._notify is not None:
+            self._notify.close()
 
 
-def _concerns(events: bytes) -> bool:
-    """Return whether one of these events is about a file that other processes change to be noticed."""
-    at = 0
-    while at < len(events):
-        _, mask, _, length = _EVENT.unpack_from(events, at)
-        name = events[at + _EVENT.size : at + _EVENT.size + length].rstrip(b"\0").decode("utf-8", "replace")
-        if mask & OVERFLOW or ".sqlite" in name or name.startswith(IN_RUN):
-            return True
-        at += _EVENT.size + length
-    return False
+def _concerns(mask: int, name: str) -> bool:
+    """Return whether an event is about a file that other processes change to be noticed."""
+    return bool(mask & OVERFLOW) or ".sqlite" in name or name.startswith(IN_RUN)
 
 
-def _watch(folders: tuple[Path, ...]) -> int:
-    """Return an inotify descriptor that watches these folders; -1 where the kernel gives none."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    for folder in folders:
-        if descriptor >= 0 and libc.inotify_add_watch(descriptor, os.fsencode(folder), CHANGES) < 0:
-            os.close(descriptor)
-            descriptor = -1
-    if descriptor < 0:
-        code = ctypes.get_errno()
-        log.info("%s: changes are polled for: %s", folders[0], errno.errorcode.get(code, str(code)))
-    return descriptor
+def _watch(folders: tuple[Path, ...]) -> Inotify | None:
+    """Return a watch of these folders; None where the kernel gives none."""
+    notify = None
+    try:
+        notify = Inotify()
+        for folder in folders:
+            notify.add(folder, CHANGES)
+    except OSError as error:
+        log.info("%s: changes are polled for: %s", folders[0], errno.errorcode.get(error.errno or 0, str(error)))
+        if notify is not None:
+            notify.close()
+        return None
+    return notify

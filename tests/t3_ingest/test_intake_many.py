@@ -29,7 +29,7 @@ def sources(folder: Path, contents: dict[str, bytes]) -> list[Path]:
 
 def taken(desk: Desk, files: list[Path], *, force: bool = False) -> list[tuple[str, str]]:
     """(name, decision or kind of error) of each, in order."""
-    done = list(desk.deposits.ingest_files(files, "Notes", force=force))
+    done = list(desk.deposits.ingest_files([(file, file.name) for file in files], "Notes", force=force))
     return [(path.name, told.decision if isinstance(told, Ingested) else type(told).__name__) for path, told in done]
 
 

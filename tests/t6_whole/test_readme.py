@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import json
 import re
 import shlex
 import subprocess
@@ -151,7 +152,16 @@ def test_packages_are_those_of_the_makefile() -> None:
 
 
 def test_settings_are_those_of_the_configuration() -> None:
-    kinds = (config.Pipeline, config.Tree, config.Models, config.Garage, config.Graph, config.Vectors, config.Cluster)
+    kinds = (
+        config.Pipeline,
+        config.Tree,
+        config.Models,
+        config.Garage,
+        config.Graph,
+        config.Vectors,
+        config.Watch,
+        config.Cluster,
+    )
     assert set(kinds) == set(config._SECTIONS.values())
     expected = [row for kind in kinds for row in settings(kind)]
     assert table(section("Configuration")) == expected
@@ -176,6 +186,8 @@ def settings(kind: type) -> Iterator[list[str]]:
 
 def in_toml(value: object) -> str:
     """As it is written in a configuration; of a text what stands between the quotes."""
+    if isinstance(value, tuple):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -32,7 +32,7 @@ from kgfs.ingest.storing.content import Content, open_content
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.writing.duplicates import Duplicates
-from kgfs.ingest.writing.intake import ATTEMPTS, Ingested, take_in, take_in_many
+from kgfs.ingest.writing.intake import ATTEMPTS, Ingested, folder_at, take_in, take_in_many
 from kgfs.ingest.writing.open_file import OpenFile
 from kgfs.ingest.writing.recent import RecentNames
 from kgfs.ingest.writing.rules import check_name, check_ontology_name, prefix_for
@@ -321,22 +321,22 @@ class Deposits:
     ) -> Ingested:
         """Deposit a file without a mount, and settle it at once: see ``intake.take_in``. A missing ontology is
         made."""
-        found = self._ontology_called(ontology)
+        found = self.ontology_called(ontology)
         return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
 
     def ingest_files(
         self,
-        sources: Iterable[Path],
+        sources: Iterable[tuple[Path, str]],
         ontology: str,
         progress: Callable[[int], None] = lambda size: None,
         *,
         force: bool = False,
     ) -> Iterator[tuple[Path, Ingested | KgfsError]]:
-        """Deposit several files as ``ingest_file`` does each, at a fraction of the cost: see
-        ``intake.take_in_many``."""
-        return take_in_many(self, self._ontology_called(ontology), sources, progress, force=force)
+        """Deposit several files, each at its path below documents/, as ``ingest_file`` does, at a fraction of the
+        cost: see ``intake.take_in_many``."""
+        return take_in_many(self, self.ontology_called(ontology), sources, progress, force=force)
 
-    def _ontology_called(self, ontology: str) -> Ontology:
+    def ontology_called(self, ontology: str) -> Ontology:
         """Return the ontology of that name. Make it if there is none."""
         found = find_ontology(self._stores, ontology)
         if found is None:
@@ -347,6 +347,11 @@ class Deposits:
                 if found is None:
                     raise
         return found
+
+    def folder_below(self, ontology: Ontology, names: tuple[str, ...]) -> int:
+        """Return the id of the folder at that path below documents/. Missing folders are made. Raise NotAFolderError
+        where something else is in the way."""
+        return folder_at(self, ontology, names)
 
     def sync(self) -> None:
         """Make every recorded change durable."""

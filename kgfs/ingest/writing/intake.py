@@ -101,9 +101,14 @@ def take_in(
 
 
 def take_in_many(
-    deposits: Deposits, ontology: Ontology, sources: Iterable[Path], progress: Callable[[int], None], *, force: bool
+    deposits: Deposits,
+    ontology: Ontology,
+    sources: Iterable[tuple[Path, str]],
+    progress: Callable[[int], None],
+    *,
+    force: bool,
 ) -> Iterator[tuple[Path, Ingested | KgfsError]]:
-    """Deposit each source under its own name as :func:`take_in` does, but decide about :data:`TOGETHER` files at a
+    """Deposit each source at the path beside it as :func:`take_in` does, but decide about :data:`TOGETHER` files at a
     time.
 
     Yield (source, result). A file's deposit is durable when its result is yielded. An error is yielded as the result
@@ -111,21 +116,21 @@ def take_in_many(
     settles.
     """
     kept: dict[str, tuple[Path, Name]] = {}
-    for source in sources:
+    for source, path in sources:
         waiting = sum(name.size for _, name in kept.values())
-        if source.name in kept or len(kept) == TOGETHER or waiting > WAITING:
+        if path in kept or len(kept) == TOGETHER or waiting > WAITING:
             yield from _decided(deposits, ontology, kept, progress, force=force)
             kept = {}
         try:
             if deposits.duplicates.refused:  # whether it is a duplicate depends on the decisions before
-                yield source, take_in(deposits, ontology, source, source.name, progress, force=force)
+                yield source, take_in(deposits, ontology, source, path, progress, force=force)
                 continue
-            placed = partial(_placed, deposits, ontology, check_path(source.name))
+            placed = partial(_placed, deposits, ontology, check_path(path))
             name = _with_bytes(deposits, source, progress, placed)
         except KgfsError as error:
             yield source, error
             continue
-        kept[source.name] = (source, name)
+        kept[path] = (source, name)
     yield from _decided(deposits, ontology, kept, progress, force=force)
 
 
@@ -141,12 +146,12 @@ def _decided(
         decisions = deposits.settler.settle([name for _, name in kept.values()], again=True, force=force)
     except KgfsError:
         decisions = {}  # each file alone shows which of them causes the error
-    for source, name in kept.values():
+    for path, (source, name) in kept.items():
         try:
             if decision := decisions.get(name.id):
-                yield source, _ingested(deposits, name, check_path(source.name), decision)
+                yield source, _ingested(deposits, name, check_path(path), decision)
             else:
-                yield source, take_in(deposits, ontology, source, source.name, lambda size: None, force=force)
+                yield source, take_in(deposits, ontology, source, path, lambda size: None, force=force)
         except KgfsError as error:
             yield source, error
 
@@ -177,7 +182,7 @@ def _with_bytes(deposits: Deposits, source: Path, progress: Callable[[int], None
 def _placed(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], taken: _Taken) -> Name:
     """Return the name that has these bytes at this path from now on. The name may have had them before."""
     catalog = deposits.copies.stores.catalog
-    parent = _folder(deposits, ontology, names[:-1])
+    parent = folder_at(deposits, ontology, names[:-1])
     standing = catalog.names.child(parent, names[-1])
     if standing is not None and standing.kind is NameKind.FOLDER:
         raise IsAFolderError(f"'{'/'.join(names)}' is a folder in {ontology.name}. Choose another path with --as.")
@@ -192,7 +197,8 @@ def _ingested(deposits: Deposits, name: Name, names: tuple[str, ...], decision: 
     return Ingested("/".join(names), settled.doc_id if settled else "", decision.action.value, decision.reason)
 
 
-def _folder(deposits: Deposits, ontology: Ontology, names: tuple[str, ...]) -> int:
+def folder_at(deposits: Deposits, ontology: Ontology, names: tuple[str, ...]) -> int:
+    """Return the id of the folder at that path, made where it is missing: see ``Deposits.folder_below``."""
     folder = ontology.root
     for name in names:
         found = deposits.copies.stores.catalog.names.child(folder, name)
