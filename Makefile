@@ -12,7 +12,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tesseract-ocr tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
+.PHONY: run stop test test-long test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
 
 run: $(VENV)/.ready            ## mount at MOUNT, copy the documents of examples/ in, show what comes of them
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -22,6 +22,9 @@ stop: $(VENV)/.ready           ## unmount and end the processes; harmless where 
 
 test: $(VENV)/.ready programs  ## the whole test suite, really mounting
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES)
+
+test-long: $(VENV)/.ready programs  ## the whole test suite with what it leaves out else: rare outages, each in all its variants
+	KGFS_LONG=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) $(ARGS)
 
 test-servers: $(VENV)/.ready programs  ## the lifecycle's tests, all of them on servers: ARGS="-k seaweedfs"
 	KGFS_EVERYWHERE=1 $(BIN)/python -m pytest -m lifecycle --numprocesses $(PROCESSES) $(ARGS)

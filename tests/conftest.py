@@ -86,10 +86,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("KGFS_LONG") != "1":
+        left_out = list(_long(items))
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
     if hasattr(config, "workerinput"):
         from tests.support.dealing import soonest
 
         items.sort(key=soonest)
+
+
+def _long(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield the tests that only a long run has: those marked ``long``, but the first variant of one marked
+    ``long("variants")``."""
+    begun = set()
+    for item in items:
+        marker = item.get_closest_marker("long")
+        name = item.nodeid.partition("[")[0]
+        if marker and (marker.args != ("variants",) or name in begun):
+            yield item
+        begun.add(name)
 
 
 @pytest.hookimpl(optionalhook=True)

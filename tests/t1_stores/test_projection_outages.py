@@ -47,6 +47,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_server_that_is_killed_gets_the_rest_when_it_is_back(
     mortal: Path, generated: Path, monkeypatch: pytest.MonkeyPatch

@@ -311,6 +311,7 @@ def read_at_last(engine: Engine, work: Dying) -> str:
                 raise
 
 
+@pytest.mark.long
 def test_places_that_find_no_cpus_are_done_without(
     cluster: Any, home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -344,6 +345,7 @@ def test_what_is_left_of_each_nodes_cpus_makes_no_place(
             engine.close()
 
 
+@pytest.mark.long
 def test_a_work_that_does_not_hear_that_it_is_to_end_loses_its_process(
     cluster: Any, home: Path, tmp_path: Path
 ) -> None:

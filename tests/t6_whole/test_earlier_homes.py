@@ -128,6 +128,7 @@ def test_two_homes_on_one_bucket_show_what_they_showed(sharing: list[Earlier]) -
         assert_sound(home)
 
 
+@pytest.mark.long
 @pytest.mark.claim("AGE-1")
 def test_two_homes_on_one_bucket_are_upgraded_one_after_the_other(sharing: list[Earlier]) -> None:
     """The one that comes second finds what the first did meanwhile."""

@@ -170,6 +170,7 @@ def test_a_disk_that_kgfs_filled_itself(place: Place, tmp_path: Path) -> None:
     goes_on(place, documents)
 
 
+@pytest.mark.long("variants")
 @pytest.mark.mounted
 @pytest.mark.logs("NoSpaceError", "was a dead mount")
 @pytest.mark.parametrize("border", ["forgetting-owed", "redacted", "erased", "scrubbed"])

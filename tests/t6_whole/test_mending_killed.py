@@ -64,6 +64,7 @@ def lose_vectors_and_graph(place: Place) -> None:
     (place.home / "graph.sqlite").write_bytes(b"no database" * 1000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("harm", "verb", "borders"),
     [

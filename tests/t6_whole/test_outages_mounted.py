@@ -61,6 +61,7 @@ def copied(place: Place, source: Path, stderr: int | None = None) -> subprocess.
     return subprocess.Popen(["cp", "-r", f"{source}/.", place.ontology("Notes") / "documents"], stderr=stderr)
 
 
+@pytest.mark.long
 @pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-3")
 @pytest.mark.models
 @pytest.mark.logs(AWAY)

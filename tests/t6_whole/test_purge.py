@@ -173,6 +173,7 @@ BORDERS = (
 )
 
 
+@pytest.mark.long("variants")
 @pytest.mark.parametrize("border", BORDERS)
 @pytest.mark.claim("GONE-7")
 def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tmp_path: Path, border: str) -> None:

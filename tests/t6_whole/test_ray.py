@@ -204,6 +204,7 @@ def test_the_token_is_that_of_the_setting_whatever_the_environment_has(tmp_path:
     assert shown.stdout.splitlines()[-1] == f"Bearer {'1' * 64}"
 
 
+@pytest.mark.long
 @lifecycle
 def test_a_killed_coordinator_loses_no_record_leaves_no_process_and_shows_no_token(
     home: Path, documents: list[str], tmp_path: Path
@@ -253,6 +254,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, docu
         assert not stores.catalog.jobs.working()
 
 
+@pytest.mark.long
 def test_a_worker_that_is_to_have_more_places_than_there_are_cpus_reads_and_ends(
     home: Path, documents: list[str]
 ) -> None:

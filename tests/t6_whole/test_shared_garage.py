@@ -327,6 +327,7 @@ MANY = 27
 """Two thirds of them are more than the threads in which a mount carries out changes."""
 
 
+@pytest.mark.long
 @pytest.mark.mounted
 @pytest.mark.logs(AWAY)
 @pytest.mark.claim("SHARE-2")
@@ -377,6 +378,7 @@ def test_a_silent_bucket_holds_up_only_who_waits_for_it(name: str, tmp_path: Pat
             other.close()
 
 
+@pytest.mark.long("variants")
 @pytest.mark.mounted
 @pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("durability", ["local", "shared"])

@@ -66,6 +66,7 @@ def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dic
         assert epochs == list(range(epochs[0], epochs[0] + COUNT)), "without a gap, in order of deposit"
 
 
+@pytest.mark.long("variants")
 @pytest.mark.claim("MACH-2", "MACH-3")
 @pytest.mark.parametrize("border", ["recorded", "decided", "publication-recorded", "staged"])
 def test_one_that_stands_still_past_its_lease_commits_nothing(

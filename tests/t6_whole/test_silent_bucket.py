@@ -136,6 +136,7 @@ def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tm
     assert read_anew(documents / "renamed.txt") == content("moved.txt")
 
 
+@pytest.mark.long("variants")
 @pytest.mark.claim("GAR-5")
 @pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("how", ["look up", "list", "ask for attributes", "nobody asks"])
@@ -200,6 +201,7 @@ def test_the_garage_in_a_bucket_is_shown_as_it_is_kept(far: Place, tmp_path: Pat
     assert (late.read_bytes(), os.getxattr(late, "user.kgfs.ontology")) == (b"late", b"Other")
 
 
+@pytest.mark.long("variants")
 @pytest.mark.claim("UNM-1", "AWAY-1")
 @pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("shared", [False, True])

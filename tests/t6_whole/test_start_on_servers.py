@@ -187,6 +187,7 @@ def epoch_of(place: Place) -> int:
         return stores.graph.epoch()
 
 
+@pytest.mark.long("variants")
 @pytest.mark.mounted
 @pytest.mark.logs(AWAY)
 @pytest.mark.claim("AWAY-2", "AWAY-3", "AWAY-7")

@@ -108,6 +108,7 @@ def undisturbed(folder: Path) -> Any:
         return json.loads(json.dumps(knowledge_in(stores)))
 
 
+@pytest.mark.long
 @pytest.mark.claim("MACH-1", "MACH-3")
 def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     machines: Machines, homes: list[Place], tmp_path: Path
