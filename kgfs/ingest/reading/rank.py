@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -94,28 +94,40 @@ def rank(
     return tuple(kept.values()), _relationships(validated, kept)
 
 
+def ranking(title: str, validated: Sequence[ValidExtraction], meaning: Meaning = no_meaning) -> list[str]:
+    """Return the labels of all candidates of a document, the likeliest first, before any is left out."""
+    return [_label(group) for group in _by_odds(_grouped(validated).values(), title, meaning)]
+
+
 def _chosen(
     groups: dict[str, _Group], title: str, validated: Sequence[ValidExtraction], meaning: Meaning
 ) -> list[_Group]:
     """Return the candidates that may be concepts or terms, the likeliest first, with score and log odds."""
     banned = choice.speakers(lead for extraction in validated for lead in extraction.leads)
-    named = key_of(title)
-    looked: list[tuple[_Group, Signs]] = []
-    for group in groups.values():
-        signs = group.signs or Signs()
-        if group.key == named:
-            signs = replace(signs, heading=True)
-        defined = bool(group.definitions)
-        if group.key not in banned and choice.passed_on(signs, group.frequency, defined=defined):
-            looked.append((group, signs))
-    vectors = meaning([_label(group) for group, _ in looked]) if looked else None
-    like = choice.likeness(*vectors) if vectors else ([0.35] * len(looked), [0.35] * len(looked))
-    for (group, signs), document, labels in zip(looked, *like, strict=True):
+    looked = [
+        group
+        for group in groups.values()
+        if group.key not in banned
+        and choice.passed_on(_signs(group, title), group.frequency, defined=bool(group.definitions))
+    ]
+    return [group for group in _by_odds(looked, title, meaning) if choice.is_term(group.odds or 0.0)]
+
+
+def _signs(group: _Group, title: str) -> Signs:
+    """Return the signs of a group. A title counts as a heading."""
+    signs = group.signs or Signs()
+    return replace(signs, heading=True) if group.key == key_of(title) else signs
+
+
+def _by_odds(groups: Collection[_Group], title: str, meaning: Meaning) -> list[_Group]:
+    """Set score and log odds of the groups, and return them, the likeliest first."""
+    vectors = meaning([_label(group) for group in groups]) if groups else None
+    like = choice.likeness(*vectors) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
+    for group, document, labels in zip(groups, *like, strict=True):
         best = max(quote.score for quote in group.quotes.values())
-        group.odds = choice.log_odds(signs, len(group.key.split()), document, labels, best)
+        group.odds = choice.log_odds(_signs(group, title), len(group.key.split()), document, labels, best)
         group.score = round(choice.probability(group.odds), 4)
-    likely = [group for group, _ in looked if choice.is_term(group.odds or 0.0)]
-    return sorted(likely, key=lambda group: (-(group.odds or 0.0), group.key))
+    return sorted(groups, key=lambda group: (-(group.odds or 0.0), group.key))
 
 
 def _label(group: _Group) -> str:
