@@ -12,7 +12,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tesseract-ocr tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test test-long test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
+.PHONY: run stop test test-long test-servers programs check bench bench-busy bench-quality fuzz bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
 
 run: $(VENV)/.ready            ## mount at MOUNT, copy the documents of examples/ in, show what comes of them
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -59,6 +59,9 @@ bench-busy: $(VENV)/.ready     ## what reading costs while the worker is busy: A
 
 bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyphrases DIR --documents DIR"
 	$(BIN)/python -m bench.quality $(ARGS)
+
+fuzz: $(VENV)/.ready           ## parsers on damaged documents, 500 mutations a format: ARGS="DIR --count 500"
+	$(BIN)/python -m bench.fuzz $(ARGS)
 
 bench-chunking: $(VENV)/.ready ## speed of the chunker: ARGS=DIR
 	$(BIN)/python -m bench.chunking $(ARGS)

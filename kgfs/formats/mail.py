@@ -31,6 +31,8 @@ def message_pieces(content: bytes) -> Iterator[Piece]:
 
 def mailbox_pieces(content: bytes) -> Iterator[Piece]:
     starts = [found.start() for found in _BORDER.finditer(content)]
+    if not starts:
+        raise UnreadableTextError("damaged: it begins as a mailbox does, and no mail follows")
     yield Piece("", facts={"pages": len(starts)})
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(content)], strict=True), 1):
         raw = content[content.index(b"\n", start) + 1 : end]

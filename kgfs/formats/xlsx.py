@@ -232,7 +232,9 @@ def _shortest(words: str) -> str:
         return words
     if number != number or number in (float("inf"), float("-inf")):
         return words
-    if number.is_integer() and abs(number) < 1e15:
+    if re.fullmatch(r"-?[1-9][0-9]{0,99}", words):  # more digits than a float has
+        return words
+    if number.is_integer() and abs(number) < 1e16:
         return str(int(number))
     return repr(number)
 
@@ -242,7 +244,7 @@ def _is_xlsx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "xlsx/1",
+    "xlsx/2",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     frozenset({"xlsx", "xlsm", "xltx"}),
     pieces=pieces,
