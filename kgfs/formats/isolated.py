@@ -19,7 +19,7 @@ from kgfs.formats.sandbox import Limits
 
 BEAT = 1.0
 """Seconds after which the caller is called while the process is silent."""
-SLEEPING = 5.0
+SLEEPING = 10.0
 """The process is ended after so many times its seconds of CPU without a frame: then it waits for something."""
 LONGEST_FRAME = 1 << 30
 SAID = 4096
