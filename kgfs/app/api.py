@@ -7,6 +7,7 @@ is called with the plan and returns whether to go on. ``progress`` is called wit
 Functions that only read may run beside a mount and a worker.
 """
 
+from kgfs.app.answers import ask
 from kgfs.app.asking import Probe, create_bucket
 from kgfs.app.backlog import FailedDocumentsError, wait
 from kgfs.app.deciding import merge_concepts, split_concept
@@ -58,6 +59,7 @@ __all__ = [
     "Proposal",
     "Removed",
     "SpokenOf",
+    "ask",
     "back_up_home",
     "changed_settings",
     "check_deposit",

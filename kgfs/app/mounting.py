@@ -100,7 +100,13 @@ def run_mount(
             os.getgid(),
             time.time_ns(),
             TREE,
-            lambda: requests.text() + context.searches.text() + requests_text() + _projection_text(config, stores),
+            lambda: (
+                requests.text()
+                + context.searches.text()
+                + context.questions.text()
+                + requests_text()
+                + _projection_text(config, stores)
+            ),
         )
         vfs = Vfs(Root(context), lambda: space_of(config.home))
         news = ChangeFeed(context, vfs)
@@ -162,6 +168,7 @@ def run_mount(
                     )
                 )
             finally:
+                context.questions.close()
                 if keeper and keeper.stop():
                     _take_back(config, stores)
     if refused:

@@ -286,7 +286,8 @@ def _answering_questions(config: Config, stores: Stores, compute: Compute) -> It
 
     with ExitStack() as stack:
         try:
-            answer = answering(Materials(compute.embed if compute.embedding_model else None, stores.vectors))
+            embed = compute.embed if compute.embedding_model else None
+            answer = answering(Materials(embed, stores.vectors, compute.verbs))
             stack.enter_context(QuestionServer(config.run, answer))
         except KgfsError as error:
             ErrorLog(config.errors_log).add("questions", error)

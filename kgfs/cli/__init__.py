@@ -28,6 +28,7 @@ VERBS = {
     "trash": "List what was removed, put it back, empty it.",
     "wait": "Wait until nothing is owed.",
     "search": "Find the passages that answer some words.",
+    "ask": "Answer a question with sentences of the documents.",
     "status": "What is kept, what is owed, who works.",
     "hosts": "The homes that share a bucket, and which purges wait for them.",
     "history": "The versions of a file.",

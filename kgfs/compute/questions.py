@@ -49,6 +49,8 @@ class Materials:
     embed: Callable[[Sequence[str]], list[npt.NDArray[np.float32]]] | None
     """The embedding model; None where the worker has none."""
     vectors: Vectors | None
+    verbs: Callable[[str], bool] | None = None
+    """Tells whether a text has a verb; None where no grammar is loaded."""
 
 
 Answering = Callable[[Message], Any]

@@ -54,7 +54,7 @@ def sources_of(citations: Sequence[ValidatedCitation], up: str = "") -> str:
 
 
 def _source(citation: ValidatedCitation, up: str) -> str:
-    title = fold(citation.source_title) or citation.source_uri
+    title = plain(citation.source_title) or plain(citation.source_uri)
     parts = [f"[{citation.index}] {_LINK_TEXT.sub(lambda found: chr(92) + found[0], title)}"]
     if citation.page is not None:
         parts.append(f"p.{citation.page}")
@@ -66,6 +66,11 @@ def _source(citation: ValidatedCitation, up: str) -> str:
     if citation.download_uri:
         parts.append(f"[Download]({_link(up + citation.download_uri)})")
     return " | ".join(parts)
+
+
+def plain(text: str) -> str:
+    """Return a text on one line in which nothing reads as a citation of a model."""
+    return fold(text).replace("[C:", "[C :")
 
 
 def _link(path: str) -> str:

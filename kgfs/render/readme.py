@@ -30,6 +30,9 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
 `search/` is not listed, and every name in it is a search: `cat 'Philosophy/search/what is a koan?/results.md'`. The one
 beside this file searches all ontologies. `touch search/<words>` has `search/` list it, `rmdir` takes it out again.
 
+So it is with `ask/`: `cat 'Philosophy/ask/What is a koan?/answer.md'` shows the sentences that answer, each with its source.
+`touch ask/<question>` keeps the answer until the question is touched again.
+
 `cite/<chunk_id>/`, beside this file and not listed, is what a citation points at, for every `chunk_id` ever issued:
 `text.txt`, `citation.json`, and `document`, a link to the original.
 
@@ -61,6 +64,7 @@ Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `c
     cat <Ontology>/<name>.concept/evidence/best/source.txt   # the strongest evidence: a passage in context
     cat '<Ontology>/search/<any words>/results.md'        # the best documents, by words and by meaning (or results.json)
     cat 'search/<any words>/results.md'                   # the same over all ontologies
+    cat '<Ontology>/ask/<a question>/answer.md'           # sentences that answer it, each cited, or "Not found in sources"
     grep -rli '<words>' <Ontology>/text                   # full text of all documents, as Markdown
 
 A search needs no making: every name below `search/` (which is not listed) is one. Ask it in plain words;
@@ -69,6 +73,9 @@ whole. In `results.json` `full_content` is their exact text. `"a phrase"`, `-wit
 `after:2024-01` and `before:` narrow a search. It takes up to ten seconds; "Resource temporarily unavailable"
 means that too many were asked at once: ask again. Where `results.md` says "full text only", no worker was there to
 compare meanings.
+
+`ask/<question>/answer.json` has the same with exact places; its `state` is `done`, `not_found`, `pending` (read it again in a
+moment) or `failed`. `context.md` is what was looked at. A question longer than a name goes on in a folder below.
 
 Follow `related/<TYPE>/<name>/concept.md` from concept to concept; the evidence for the relationship stands beside it.
 

@@ -16,6 +16,7 @@ from kgfs.domain.documents import Document
 from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.sharing.later import OF_CONTENTS, Waiting, spoken_of
+from kgfs.stores import saved_answers
 from kgfs.stores.catalog.copied import working_copies
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import ForgettingDone, VersionMinted
@@ -168,6 +169,7 @@ def apply_purges(
         Cache(config.garage_cache, 1).clear()
     erase_logged(config, known.doc_ids)
     erase(config, known.doc_ids, known.sha256s)
+    saved_answers.erase(config, known.doc_ids)
     stores.catalog.scrub()
     is_done = remove_left_aside(built_beside(config.graph_db))
     if later:

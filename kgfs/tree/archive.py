@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 
 from kgfs.domain.documents import Document, Ontology
 from kgfs.errors import MissingError, StoreError
+from kgfs.knowledge.archived import has_original, has_text
 from kgfs.knowledge.metadata import changed_at, metadata
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
@@ -185,13 +186,7 @@ def original(context: TreeContext, doc_id: str) -> Node | None:
 
 def text_txt(context: TreeContext, doc_id: str) -> Node | None:
     """Return the Text; None if the document was never read, or left the graph and its original is not kept."""
-    if context.stores.graph.document(doc_id) is None:
-        document = context.stores.catalog.names.document(doc_id)
-        if document is None or not has_original(context.stores, document):
-            return None
-        if context.stores.graph.earlier_text(doc_id) is None:
-            return None
-    return TextTxt(context, doc_id)
+    return TextTxt(context, doc_id) if has_text(context.stores, doc_id) else None
 
 
 def found_concepts(context: TreeContext, doc_id: str) -> Node | None:
@@ -247,15 +242,6 @@ def shown(stores: Stores, doc_id: str) -> DocumentRow:
     if found is None:
         raise MissingError(f"Document {doc_id} does not stand in the graph.")
     return found
-
-
-def has_original(stores: Stores, document: Document) -> bool:
-    """Return whether the garage has the original, judged from the catalog alone.
-
-    An original that no file has any more, and that nothing promises to keep, has left the garage with the trash or is
-    about to. The garage is not asked, because a listing would wait for its server and block the whole mount.
-    """
-    return not document.removed_at or stores.catalog.promises(document.key)
 
 
 def is_original(row: DocumentRow) -> bool:

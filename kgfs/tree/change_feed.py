@@ -18,6 +18,8 @@ from kgfs.stores.catalog.facts import (
     FileMade,
     FolderMade,
     LinkMade,
+    QuestionRemoved,
+    QuestionSaved,
     SearchRemoved,
     SearchSaved,
     SettingChanged,
@@ -34,7 +36,10 @@ from kgfs.tree.view import on
 BATCH = 1000
 """Maximum number of facts, and of changes, that one poll processes. Later polls process the rest."""
 
-STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChanged, SearchSaved, SearchRemoved)
+STAY = (
+    *(FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChanged),
+    *(SearchSaved, SearchRemoved, QuestionSaved, QuestionRemoved),
+)
 """Facts that leave the place of every known Document unchanged."""
 
 
@@ -73,6 +78,7 @@ class ChangeFeed:
             # Keep this order: if the graph is replaced in between, the next poll detects it.
             self._seq, self._clears, self._epoch = self._catalog.seq(), self._graph.clears(), self._graph.epoch()
             self._context.searches.graph_moved()
+            self._context.questions.graph_moved()
         self._heard()
         stale = self._stale.take()
         self._lost = False
@@ -109,6 +115,7 @@ class ChangeFeed:
         for change in changes:
             self._apply(self._translator.of_graph(change))
         self._context.searches.graph_moved()
+        self._context.questions.graph_moved()
         self._apply([SearchesChanged(), FolderTimesChanged()])
         self._epoch = changes[-1].epoch if changes else newest
         return True

@@ -41,6 +41,13 @@ def results(ontology_id: str, words: str, part: str = "", name: str = "", mark: 
     return ("results", ontology_id, words, part, name, mark)
 
 
+def answers(ontology_id: str, question: str, name: str = "", mark: str = "") -> Key:
+    """Return the key of ``ask/<question>`` of an ontology or, with '', of the mount's root; with ``name``, of a file in it
+    whose contents have the hash ``mark``.
+    """
+    return ("answers", ontology_id, question, name, mark)
+
+
 def cited(chunk_id: str, name: str = "") -> Key:
     """Return the key of ``cite/<chunk_id>``; with ``name``, of an entry in it."""
     return ("cited", chunk_id, name)

@@ -168,6 +168,10 @@ class Folder(Node):
     give it up.
     """
 
+    def needs_work(self, name: str) -> bool:
+        """Return whether :meth:`work_out` must be called before this name is looked up."""
+        return self.is_search
+
     def work_out(self, deadline: Deadline | None = None) -> Folder:
         """Return the folder to read entries from. *May block*, until ``deadline``.
 

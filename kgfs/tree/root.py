@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from kgfs.domain.documents import Ontology
 from kgfs.errors import ExistsError, MissingError, ReadOnlyError, RefusedError
 from kgfs.ingest.writing.rules import check_ontology_name
-from kgfs.stores.catalog.facts import SearchRemoved
+from kgfs.stores.catalog.facts import Fact, QuestionRemoved, SearchRemoved
 from kgfs.tree.derived import derived_attr
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Link, Node
 from kgfs.tree.ontology import OntologyFolder
@@ -74,7 +74,9 @@ class Root(Folder):
         if is_being_removed(self._context, ontology.id):
             # A whole tree is being removed, and a program cannot remove unlisted entries first.
             saved = self._context.stores.catalog.names.saved_searches(ontology.id)
-            removed = [SearchRemoved(ontology.id, found.words, time.time_ns()) for found in saved]
+            asked = self._context.stores.catalog.names.saved_questions(ontology.id)
+            removed: list[Fact] = [SearchRemoved(ontology.id, found.words, time.time_ns()) for found in saved]
+            removed += [QuestionRemoved(ontology.id, found.question, time.time_ns()) for found in asked]
             if removed:
                 self._context.deposits.record(*removed)
         self._context.deposits.remove_ontology(ontology.id)

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from kgfs.compute.deadline import Deadline
@@ -143,12 +143,17 @@ class Searches:
         return files
 
     def _keep(self, key: tuple[str, str, str], answer: Answer) -> None:
-        marked = [(content.mark, content) for content in answer.files.values()]
         with self._lock:
             self._answers[key] = answer
             self._answers.move_to_end(key)
             while len(self._answers) > MAX_FOUND:
                 self._answers.popitem(last=False)
+        self.hold(answer.files.values())
+
+    def hold(self, contents: Iterable[Content]) -> None:
+        """Keep files that are shown, until they are forgotten or many others were shown. *Quick*."""
+        marked = [(content.mark, content) for content in contents]
+        with self._lock:
             for mark, content in marked:
                 if self._contents.setdefault(mark, content) is content:
                     self._held += len(content.data)

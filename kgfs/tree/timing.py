@@ -22,3 +22,7 @@ GARAGE_WATCH = 60.0
 """Period after a fact in which objects that the kernel knows are checked, since they may leave by a purge or with the
 trash.
 """
+ASK = 120.0
+"""Time limit of a question of ``ask/``, which goes on when nobody waits for it."""
+ASK_MARGIN = 0.5
+"""Time before the limit of a request at which it is answered with ``pending``."""

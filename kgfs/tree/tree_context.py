@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kgfs.config import Config
 from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.catalog.facts import QuestionSaved
 from kgfs.stores.stores import Stores
+from kgfs.tree.questions import Questions
 from kgfs.tree.searches import Searches
 from kgfs.tree.view import Views
 from kgfs.tree.view_cache import ViewCache
@@ -33,6 +36,12 @@ class TreeContext:
     """Returns the text of ``.kgfs/metrics.prom``."""
     cache: ViewCache = field(default_factory=ViewCache)
     searches: Searches = field(init=False)
+    questions: Questions = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "searches", Searches(self.config, self.stores, self.cache))
+        object.__setattr__(self, "questions", Questions(self.config, self.stores, self.cache, self._answered))
+
+    def _answered(self, key: tuple[str, str]) -> None:
+        """Record that a saved question has a new answer, so that the kernel is told."""
+        self.deposits.record(QuestionSaved(*key, time.time_ns()))

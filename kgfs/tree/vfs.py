@@ -116,7 +116,7 @@ class Vfs:
         cache it. ``pid`` is the thread that asks; 0 if it is not known.
         """
         encoded, folder = _encoded(name), self.inodes.folder(parent)
-        if folder.is_search:
+        if folder.needs_work(encoded):
             worked_out = await self.folders.work_out(folder, pid)
             found = worked_out.find(encoded)
             # Changes that were processed meanwhile came before the kernel had this entry to forget.

@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgfs.stores.catalog.facts import ConflictKept, SearchRemoved, SearchSaved, VersionMinted
-from kgfs.tree import archive, cite, concepts, documents, evidence, related, search, text, versions
+from kgfs.stores.catalog.facts import (
+    ConflictKept,
+    QuestionRemoved,
+    QuestionSaved,
+    SearchRemoved,
+    SearchSaved,
+    VersionMinted,
+)
+from kgfs.tree import archive, ask, cite, concepts, documents, evidence, related, search, text, versions
 from kgfs.tree.about import about_md
 from kgfs.tree.changes import (
     ConceptChanged,
@@ -45,6 +52,13 @@ VIEWS: tuple[View[Any], ...] = (
         lambda context, _: search.SearchFolder(context, "", context.mounted_at),
         listed=False,
         stale=(on(SearchesChanged, search.results_changed),),
+    ),
+    View(
+        ask.NAME,
+        ROOT,
+        lambda context, _: ask.AskFolder(context, "", context.mounted_at),
+        listed=False,
+        stale=(on(SearchesChanged, ask.answers_changed),),
     ),
     View(cite.NAME, ROOT, cite.folder, listed=False, stale=(on(SearchesChanged, cite.changed),)),
     # ------------------------------------------------------------------------------------- an ontology
@@ -122,6 +136,15 @@ VIEWS: tuple[View[Any], ...] = (
                 "a search, by words and by meaning: `results.md`, a file for each document; `passages/`, `page-2/`",
             ),
         ),
+    ),
+    View(
+        ask.NAME,
+        ONTOLOGY,
+        lambda context, ontology: ask.AskFolder(context, ontology.id, ontology.made_at),
+        listed=False,
+        stale=(on(QuestionSaved, ask.saved), on(QuestionRemoved, ask.saved)),
+        repeats=True,
+        about=(("ask/<question>/", "a question: `answer.md`, sentences of the documents that answer it, each cited"),),
     ),
     # --------------------------------------------------------------------------------------- a concept
     View(

@@ -15,7 +15,7 @@ from kgfs.domain.documents import Document, Name, NameKind, Ontology, State, Sto
 from kgfs.domain.names import decode_name, is_document_name
 from kgfs.stores.catalog import facts as f
 from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.contract_names import Forgetting, SavedSearch, Trashed
+from kgfs.stores.catalog.contract_names import Forgetting, SavedQuestion, SavedSearch, Trashed
 
 SECOND = 1_000_000_000
 
@@ -43,6 +43,7 @@ class JournalModel:
     def __init__(self) -> None:
         self.ontologies: dict[str, Ontology] = {}
         self.searches: dict[tuple[str, str], int] = {}
+        self.questions: dict[tuple[str, str], int] = {}
         self.names: dict[int, Entry] = {}
         self.trash: dict[int, Trashed] = {}
         self.forgettings: dict[str, Forgetting] = {}
@@ -171,6 +172,7 @@ class JournalModel:
             "ontologies": sorted(self.ontologies.values(), key=lambda ontology: ontology.name),
             "counts": dict(Counter(document.state for document in documents.values())),
             "read": any(document.reading for document in documents.values()),
+            "questions": [self._questions(ontology) for ontology in ("", *sorted(self.ontologies))],
             "searches": [self._searches(ontology) for ontology in ("", *sorted(self.ontologies))],
             "conflicts": [held, held[:2], len(held)],
             "trash": [
@@ -208,6 +210,12 @@ class JournalModel:
             key=lambda saved: saved.words,
         )
 
+    def _questions(self, ontology: str) -> list[SavedQuestion]:
+        return sorted(
+            (SavedQuestion(words, at) for (owner, words), at in self.questions.items() if owner == ontology),
+            key=lambda saved: saved.question,
+        )
+
     def _holding(self, version: Version) -> Name | None:
         holder = self.holder(version.lineage)
         return holder.name if holder else None
@@ -229,6 +237,10 @@ class JournalModel:
                 self.searches[fact.ontology, fact.words] = fact.at
             case f.SearchRemoved():
                 del self.searches[fact.ontology, fact.words]
+            case f.QuestionSaved():
+                self.questions[fact.ontology, fact.question] = fact.at
+            case f.QuestionRemoved():
+                del self.questions[fact.ontology, fact.question]
             case f.FolderMade():
                 self._make(fact, fact.id, fact.parent, fact.name, NameKind.FOLDER, session)
             case f.FileMade():

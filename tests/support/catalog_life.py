@@ -171,6 +171,8 @@ class Life:
         ontology, words = ("ontology-P", "ontology-Q", "")[i % 3], f"words {j % 2}"
         saved = any(found.words == words for found in self.first.names.saved_searches(ontology))
         self.record((f.SearchRemoved if saved else f.SearchSaved)(ontology, words, self.at))
+        asked = any(found.question == words for found in self.first.names.saved_questions(ontology))
+        self.record((f.QuestionRemoved if asked and k % 2 else f.QuestionSaved)(ontology, words, self.at))
 
     def job(self, kind: str, i: int) -> Any:
         owed = [job for job in self.first.jobs.all() if job.kind == kind]

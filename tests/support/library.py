@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -262,16 +262,17 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
         context = TreeContext(
             config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns(), TREE, lambda: "metric 1\n"
         )
-        yield Library(
-            context,
-            Pipeline(
-                config,
-                stores,
-                cast(Compute, None),
-                StageClock(),
-                LocalEngine(cast(Compute, None), stores.garage.objects),
-            ),
-        )
+        with closing(context.questions):
+            yield Library(
+                context,
+                Pipeline(
+                    config,
+                    stores,
+                    cast(Compute, None),
+                    StageClock(),
+                    LocalEngine(cast(Compute, None), stores.garage.objects),
+                ),
+            )
     finally:
         session.close()
         stores.close()

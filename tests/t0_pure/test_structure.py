@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from kgfs.domain.sentences import sentence_starts
 from kgfs.formats.headings import section_paths, words_of
 from kgfs.formats.table import parse
-from kgfs.ingest.reading.structure.sentences import sentence_starts
 
 
 def shape(name: str, text: str) -> list[str]:

@@ -23,6 +23,7 @@ def seen(catalog: Catalog) -> dict[str, Any]:
     todo = [ontology.root for ontology in names.ontologies()]
     doc_ids = set()
     out["searches"] = [names.saved_searches(ontology) for ontology in ("", "ontology-P", "ontology-Q")]
+    out["questions"] = [names.saved_questions(ontology) for ontology in ("", "ontology-P", "ontology-Q")]
     for ontology in ("ontology-P", "ontology-Q"):
         out[ontology] = [names.documents(ontology), dict(names.counts(ontology)), names.newest(ontology)]
         doc_ids |= {document.doc_id for document in names.documents(ontology)}

@@ -46,6 +46,8 @@ STORED = {
     "setting.changed": ("SettingChanged", "ontology key value at"),
     "search.saved": ("SearchSaved", "ontology words at"),
     "search.removed": ("SearchRemoved", "ontology words at"),
+    "question.saved": ("QuestionSaved", "ontology question at"),
+    "question.removed": ("QuestionRemoved", "ontology question at"),
     "conflict.kept": ("ConflictKept", "id sha256 size key path reason at"),
     "fact.overtaken": ("Overtaken", "what id reason at key"),
 }

@@ -129,7 +129,7 @@ def test_shortcuts_are_unlisted(library: Library) -> None:
     assert isinstance(shortcut, Link) and shortcut.target() == b"concepts/zen.concept"
     assert library.node("Zen/zen.txt").inode == library.node("Zen/documents/zen.txt").inode
     assert library.read("Zen/zen.txt") == ZEN.encode()
-    for absent in ("nobody.concept", "nothing", "ask"):
+    for absent in ("nobody.concept", "nothing", "sessions"):
         assert library.find(f"Zen/{absent}") is None, absent
 
 

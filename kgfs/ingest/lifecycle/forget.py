@@ -34,6 +34,7 @@ from kgfs.stores.catalog.facts import (
     ForgettingDone,
     ForgettingOwed,
     OntologyRemoved,
+    QuestionRemoved,
     SearchRemoved,
 )
 from kgfs.stores.disk_reserve import DiskReserve
@@ -219,6 +220,8 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
     for ontology in planned.ontologies:
         saved = stores.catalog.names.saved_searches(ontology.id)
         facts += [SearchRemoved(ontology.id, search.words, at) for search in saved]
+        questions = stores.catalog.names.saved_questions(ontology.id)
+        facts += [QuestionRemoved(ontology.id, saved.question, at) for saved in questions]
         facts.append(OntologyRemoved(ontology.id, at))
     with deposits.settler.alone():
         before = [stores.catalog.names.name(name.id) for name in planned.names]

@@ -23,6 +23,7 @@ from kgfs.ingest.reading.related_documents import alike
 from kgfs.ingest.storing.content import only_in_garage
 from kgfs.ingest.storing.settle import Settler
 from kgfs.models.contract import Passage
+from kgfs.stores import saved_answers
 from kgfs.stores.catalog.contract_names import Forgetting
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import built_beside
@@ -71,6 +72,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     remove_database(built_beside(config.graph_db))
     erase_logged(config, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
+    saved_answers.erase(config, owed.doc_ids)
     border("scrubbed")
     known = stores.catalog.names.document  # a document that was purged since the plan was made has no Decisions left
     return key, tuple(one for one in renaming.decisions if known(one.split("/")[1]) is not None)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
-from kgfs.ingest.reading.structure.sentences import sentence_starts
+from kgfs.domain.sentences import sentence_starts
 from kgfs.models.contract import RawQuote
 
 ALIKE = 0.75

@@ -43,6 +43,8 @@ from kgfs.stores.catalog.facts import (
     OntologyRemoved,
     OntologyRenamed,
     Overtaken,
+    QuestionRemoved,
+    QuestionSaved,
     ReadingOwed,
     Removed,
     SearchRemoved,
@@ -158,6 +160,8 @@ def _(fact: OntologyRemoved, before: Before) -> None:
         raise NotEmptyError(f"The ontology {found.name} still has documents. Remove them first.")
     if before.names.saved_searches(found.id):
         raise NotEmptyError(f"The ontology {found.name} still has saved searches. Remove them first: rmdir search/*")
+    if before.names.saved_questions(found.id):
+        raise NotEmptyError(f"The ontology {found.name} still has saved questions. Remove them first: rmdir ask/*")
 
 
 @_check.register(FolderMade)
@@ -303,6 +307,20 @@ def _(fact: SearchSaved, before: Before) -> None:
 def _(fact: SearchRemoved, before: Before) -> None:
     if all(saved.words != fact.words for saved in before.names.saved_searches(fact.ontology)):
         raise MissingError(f"The search '{fact.words}' is not saved.")
+
+
+@_check.register
+def _(fact: QuestionSaved, before: Before) -> None:
+    if fact.ontology:
+        before.ontology(fact.ontology)
+    for name in fact.question.split("/"):
+        check_name(name)
+
+
+@_check.register
+def _(fact: QuestionRemoved, before: Before) -> None:
+    if all(saved.question != fact.question for saved in before.names.saved_questions(fact.ontology)):
+        raise MissingError(f"The question '{fact.question}' is not saved.")
 
 
 @_check.register

@@ -17,6 +17,14 @@ class SavedSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedQuestion:
+    question: str
+    """The names of its folders, each encoded as names are, joined by ``/``."""
+    saved_at: int
+    """When it was saved or asked last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trashed:
     """A removed file that has versions."""
 
@@ -240,4 +248,8 @@ class Names(Protocol):
 
     def saved_searches(self, ontology_id: str = "") -> list[SavedSearch]:
         """Return the saved searches of an ontology or, without one, of the mount's root, in order of words."""
+        ...
+
+    def saved_questions(self, ontology_id: str = "") -> list[SavedQuestion]:
+        """Return the saved questions of an ontology or, without one, of the mount's root, in order."""
         ...

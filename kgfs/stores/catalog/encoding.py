@@ -42,6 +42,8 @@ TAGS: dict[type[Any], tuple[str, ...]] = {
     facts.SettingChanged: ("setting.changed", "SettingChanged"),
     facts.SearchSaved: ("search.saved", "SearchSaved"),
     facts.SearchRemoved: ("search.removed", "SearchRemoved"),
+    facts.QuestionSaved: ("question.saved", "QuestionSaved"),
+    facts.QuestionRemoved: ("question.removed", "QuestionRemoved"),
     facts.ConflictKept: ("conflict.kept", "ConflictKept"),
     facts.Overtaken: ("fact.overtaken", "Overtaken"),
 }

@@ -375,6 +375,24 @@ class SearchRemoved:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionSaved:
+    """Saves a question, or has a saved one asked anew: ``ask/<question>`` of an ontology, or of the mount's root (''), is
+    listed from now on."""
+
+    ontology: str
+    question: str
+    """The names of its folders, each encoded as names are, joined by ``/``."""
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRemoved:
+    ontology: str
+    question: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConflictKept:
     """Keeps bytes of a path that are not its content, or are about to be so no more, as the next version of its
     history. That version is neither current nor a Document; copying it back makes it current.
@@ -437,6 +455,8 @@ Fact = (
     | SettingChanged
     | SearchSaved
     | SearchRemoved
+    | QuestionSaved
+    | QuestionRemoved
     | ConflictKept
     | Overtaken
 )

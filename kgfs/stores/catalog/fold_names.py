@@ -19,6 +19,8 @@ from kgfs.stores.catalog.facts import (
     OntologyRemoved,
     OntologyRenamed,
     Overtaken,
+    QuestionRemoved,
+    QuestionSaved,
     Removed,
     SearchRemoved,
     SearchSaved,
@@ -73,6 +75,16 @@ def _(fact: SearchSaved, target: Target) -> None:
 @apply_one.register
 def _(fact: SearchRemoved, target: Target) -> None:
     target.db.execute("DELETE FROM search WHERE ontology = ? AND words = ?", (fact.ontology, fact.words))
+
+
+@apply_one.register
+def _(fact: QuestionSaved, target: Target) -> None:
+    target.db.execute("INSERT OR REPLACE INTO question VALUES (?, ?, ?)", (fact.ontology, fact.question, fact.at))
+
+
+@apply_one.register
+def _(fact: QuestionRemoved, target: Target) -> None:
+    target.db.execute("DELETE FROM question WHERE ontology = ? AND question = ?", (fact.ontology, fact.question))
 
 
 # ----------------------------------------------------------------------------------------------------- names

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kgfs.domain.documents import Document, Name, Ontology, State, Succession, Version
 from kgfs.errors import MissingError
 from kgfs.stores.catalog import forgetting, lineage
-from kgfs.stores.catalog.contract_names import Forgetting, SavedSearch, Trashed
+from kgfs.stores.catalog.contract_names import Forgetting, SavedQuestion, SavedSearch, Trashed
 from kgfs.stores.catalog.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
 
 
@@ -54,6 +54,10 @@ class SqliteNames:
     def saved_searches(self, ontology_id: str = "") -> list[SavedSearch]:
         sql = "SELECT words, saved_at FROM search WHERE ontology = ? ORDER BY words"
         return [SavedSearch(*row) for row in self._db.execute(sql, (ontology_id,)).fetchall()]
+
+    def saved_questions(self, ontology_id: str = "") -> list[SavedQuestion]:
+        sql = "SELECT question, saved_at FROM question WHERE ontology = ? ORDER BY question"
+        return [SavedQuestion(*row) for row in self._db.execute(sql, (ontology_id,)).fetchall()]
 
     # --------------------------------------------------------------------------------------------- names
 

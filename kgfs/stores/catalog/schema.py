@@ -296,6 +296,15 @@ CREATE TABLE united (
 """,
     # Entries name facts by tags since this format. A kgfs that only knows the earlier names refuses the file.
     "",
+    # Saved questions.
+    """
+CREATE TABLE question (
+    ontology TEXT NOT NULL,                 -- '' for the mount's root
+    question TEXT NOT NULL,
+    saved_at INTEGER NOT NULL,              -- when it was saved or asked last
+    PRIMARY KEY (ontology, question)
+) WITHOUT ROWID;
+""",
 )
 """The migrations since SCHEMA, in order; see ``kgfs.stores.migrations`` for the rules."""
 

@@ -294,6 +294,11 @@ class Graph(Protocol):
         """
         ...
 
+    def sources_with(self, forms: Collection[str], most: int = 20_000) -> dict[str, int]:
+        """Return for each form of a word (:mod:`kgfs.domain.word_forms`) how many Sources of the graph have it; ``most``
+        where there are so many or more. Sources that the gate rejected do not count, staged ones may."""
+        ...
+
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
         """Return the doc_ids of the documents that have a Source with these words in this order."""
         ...

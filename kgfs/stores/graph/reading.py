@@ -170,6 +170,11 @@ class GraphReads:
         )
         return [(source_row(row[:-1]), row[-1]) for row in rows]
 
+    def sources_with(self, forms: Collection[str], most: int = 20_000) -> dict[str, int]:
+        count = "SELECT count(*) FROM (SELECT 1 FROM source_words WHERE source_words MATCH ? LIMIT ?)"
+        # The table has words as they stand there, which begin with their stem.
+        return {form: self._database.rows(count, (f"{_quoted(form)} *", most))[0][0] for form in forms}
+
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
         rows = self._database.rows(
             "SELECT DISTINCT document.doc_id FROM source_words CROSS JOIN source ON source.key = source_words.rowid"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 
+from kgfs.domain.sentences import sentence_starts
 from kgfs.domain.text import Block, Text
 from kgfs.ingest.reading.structure.clusters import cluster_border
-from kgfs.ingest.reading.structure.sentences import sentence_starts
 
 
 class Rank(IntEnum):

@@ -10,7 +10,19 @@ import sqlite3
 from collections.abc import Iterator
 
 FOLDED = (
-    *("ontology", "removed_ontology", "setting", "search", "name", "trash", "version", "departed", "document", "shown"),
+    *(
+        "ontology",
+        "removed_ontology",
+        "setting",
+        "search",
+        "question",
+        "name",
+        "trash",
+        "version",
+        "departed",
+        "document",
+        "shown",
+    ),
     *("tally", "job", "forgetting", "forgetting_document", "tombstone", "suppression", "unheld"),
 )
 """The tables that are a fold of the facts."""

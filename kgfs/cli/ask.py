@@ -1,0 +1,37 @@
+"""``kgfs ask``: answer a question with sentences of the Sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from kgfs.app import api
+from kgfs.cli.options import as_json, with_config
+from kgfs.config import Config
+from kgfs.render.answer_files import answer_md, as_data
+
+
+@click.command()
+@click.argument("words", metavar="QUESTION", nargs=-1, required=True)
+@click.option("--ontology", help="Only from this one.")
+@as_json
+@with_config
+def command(config: Config, words: Sequence[str], ontology: str | None, as_json: bool) -> None:
+    """Answer QUESTION with sentences of the documents, each cited.
+
+    The same as cat <mount>/ask/'QUESTION'/answer.md, without a mount; links are paths in it. Where the documents do not say, it prints "Not
+    found in sources", and the words of the question that stand nowhere near. Filters narrow what is looked at, as in kgfs search. A
+    worker that runs (kgfs mount starts one) compares meanings; without it words decide alone. A question that was saved with touch
+    shows this answer from now on. --json has the exact quotes with their places.
+
+    \b
+    Example:
+      kgfs ask "What is a koan?"
+      kgfs ask "When was PEP 492 accepted?" --ontology Python --json | python3 -m json.tool
+    """
+    found = api.ask(config, " ".join(words).encode("utf-8", "replace").decode(), ontology or "")
+    if found.only_text:
+        click.echo(f"by words only: {found.only_text}", err=True)
+    click.echo(json.dumps(as_data(found)) if as_json else answer_md(found, "").decode("utf-8", "replace"), nl=as_json)

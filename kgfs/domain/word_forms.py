@@ -1,0 +1,87 @@
+"""The forms by which words are found: stems, identifiers whole and in parts, characters of scripts without spaces.
+
+A word is a run of letters, digits and ``_``. Case and accents do not count. Where camelCase, ``_`` or digits part a word it
+has the whole word and the stem of each part as its forms; else its stem. A run of characters of a script that is written
+without spaces (Chinese, Japanese, Korean, Thai …) has each character and each pair of neighbours, so that a part of the run
+is found, too. All functions are pure; results are the same in all processes with the same ``FORMS``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import Any
+
+FORMS = 1
+"""The version of what this module returns: what was derived by another version is derived anew."""
+LONGEST = 64
+"""Characters of a form; longer words are no words, and are cut."""
+
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003134f]+"
+)
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[^\W\d_]+|\d+")
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text as they stand there."""
+    return _WORD.findall(text)
+
+
+def forms_in(text: str) -> list[str]:
+    """Return the forms of all words of a text, in order."""
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        found += forms_of(word)
+    return found
+
+
+@lru_cache(1 << 17)
+def forms_of(word: str) -> tuple[str, ...]:
+    """Return the forms of one word."""
+    if word.isascii():
+        return _spaced(word)
+    word = plain(word, keep_case=True)
+    if not _UNSPACED.search(word):
+        return _spaced(word)
+    found: list[str] = []
+    at = 0
+    for run in _UNSPACED.finditer(word):
+        if run.start() > at:
+            found += _spaced(word[at : run.start()])
+        at, piece = run.end(), run[0]
+        found += piece
+        found += [piece[i : i + 2] for i in range(len(piece) - 1)]
+    return (*found, *(_spaced(word[at:]) if at < len(word) else ()))
+
+
+def plain(word: str, *, keep_case: bool = False) -> str:
+    """Return a word without accents and, unless ``keep_case``, in lower case."""
+    if word.isascii():
+        return word if keep_case else word.lower()
+    decomposed = unicodedata.normalize("NFKD", word if keep_case else word.casefold())
+    kept = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return unicodedata.normalize("NFC", kept)  # syllables of Hangul are one character again
+
+
+def _spaced(word: str) -> tuple[str, ...]:
+    parts = _PARTS.findall(word)
+    if len(parts) == 1 and parts[0] == word.strip("_"):
+        return (stem(parts[0].casefold()[:LONGEST]),)
+    return (word.casefold()[:LONGEST], *(stem(part.casefold()[:LONGEST]) for part in parts)) if parts else ()
+
+
+@lru_cache(1 << 17)
+def stem(word: str) -> str:
+    """Return the Snowball stem (English) of a word in lower case."""
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    from snowballstemmer import stemmer  # loaded where something is searched or indexed
+
+    return stemmer("english")

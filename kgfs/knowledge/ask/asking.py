@@ -1,0 +1,164 @@
+"""The way of a question to its answer, extractive: sentences of the Sources, exactly as they stand there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.likeness import likeness
+from kgfs.domain.word_forms import forms_of
+from kgfs.errors import BadInputError, GivenUpError, KgfsError
+from kgfs.failpoints import slowly
+from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
+from kgfs.knowledge.ask.choosing import chosen
+from kgfs.knowledge.ask.gathering import Gathered, Position, gather
+from kgfs.knowledge.ask.question import Question, spoken, weighed
+from kgfs.knowledge.ask.scoring import Judged, Weights, score, standardised
+from kgfs.knowledge.search import Found, search
+from kgfs.models.extractor.background import rank
+from kgfs.stores.graph.vocabulary import SourceRow
+from kgfs.stores.stores import Stores
+
+COMPARED = 120
+"""The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
+MODEL_SECONDS = 8.0
+"""Seconds to wait for the worker's models. After that words alone decide."""
+LOOKED = 8
+"""The number of Sources that ``context.md`` shows, besides those that are cited."""
+
+
+def ask(stores: Stores, run: Path, question: str, ontology: str, patience: Deadline) -> Answer:
+    """Return the answer of the Sources to a question, in one ontology (its id) or in all (''). Blocks.
+
+    Filters and phrases narrow what is looked at, as in a search. Raises the errors of
+    :func:`kgfs.knowledge.search.search`, and BadInputError for a question without words.
+    """
+    slowly("asking", patience.wait)
+    found = search(stores, run, question, ontology, patience)
+    if not found.query.words:
+        raise BadInputError("A question has words; filters alone find documents with kgfs search.")
+    gathered = gather(stores, found)
+    patience.check()
+    read = _read(stores, found.query.words)
+    near = _nearest(read, gathered)
+    judged, why = _judged(run, read, gathered, near, patience) if not found.only_text else ({}, found.only_text)
+    patience.check()
+    few = Gathered(
+        [gathered.candidates[at] for at in near],
+        [gathered.positions[at] for at in near],
+        gathered.sections,
+        gathered.documents,
+        gathered.heads,
+    )
+    scored = score(read, few.candidates, few.around, [judged.get(at, Judged()) for at in near], Weights())
+    answers = scored.answerable > 0
+    missing = () if answers else _missing(read, few, scored.order)
+    quotes = [_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else []
+    return Answer(
+        question=question,
+        ontology=found.ontology,
+        state=State.DONE if answers else State.NOT_FOUND,
+        quotes=tuple(quotes),
+        looked=tuple(_looked(stores, found, quotes)),
+        epoch=found.epoch,
+        asked_at=time.time_ns(),
+        only_text=why,
+        surety=round(scored.answerable, 4) if few.candidates else -10.0,
+        missing=missing,
+    )
+
+
+def _read(stores: Stores, words: str) -> Question:
+    forms = {forms_of(word)[0] for word in spoken(words)}
+    held = stores.graph.sources_with(sorted(forms))
+    return weighed(words, {}, rank, held, stores.graph.counts()["sources"])
+
+
+def _nearest(question: Question, gathered: Gathered) -> list[int]:
+    """Return the sentences that are worth comparing: the best by their words and by the score of their Source."""
+    candidates = gathered.candidates
+    if len(candidates) <= COMPARED:
+        return list(range(len(candidates)))
+    own = score(question, candidates, gathered.around, [Judged()] * len(candidates), Weights()).own
+    found = standardised([position.found for position in gathered.positions])
+    both = [(-(mine + theirs), at) for at, (mine, theirs) in enumerate(zip(own, found, strict=True))]
+    return sorted(at for _, at in sorted(both)[:COMPARED])
+
+
+def _judged(
+    run: Path, question: Question, gathered: Gathered, near: Sequence[int], patience: Deadline
+) -> tuple[dict[int, Judged], str]:
+    """Return what the worker's models say of the sentences, by number, and '' or the reason why they say nothing."""
+    positions = [gathered.positions[at] for at in near]
+    texts = [text for position in positions for text in (position.near, position.in_place)]
+    try:
+        said = likeness(
+            run, question.text, texts, [gathered.candidates[at].text for at in near], patience.within(MODEL_SECONDS)
+        )
+    except GivenUpError:
+        raise
+    except KgfsError as error:  # words alone answer, too, and the answer tells the reader why
+        patience.check()
+        return {}, str(error)
+    return {
+        at: Judged(said.cosines[2 * place], said.cosines[2 * place + 1], said.verbs[place])
+        for place, at in enumerate(near)
+    }, ""
+
+
+def _missing(question: Question, few: Gathered, order: Sequence[int]) -> tuple[str, ...]:
+    """Return the words of the question that none of the best sections has, the heaviest first."""
+    near = {form for at in order[:5] for form in few.sections[few.candidates[at].section].counts}
+    missing = [word for word in question.words if word.form not in near]
+    return tuple(word.text for word in sorted(missing, key=lambda word: -word.weight))
+
+
+def _quote(gathered: Gathered, at: int, value: float) -> Quote:
+    position = gathered.positions[at]
+    return Quote(_place(position), gathered.candidates[at].text, round(value, 4))
+
+
+def _place(position: Position) -> Place:
+    source = position.source
+    before = source.full_text[: position.start - source.char_start]
+    line = source.line_start + before.count("\n")
+    inside = source.full_text[position.start - source.char_start : position.end - source.char_start]
+    return Place(
+        doc_id=source.doc_id,
+        chunk_id=source.chunk_id,
+        chunk_index=source.chunk_index,
+        char_start=position.start,
+        char_end=position.end,
+        line_start=line,
+        line_end=line + inside.count("\n"),
+        page=source.page_number,
+        section_path=position.section_path,
+    )
+
+
+def _looked(stores: Stores, found: Found, quotes: Sequence[Quote]) -> list[Looked]:
+    """Return the cited Sources, and the best ones of the search."""
+    cited = dict.fromkeys((quote.place.doc_id, quote.place.chunk_index) for quote in quotes)
+    scores = dict(found.order[: 4 * LOOKED])
+    wanted = [*cited, *(place for place in scores if place not in cited)]
+    rows = stores.graph.sources_at(wanted)
+    shown = [rows[place] for place in wanted if place in rows and not rows[place].gated]
+    return [Looked(_whole(row), row.full_text, scores.get((row.doc_id, row.chunk_index), 0.0)) for row in shown][
+        : len(cited) + LOOKED
+    ]
+
+
+def _whole(row: SourceRow) -> Place:
+    return Place(
+        doc_id=row.doc_id,
+        chunk_id=row.chunk_id,
+        chunk_index=row.chunk_index,
+        char_start=row.char_start,
+        char_end=row.char_end,
+        line_start=row.line_start,
+        line_end=row.line_end,
+        page=row.page_number,
+        section_path=row.section_path,
+    )

@@ -1,0 +1,180 @@
+"""Gather what may answer a question: the sentences of the documents that a search found first, with what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kgfs.domain.word_forms import forms_in
+from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
+from kgfs.knowledge.ask.sentences import Block, Sentence, blocks_of, sentences_of
+from kgfs.knowledge.search import Found
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
+from kgfs.stores.readings import load_reading
+from kgfs.stores.stores import Stores
+
+DOCUMENTS = 12
+"""The number of documents that are looked into."""
+SOURCES = 60
+"""The number of Sources, best first, that decide which documents these are."""
+WHOLE = 150
+"""A document with more Sources is read around those that were found alone."""
+BESIDE = 2
+"""The number of Sources before and after a found one that are read of such a document."""
+
+Sections = Sequence[tuple[int, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a candidate stands, and how it reads with its neighbours."""
+
+    document: DocumentRow
+    source: SourceRow
+    """The Source that it begins in."""
+    start: int
+    end: int
+    """The span in the Text."""
+    section_path: tuple[str, ...]
+    near: str
+    """The sentence with both neighbours, on one line."""
+    in_place: str
+    """The same after title and section path."""
+    found: float
+    """The score of its Source in the search; that of the last one where the search did not find it."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    candidates: list[Candidate] = field(default_factory=list)
+    positions: list[Position] = field(default_factory=list)
+    sections: list[Bag] = field(default_factory=list)
+    documents: list[Bag] = field(default_factory=list)
+    heads: list[frozenset[str]] = field(default_factory=list)
+
+    @property
+    def around(self) -> Surroundings:
+        return Surroundings(self.sections, self.documents, self.heads)
+
+
+def gather(stores: Stores, found: Found) -> Gathered:
+    """Return the sentences of the documents whose Sources the search ranks first. Blocks, because it reads Readings.
+
+    Sources that the gate rejected are left out. A document that left the graph meanwhile is skipped.
+    """
+    graph = stores.graph
+    gathered = Gathered()
+    least = min((score for _, score in found.order[:SOURCES]), default=0.0)
+    scores = dict(found.order[:SOURCES])
+    for doc_id in list(dict.fromkeys(doc_id for doc_id, _ in scores))[:DOCUMENTS]:
+        document = graph.document(doc_id)
+        if document is None:
+            continue
+        sources = _sources(graph, document, [index for held, index in scores if held == doc_id])
+        sections = load_reading(stores.garage.objects, doc_id, document.reading).sections
+        _add(gathered, document, sources, sections, {index: scores.get((doc_id, index), least) for index in sources})
+    return gathered
+
+
+def _sources(graph: Graph, document: DocumentRow, found: Sequence[int]) -> dict[int, SourceRow]:
+    if document.chunk_count <= WHOLE:
+        rows = graph.sources(document.doc_id, limit=WHOLE)
+    else:
+        near = {at for index in found for at in range(index - BESIDE, index + BESIDE + 1) if at >= 0}
+        rows = list(graph.sources_at([(document.doc_id, at) for at in near]).values())
+    return {row.chunk_index: row for row in sorted(rows, key=lambda row: row.chunk_index)}
+
+
+def _add(
+    gathered: Gathered,
+    document: DocumentRow,
+    sources: dict[int, SourceRow],
+    sections: Sections,
+    found: dict[int, float],
+) -> None:
+    number = len(gathered.documents)
+    head, words = document.source_title, [document.source_title]
+    for run in _runs([row for row in sources.values() if not row.gated]):
+        text, origin = "".join(row.full_text for row in run), run[0].char_start
+        words.append(text)
+        for start, end, path in _sectioned(origin, origin + len(text), sections, run):
+            piece = text[start - origin : end - origin]
+            blocks = blocks_of(piece, begins=start == 0)
+            paragraphs = [piece[one.start : one.end] for one in blocks if one.kind == "paragraph"]
+            if head == document.source_title:
+                head = " ".join((head, *paragraphs[:1]))
+            _add_section(gathered, document, piece, start, path, blocks, run, found, number)
+    gathered.documents.append(Bag.of(forms_in(" ".join(words))))
+    gathered.heads.append(frozenset(forms_in(head)))
+
+
+def _runs(rows: Sequence[SourceRow]) -> Iterator[list[SourceRow]]:
+    """Yield Sources that stand side by side, together."""
+    run: list[SourceRow] = []
+    for row in rows:
+        if run and row.char_start != run[-1].char_end:
+            yield run
+            run = []
+        run.append(row)
+    if run:
+        yield run
+
+
+def _sectioned(
+    start: int, end: int, sections: Sections, run: Sequence[SourceRow]
+) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield the spans of the sections between two positions. Before the first heading the path is that of the Source."""
+    path = run[0].section_path
+    at = start
+    for begins, following in sections:
+        if begins >= end:
+            break
+        if begins > at:
+            yield at, begins, path
+        at, path = max(at, begins), following
+    yield at, end, path
+
+
+def _add_section(
+    gathered: Gathered,
+    document: DocumentRow,
+    text: str,
+    origin: int,
+    path: tuple[str, ...],
+    blocks: list[Block],
+    run: Sequence[SourceRow],
+    found: dict[int, float],
+    number: int,
+) -> None:
+    section = len(gathered.sections)
+    where = " > ".join((document.source_title, *path))
+    place = frozenset(forms_in(where))
+    gathered.sections.append(Bag.of(forms_in(f"{where} {text}")))
+    in_block = [frozenset(forms_in(text[block.start : block.end])) for block in blocks]
+    sentences = sentences_of(text, blocks)
+    at = 0
+    for index, sentence in enumerate(sentences):
+        start, end = origin + sentence.start, origin + sentence.end
+        while run[at].char_end <= start:
+            at += 1
+        lead = in_block[sentence.block - 1] if sentence.block else frozenset()
+        near = _line(text, sentences[max(0, index - 1) : index + 2])
+        quoted = text[sentence.start : sentence.end]
+        gathered.candidates.append(
+            Candidate(
+                document=number,
+                section=section,
+                kind=blocks[sentence.block].kind,
+                text=quoted,
+                forms=frozenset(forms_in(quoted)),
+                block=in_block[sentence.block] | lead | place,
+            )
+        )
+        gathered.positions.append(
+            Position(document, run[at], start, end, path, near, f"{where}: {near}", found[run[at].chunk_index])
+        )
+
+
+def _line(text: str, sentences: Sequence[Sentence]) -> str:
+    return " ".join(word for one in sentences for word in text[one.start : one.end].split())

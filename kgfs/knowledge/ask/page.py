@@ -1,0 +1,121 @@
+"""Show an answer with the present places of its documents, and its citations checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kgfs.knowledge.answer_citations import validate
+from kgfs.knowledge.archived import has_original, has_text
+from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
+from kgfs.knowledge.document_location import standing_of
+from kgfs.render.answer_context import NOT_FOUND, AnswerSource
+from kgfs.render.answer_files import AnswerPage, ShownQuote, response_of
+from kgfs.stores.stores import Stores
+
+
+def page(stores: Stores, answer: Answer, *, saved: bool = False) -> tuple[AnswerPage, int]:
+    """Return the answer as its files show it, and the time when it last changed (nanoseconds). Quick.
+
+    Quotes of purged documents are left out.
+    """
+    names = stores.catalog.names
+    places = [_Placed(stores, doc_id) for doc_id in sorted(answer.doc_ids)]
+    known = {placed.doc_id: placed for placed in places if placed.is_known}
+    quotes = [quote for quote in answer.quotes if quote.place.doc_id in known]
+    sources = [known[one.place.doc_id].source(one, quotes) for one in answer.looked if one.place.doc_id in known]
+    shown = {source.chunk_id: source for source in sources}
+    response = response_of([(one.place.doc_id, one.place.chunk_id, one.text) for one in quotes])
+    if answer.state is State.NOT_FOUND:
+        response = NOT_FOUND
+    checked = validate(response, shown, lambda uri: any(placed.has(uri) for placed in known.values()))
+    numbers = {citation.chunk_id: citation.index for citation in checked.citations}
+    ontology = names.ontology(answer.ontology) if answer.ontology else None
+    changed = max((placed.changed_at for placed in known.values()), default=0)
+    return AnswerPage(
+        question=answer.question,
+        ontology=ontology.name if ontology else "",
+        state=answer.state.value,
+        response=checked.response,
+        quotes=tuple(known[one.place.doc_id].quote(one, numbers[one.place.chunk_id]) for one in quotes),
+        citations=checked.citations,
+        invalid_citations=checked.invalid_citations,
+        missing_archives=checked.missing_archives,
+        needs_retry=checked.needs_retry,
+        looked=tuple(sources),
+        epoch=answer.epoch,
+        asked_at=answer.asked_at,
+        only_text=answer.only_text,
+        surety=answer.surety,
+        missing=answer.missing,
+        reason=answer.reason,
+        saved=saved,
+    ), max(changed, answer.asked_at)
+
+
+class _Placed:
+    """A document where it stands now."""
+
+    def __init__(self, stores: Stores, doc_id: str) -> None:
+        names = stores.catalog.names
+        document = names.document(doc_id)
+        self.doc_id = doc_id
+        self.is_known = document is not None
+        if document is None:
+            return
+        row = stores.graph.document(doc_id)
+        ontology = names.ontology(document.ontology)
+        self.ontology = ontology.name if ontology else ""
+        self.title = row.source_title if row else ""
+        self.source_id = row.source_id if row else ""
+        standing = standing_of(names, doc_id)
+        self.path, self.changed_at = standing.origin.path, standing.changed_at
+        folder = f"{self.ontology}/archive/{doc_id}/"
+        self.text = f"{folder}text.txt"
+        self.original = f"{folder}original" if ontology and has_original(stores, document) else None
+        self._archived = {self.text} if ontology and has_text(stores, doc_id) else set()
+
+    def has(self, uri: str) -> bool:
+        """Return whether a file of the document's folder in the archive exists."""
+        return uri in self._archived
+
+    def source(self, one: Looked, quotes: Iterable[Quote]) -> AnswerSource:
+        lines = _lines(one.place, [quote.place for quote in quotes if quote.place.chunk_id == one.place.chunk_id])
+        return AnswerSource(
+            text=one.text,
+            score=one.score,
+            chunk_id=one.place.chunk_id,
+            doc_id=self.doc_id,
+            source_id=self.source_id,
+            source_uri=self.path,
+            source_title=self.title,
+            section_path=one.place.section_path,
+            page=one.place.page,
+            lines=lines,
+            archive_uri=self.text,
+            download_uri=self.original,
+        )
+
+    def quote(self, one: Quote, index: int) -> ShownQuote:
+        place = one.place
+        return ShownQuote(
+            index=index,
+            chunk_id=place.chunk_id,
+            doc_id=self.doc_id,
+            ontology=self.ontology,
+            document=self.path,
+            title=self.title,
+            text=one.text,
+            char_start=place.char_start,
+            char_end=place.char_end,
+            line_start=place.line_start,
+            line_end=place.line_end,
+            page=place.page,
+            section_path=place.section_path,
+            score=one.score,
+        )
+
+
+def _lines(whole: Place, quoted: list[Place]) -> tuple[int, int]:
+    """Return the lines of the quotes, or of the Source where nothing of it is quoted."""
+    of = quoted or [whole]
+    return min(place.line_start for place in of), max(place.line_end for place in of)

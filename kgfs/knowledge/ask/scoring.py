@@ -1,0 +1,214 @@
+"""Score the sentences that may answer a question, and decide whether they do. Pure functions.
+
+The score of a sentence adds what its section, its document and the sentence itself have of the question, by words and, where
+a model has compared them, by meaning. An answer begins with the sentence of the best section: MIX of its own score, and the
+rest of the logarithm of the share that its section has among all.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kgfs.knowledge.ask.question import Question, heaviest_missing, share_of
+
+K1, B = 1.2, 0.75
+MIX = 0.3
+BEST = 5
+"""The sentences whose surroundings are looked at for a word of the question that is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What counts how much. Found on documents annotated with questions (docs/knowledge.md has the figures)."""
+
+    section: float = 0.35
+    document: float = 0.53
+    meaning: float = 0.58
+    meaning_in_place: float = 0.49
+    head: float = 0.55
+    beyond_head: float = 0.16
+    sentence: float = 0.2
+    front: float = -0.44
+    asked: float = 0.27
+    verb: float = 0.54
+    news: float = 0.31
+    bias: float = 0.15
+    missing_block: float = -0.25
+    missing_section: float = -0.26
+    covered: float = 3.29
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """The forms of a text, counted."""
+
+    counts: Mapping[str, int]
+    length: int
+
+    @classmethod
+    def of(cls, forms: Sequence[str]) -> Bag:
+        return cls(Counter(forms), len(forms))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence that may answer, and what surrounds it. Sections and documents are shared by their candidates."""
+
+    document: int
+    section: int
+    kind: str
+    """The kind of its block (:class:`.sentences.Block`)."""
+    text: str
+    forms: frozenset[str]
+    block: frozenset[str]
+    """The forms of its block, and of the blocks that lead to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The bags of sections and documents, by the numbers that candidates name."""
+
+    sections: Sequence[Bag]
+    """With the title and the path of each."""
+    documents: Sequence[Bag]
+    heads: Sequence[frozenset[str]]
+    """The forms of each document's title, path and first paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a model says of a candidate. None where it was not asked."""
+
+    meaning: float | None = None
+    """Cosine to the question of the sentence with both neighbours."""
+    in_place: float | None = None
+    """The same with title and section path."""
+    verb: bool | None = None
+    """Whether the sentence has a verb."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    order: tuple[int, ...]
+    """Candidates, best first."""
+    scores: tuple[float, ...]
+    """By candidate; what ``order`` goes by."""
+    own: tuple[float, ...]
+    """By candidate; its score without its section's share."""
+    answerable: float
+    """How surely the sources answer; they do above 0."""
+
+
+def score(
+    question: Question,
+    candidates: Sequence[Candidate],
+    around: Surroundings,
+    judged: Sequence[Judged],
+    weights: Weights,
+) -> Scored:
+    """Return the order of the candidates, and whether they answer."""
+    if not candidates:
+        return Scored((), (), (), -math.inf)
+    sections, documents = _bm25(question, around.sections), _bm25(question, around.documents)
+    heads = [share_of(question, head) for head in around.heads]
+    columns = [
+        (weights.section, [sections[one.section] for one in candidates]),
+        (weights.document, [documents[one.document] for one in candidates]),
+        (weights.meaning, _known([one.meaning for one in judged])),
+        (weights.meaning_in_place, _known([one.in_place for one in judged])),
+        (weights.head, [heads[one.document] for one in candidates]),
+        (weights.sentence, [share_of(question, one.forms) for one in candidates]),
+        (weights.beyond_head, [share_of(question, one.forms - around.heads[one.document]) for one in candidates]),
+    ]
+    own = [0.0] * len(candidates)
+    for weight, values in columns:
+        for at, value in enumerate(standardised(values)):
+            own[at] += weight * value
+    for at, (one, said) in enumerate(zip(candidates, judged, strict=True)):
+        own[at] += weights.front * (one.kind == "meta") + weights.asked * fits(question.asked, one.text)
+        own[at] += weights.verb * (said.verb is not False) + weights.news * math.log1p(len(one.forms - question.forms))
+    shares = _shares(own, [one.section for one in candidates])
+    scores = [
+        MIX * value + (1 - MIX) * math.log(shares[one.section]) for value, one in zip(own, candidates, strict=True)
+    ]
+    order = sorted(range(len(candidates)), key=lambda at: (-round(scores[at], 9), at))
+    answerable = _answerable(question, [candidates[at] for at in order], around, weights)
+    return Scored(tuple(order), tuple(scores), tuple(own), answerable)
+
+
+def _answerable(question: Question, best: Sequence[Candidate], around: Surroundings, weights: Weights) -> float:
+    """Return how surely the best candidates answer: by the heaviest word that is missing near all of them."""
+    scale = math.log(question.total)
+    blocks = [one.block for one in best[:BEST]]
+    in_blocks = frozenset().union(*blocks)
+    in_sections = frozenset(form for one in best[:BEST] for form in around.sections[one.section].counts)
+    covered = max(share_of(question, block) for block in blocks)
+    return (
+        weights.bias
+        + weights.missing_block * heaviest_missing(question, in_blocks) / scale * math.log(300)
+        + weights.missing_section * heaviest_missing(question, in_sections) / scale * math.log(300)
+        + weights.covered * covered
+    )
+
+
+def _bm25(question: Question, bags: Sequence[Bag]) -> list[float]:
+    mean = sum(bag.length for bag in bags) / len(bags) if bags else 1.0
+    found = []
+    for bag in bags:
+        norm = K1 * (1 - B + B * bag.length / (mean or 1.0))
+        found.append(
+            math.fsum(
+                word.rarity * count * (K1 + 1) / (count + norm)
+                for word in question.words
+                if (count := bag.counts.get(word.form, 0))
+            )
+        )
+    return found
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    """Return the values, unknown ones as the least that is known."""
+    least = min((value for value in values if value is not None), default=0.0)
+    return [least if value is None else value for value in values]
+
+
+def standardised(values: Sequence[float]) -> list[float]:
+    """Return the z-scores; zeros where all values are equal."""
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]
+
+
+def _shares(own: Sequence[float], sections: Sequence[int]) -> dict[int, float]:
+    """Return the share of each section in the softmax of all scores."""
+    top = max(own)
+    sums: Counter[int] = Counter()
+    for value, section in zip(own, sections, strict=True):
+        sums[section] += math.exp(value - top)  # type: ignore[assignment]
+    whole = math.fsum(sums.values())
+    return {section: value / whole for section, value in sums.items()}
+
+
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    r"|half|third|quarter|dozen|hundred|thousand|million|none|no|double|doubled|twice)\b",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\b(?:19|20)\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun"
+    r"|Jul|Aug|Sep|Oct|Nov|Dec|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b"
+)
+_NAME = re.compile(r"(?<=[a-z,;:(] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z][a-z]+")
+_REASON = re.compile(
+    r"\b(?:because|since|therefore|so that|in order to|due to|reason|caused?|thus|hence|as a result)\b", re.IGNORECASE
+)
+_FITTING = {"date": _DATE, "number": _NUMBER, "name": _NAME, "reason": _REASON}
+
+
+def fits(asked: str, text: str) -> bool:
+    """Return whether a sentence has what the question asks for: a date, a number, a name or a reason."""
+    return asked in _FITTING and _FITTING[asked].search(text) is not None

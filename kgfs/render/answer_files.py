@@ -1,0 +1,153 @@
+"""The files of ``ask/<question>/``: ``answer.md`` for people, ``answer.json`` for programs, and ``context.md``, the
+Sources that were looked at, with the headers that a language model is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kgfs.render.answer import ValidatedCitation, plain, sources_of
+from kgfs.render.answer_context import NOT_FOUND, AnswerSource, context
+from kgfs.render.words import json_page, rendered, time_of
+
+PENDING, DONE, NOT_THERE, FAILED = "pending", "done", "not_found", "failed"
+"""The states of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuote:
+    """A sentence that answers. ``text`` is exactly ``text[char_start:char_end]`` of its document's Text."""
+
+    index: int
+    """The number of its citation."""
+    chunk_id: str
+    doc_id: str
+    ontology: str
+    """The ontology's name."""
+    document: str
+    """The present path of the document, below the ontology's folder."""
+    title: str
+    text: str
+    char_start: int
+    char_end: int
+    line_start: int
+    line_end: int
+    page: int | None
+    section_path: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPage:
+    question: str
+    ontology: str
+    """The name of the ontology that was asked; '' for all."""
+    state: str
+    response: str
+    """The sentences, a paragraph for each document, with ``[C:chunk_id]`` behind each."""
+    quotes: tuple[ShownQuote, ...]
+    citations: tuple[ValidatedCitation, ...]
+    invalid_citations: tuple[str, ...]
+    missing_archives: tuple[str, ...]
+    needs_retry: bool
+    looked: tuple[AnswerSource, ...]
+    epoch: int
+    asked_at: int
+    """Nanoseconds; 0 while it is pending."""
+    only_text: str
+    surety: float
+    missing: tuple[str, ...]
+    reason: str
+    saved: bool
+    """Whether the answer was kept for a saved question, so that it may be of an earlier epoch."""
+
+
+def answer_md(page: AnswerPage, up: str) -> bytes:
+    """Return ``answer.md``. ``up`` leads from its folder to the mount: ``../../``. No ``[C:`` stands in it."""
+    body = {PENDING: _pending, DONE: _done, NOT_THERE: _not_found, FAILED: _failed}[page.state](page, up)
+    end = f"\nAnswered {time_of(page.asked_at)}, from epoch {page.epoch}.\n" if page.saved and page.asked_at else ""
+    return rendered(f"# {plain(page.question)}\n\n{body}{end}")
+
+
+def _pending(page: AnswerPage, up: str) -> str:
+    return "The answer is being worked out. Read this file again in a moment.\n"
+
+
+def _failed(page: AnswerPage, up: str) -> str:
+    return f"The question could not be answered: {plain(page.reason)}\n"
+
+
+def _not_found(page: AnswerPage, up: str) -> str:
+    words = ", ".join(f"“{plain(word)}”" for word in page.missing)
+    why = f" Near what comes closest there is no {words}." if words else ""
+    return f"{NOT_FOUND}.{why}\n\n[What was looked at](context.md)\n"
+
+
+def _done(page: AnswerPage, up: str) -> str:
+    out: list[str] = []
+    last = ""
+    for quote in page.quotes:
+        if quote.doc_id != last:
+            folder = "" if page.ontology else f"{quote.ontology}/"
+            title = plain(quote.title) or plain(f"{folder}{quote.document}")
+            out.append(f"{'' if not out else chr(10)}**{_ASTERISK.sub(_escaped, title)}**\n\n")
+        out.append(f"- {plain(quote.text)} [{quote.index}]\n")
+        last = quote.doc_id
+    ways = f"\nBy words only: {plain(page.only_text)}\n" if page.only_text else ""
+    return f"{''.join(out)}{sources_of(page.citations, up)}{ways}\n[What was looked at](context.md)\n"
+
+
+_ASTERISK = re.compile(r"[*\\]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
+
+
+def answer_json(page: AnswerPage) -> bytes:
+    return json_page(as_data(page))
+
+
+def as_data(page: AnswerPage) -> dict[str, Any]:
+    """Return the fields of ``answer.json``, which ``kgfs ask --json`` prints too."""
+    return {
+        "question": page.question,
+        "ontology": page.ontology or None,
+        "state": page.state,
+        "response": page.response,
+        "citations": [asdict(citation) for citation in page.citations],
+        "invalid_citations": list(page.invalid_citations),
+        "missing_archives": list(page.missing_archives),
+        "needs_retry": page.needs_retry,
+        "had_invalid_citations": bool(page.invalid_citations),
+        "quotes": [asdict(quote) for quote in page.quotes],
+        "missing": list(page.missing),
+        "surety": page.surety,
+        "by": ["full text"] if page.only_text else ["full text", "meaning"],
+        "only_text": page.only_text or None,
+        "epoch": page.epoch,
+        "asked_at": time_of(page.asked_at) if page.asked_at else None,
+        "reason": page.reason or None,
+    }
+
+
+def context_md(page: AnswerPage) -> bytes:
+    """Return ``context.md``: the Sources below their headers, parted by ``---``; a sentence where there are none."""
+    return rendered(f"{context(page.looked)}\n" if page.looked else _nothing(page.state))
+
+
+def _nothing(state: str) -> str:
+    return "The answer is being worked out.\n" if state == PENDING else "No Source was looked at.\n"
+
+
+def response_of(quotes: Sequence[tuple[str, str, str]]) -> str:
+    """Return the sentences with their citations, given as (doc_id, chunk_id, text): a paragraph for each document."""
+    out: list[str] = []
+    for place, (doc_id, chunk_id, text) in enumerate(quotes):
+        if place:
+            out.append("\n" if quotes[place - 1][0] == doc_id else "\n\n")
+        out.append(f"{plain(text)} [C:{chunk_id}]")
+    return "".join(out)

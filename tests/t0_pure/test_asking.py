@@ -1,0 +1,216 @@
+"""How a question is read, texts are cut into sentences, and what answers is chosen or refused: pure, by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgfs.domain.word_forms import forms_in
+from kgfs.knowledge.ask.answer import Answer, Place, Quote, State, as_data, from_data
+from kgfs.knowledge.ask.choosing import chosen
+from kgfs.knowledge.ask.question import Question, kind_asked, spoken, weighed
+from kgfs.knowledge.ask.scoring import Bag, Candidate, Judged, Scored, Surroundings, Weights, fits, score
+from kgfs.knowledge.ask.sentences import LONGEST, blocks_of, sentences_of
+from kgfs.render.answer import ValidatedCitation
+from kgfs.render.answer_files import AnswerPage, ShownQuote, answer_json, answer_md, context_md, response_of
+
+TEXT = """\
+---
+title: Notes on tea
+---
+# Tea
+
+Tea is a drink. Monks drink it at dawn, e.g. in winter.
+It keeps them awake!
+
+- Green tea is not fermented.
+  It is pale.
+- Black tea is.
+
+```
+tea = brew(leaves)
+```
+
+| kind | minutes |
+| --- | --- |
+| green tea | two minutes |
+"""
+
+RANKS = {"the": 1, "tea": 3000, "drink": 2500, "monks": 9000, "mongolia": 14000}
+
+
+def rank(word: str) -> int:
+    return RANKS.get(word.lower(), 60_000)
+
+
+def read(words: str, held: dict[str, int] | None = None, sources: int = 1) -> Question:
+    return weighed(words, {}, rank, held or {}, sources)
+
+
+def sentences(text: str) -> list[str]:
+    return [text[one.start : one.end] for one in sentences_of(text, blocks_of(text, begins=True))]
+
+
+def test_a_text_is_cut_into_sentences_items_and_rows() -> None:
+    assert sentences(TEXT) == [
+        "title: Notes on tea",
+        "Tea is a drink.",
+        "Monks drink it at dawn, e.g. in winter.",
+        "It keeps them awake!",
+        "Green tea is not fermented.",
+        "It is pale.",
+        "Black tea is.",
+        "| green tea | two minutes |",
+    ]
+    assert [block.kind for block in blocks_of(TEXT, begins=True)] == [
+        *("meta", "heading", "paragraph", "item", "item", "code", "row", "row"),
+    ]
+
+
+@given(st.text(alphabet="ab .!?\n#-*|`=\t1"), st.booleans())
+def test_sentences_are_slices_in_order_within_their_blocks(text: str, begins: bool) -> None:
+    blocks = blocks_of(text, begins=begins)
+    found = sentences_of(text, blocks)
+    assert all(one.end <= other.start for one, other in pairwise(blocks))
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    for one in found:
+        assert blocks[one.block].start <= one.start < one.end <= blocks[one.block].end
+        assert not text[one.start].isspace() and not text[one.end - 1].isspace() and one.end - one.start <= LONGEST
+
+
+def test_a_long_sentence_is_cut_at_spaces_and_nothing_is_lost() -> None:
+    text = "word " * 1000
+    found = sentences_of(text, blocks_of(text))
+    assert "".join(text[one.start : one.end] for one in found).replace(" ", "") == "word" * 1000
+
+
+def test_function_words_are_not_looked_for_and_what_is_asked_is_told() -> None:
+    assert spoken("What is the Zen of Python?") == ["Zen", "Python"]
+    assert spoken("who are we") == ["who", "are", "we"]
+    asked = ("When was it?", "How many are there?", "Who did it?", "Why?", "What is it?")
+    assert [kind_asked(one) for one in asked] == ["date", "number", "name", "reason", ""]
+    assert fits("date", "on 5 May") and fits("number", "two of 7") and not fits("number", "some of them")
+    assert fits("reason", "because of rain") and fits("name", "by Tim Peters") and not fits("", "anything")
+
+
+def test_rare_words_weigh_more_and_names_most() -> None:
+    weights = {word.text: word.weight for word in read("Do monks drink tea in Mongolia?").words}
+    assert weights["Mongolia"] > weights["monks"] > weights["drink"]
+    held = read("tea Mongolia", {"tea": 90_000, "mongolia": 90_000}, 100_000)
+    assert all(word.rarity < 0.2 for word in held.words), "in a large home its own texts decide"
+
+
+CHEAP = {"tea is a drink": 0, "monks drink tea at dawn because it keeps them awake": 1, "rice grows in water": 2}
+
+
+def scored(question: Question, texts: list[str], judged: list[Judged] | None = None) -> Scored:
+    candidates = [
+        Candidate(0, at, "paragraph", text, frozenset(forms_in(text)), frozenset(forms_in(text)))
+        for at, text in enumerate(texts)
+    ]
+    around = Surroundings(
+        [Bag.of(forms_in(text)) for text in texts], [Bag.of(forms_in(" ".join(texts)))], [frozenset()]
+    )
+    return score(question, candidates, around, judged or [Judged()] * len(texts), Weights())
+
+
+def test_the_sentence_with_the_words_is_first_and_a_missing_name_is_refused() -> None:
+    found = scored(read("Why do monks drink tea?"), list(CHEAP))
+    assert found.order[0] == 1 and found.answerable > 0
+    assert scored(read("What is the capital of Mongolia?"), list(CHEAP)).answerable < 0
+    assert scored(read("tea"), []).order == ()
+
+
+@pytest.mark.parametrize("sources", [1, 100_000])
+def test_a_small_and_a_large_home_refuse_alike(sources: int) -> None:
+    held = {form: max(1, sources // 1000) for text in CHEAP for form in forms_in(text)}
+    assert scored(read("Why do monks drink tea?", held, sources), list(CHEAP)).answerable > 0
+    assert scored(read("Why do monks drink tea in Mongolia?", held, sources), list(CHEAP)).answerable < 0
+
+
+def test_meaning_decides_where_words_do_not() -> None:
+    near = [Judged(0.1, 0.1, True), Judged(0.1, 0.1, True), Judged(0.9, 0.9, True)]
+    assert scored(read("paddy fields"), list(CHEAP), near).order[0] == 2
+
+
+def test_sentences_are_grouped_by_document_the_best_first() -> None:
+    def candidate(document: int, text: str) -> Candidate:
+        return Candidate(document, document, "paragraph", text, frozenset(forms_in(text)), frozenset())
+
+    candidates = [
+        candidate(0, "one"),
+        candidate(0, "two"),
+        candidate(1, "three"),
+        candidate(1, "two"),
+        candidate(1, "x"),
+    ]
+    values = (-0.5, -0.2, -0.4, -0.3, -9.0)
+    order = tuple(sorted(range(5), key=lambda at: -values[at]))
+    assert chosen(candidates, Scored(order, values, values, 1.0)) == [1, 0, 2]
+
+
+# --------------------------------------------------------------------------------------------------------- files
+
+CITATION = ValidatedCitation(
+    1, "0123456789ab", "Tea *and* [C:abc]", "documents/tea.md", None, (2, 3), "Zen/a/x y", None, True
+)
+SHOWN = ShownQuote(
+    *(1, "0123456789ab", "d" * 16, "Zen", "documents/tea.md", "Tea *and* [C:abc]"),
+    *("Tea is\n a drink [C:666666666666].", 4, 40, 2, 3, None, (), -0.1),
+)
+PAGE = AnswerPage(
+    question="What is [C:1]?",
+    ontology="Zen",
+    state="done",
+    response="Tea is [C:0123456789ab]",
+    quotes=(SHOWN,),
+    citations=(CITATION,),
+    invalid_citations=(),
+    missing_archives=(),
+    needs_retry=False,
+    looked=(),
+    epoch=3,
+    asked_at=10**18,
+    only_text="",
+    surety=1.0,
+    missing=(),
+    reason="",
+    saved=False,
+)
+
+
+def test_the_files_of_an_answer() -> None:
+    md = answer_md(PAGE, "../../../").decode()
+    assert "[C:" not in md and "- Tea is a drink [C :666666666666]. [1]\n" in md and "**Tea \\*and\\* [C :abc]**" in md
+    assert "\n**Sources:**\n[1] " in md and "| lines 2-3 | [View](../../../Zen/a/x%20y)\n" in md
+    data = json.loads(answer_json(PAGE))
+    assert data["state"] == "done" and data["citations"][0]["lines"] == [2, 3] and not data["had_invalid_citations"]
+    assert data["quotes"][0]["text"] == SHOWN.text
+    assert b"from epoch 3" in answer_md(replace(PAGE, saved=True), "") and b"epoch" not in answer_md(PAGE, "")
+
+
+@pytest.mark.parametrize(
+    ("state", "said"), [("pending", "being worked out"), ("not_found", "Not found in sources"), ("failed", "no disk")]
+)
+def test_the_states_of_an_answer(state: str, said: str) -> None:
+    page = replace(PAGE, state=state, quotes=(), citations=(), response="", reason="no disk", missing=("Ulan [C:1]",))
+    md = answer_md(page, "").decode()
+    assert said in md and "[C:" not in md
+    assert json.loads(answer_json(page))["state"] == state and context_md(page)
+
+
+def test_a_response_has_a_paragraph_for_each_document() -> None:
+    assert (
+        response_of([("a", "1", "x"), ("a", "2", "y\nz"), ("b", "3", "[C:9]")]) == "x [C:1]\ny z [C:2]\n\n[C :9] [C:3]"
+    )
+
+
+def test_an_answer_is_kept_as_plain_data() -> None:
+    place = Place("d" * 16, "0123456789ab", 0, 4, 40, 2, 3, None, ("a", "b"))
+    answer = Answer("q", "", State.DONE, (Quote(place, "t", 0.5),), (), 3, 4, "", 1.0, ("w",))
+    assert from_data(json.loads(json.dumps(as_data(answer)))) == answer

@@ -1,0 +1,303 @@
+"""ask/: a question is known by its name, worked out once an epoch when it is looked into, and saved by touch."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from kgfs.app.answers import ask as ask_by_api
+from kgfs.compute.deadline import Deadline
+from kgfs.errors import (
+    BadInputError,
+    CrowdedError,
+    ExistsError,
+    KgfsError,
+    MissingError,
+    NotEmptyError,
+    ReadOnlyError,
+    StoreError,
+)
+from kgfs.ingest.lifecycle import forget
+from kgfs.knowledge.ask import asking
+from kgfs.stores.blocking import WouldBlock, inline
+from kgfs.stores.resolve import Found, FoundKind, find_document
+from kgfs.tree import questions as questions_module
+from kgfs.tree.change_feed import ChangeFeed
+from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder
+from kgfs.tree.vfs import Vfs, space_of
+from tests.support.library import ME, Library, library_at, read
+from tests.support.running import until
+from tests.support.scenarios.kernel import Kernel
+
+ZEN = "# Koans\n\nA koan is a riddle that Zen teachers use.\nKoans were first collected in China in 1125.\n"
+TEA = "Tea is a drink.\nMonks drink it at dawn because it keeps them awake.\n"
+QUESTION = "When were koans collected?"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with library_at(tmp_path / "home") as library:
+        library.add("Zen/documents/on zen.md", ZEN.encode(), {"koan": ["A koan is a riddle"]})
+        library.add("Tea/documents/tea.txt", TEA.encode(), {"tea": ["Tea is a drink."]})
+        yield library
+
+
+def folder(library: Library, path: str) -> Folder:
+    found = library.node(path)
+    assert isinstance(found, Folder)
+    return found
+
+
+def files(library: Library, path: str, seconds: float = 10) -> dict[str, bytes]:
+    entries = folder(library, path).work_out(Deadline(seconds)).entries()
+    return {name: read(node) for name, node in entries if isinstance(node, File)}
+
+
+def answer(library: Library, path: str, seconds: float = 10) -> dict[str, Any]:
+    return dict(json.loads(files(library, path, seconds)["answer.json"]))
+
+
+def hold(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Have questions wait until the event is set."""
+    free, real = threading.Event(), asking.ask
+
+    def slow(*given: Any) -> Any:
+        free.wait(30)
+        return real(*given)
+
+    monkeypatch.setattr(questions_module, "ask", slow)
+    return free
+
+
+def test_a_question_is_answered_by_exact_sentences_with_links_that_open(library: Library) -> None:
+    for path in (f"Zen/ask/{QUESTION}", f"ask/{QUESTION}"):
+        found = files(library, path)
+        assert sorted(found) == ["answer.json", "answer.md", "context.md"]
+        data = json.loads(found["answer.json"])
+        assert data["state"] == "done" and data["citations"][0]["archive_verified"], data
+        first = data["quotes"][0]
+        assert (
+            first["text"]
+            == "Koans were first collected in China in 1125."
+            == ZEN[first["char_start"] : first["char_end"]]
+        )
+        assert (first["line_start"], first["section_path"], first["document"]) == (
+            4,
+            ["Part one"],
+            "documents/on zen.md",
+        )
+        assert f"[C:{first['chunk_id']}]" in data["response"]
+        md = found["answer.md"].decode()
+        assert "[C:" not in md and "in 1125. [1]" in md and f"C:{first['chunk_id']}" in found["context.md"].decode()
+        links = re.findall(r"\]\(([^)]*)\)", md)
+        assert len(links) == 3
+        for link in links[:2]:
+            assert library.find(os.path.normpath(f"{path}/{unquote(link)}")) is not None, link
+    assert library.context.questions.asked == 2
+
+
+def test_what_no_source_says_is_refused(library: Library) -> None:
+    for question in ("What is the capital of Mongolia?", "Who wrote Hamlet?"):
+        found = files(library, f"ask/{question}")
+        data = json.loads(found["answer.json"])
+        assert (data["state"], data["response"], data["quotes"]) == ("not_found", "Not found in sources", [])
+        assert b"Not found in sources." in found["answer.md"] and data["missing"]
+    with library_at(library.context.config.home.parent / "empty") as empty:
+        empty.ontology("Zen")
+        assert answer(empty, "Zen/ask/why")["state"] == "not_found"
+
+
+def test_one_question_is_asked_once_an_epoch(library: Library) -> None:
+    path = f"Zen/ask/{QUESTION}"
+    assert library.context.questions.asked == 0 and folder(library, path).attr().size == 0
+    with pytest.raises(WouldBlock):
+        inline(folder(library, path).work_out)
+    for _ in range(3):
+        files(library, path)
+    assert library.context.questions.asked == 1
+    library.add("Zen/documents/more.md", b"More koans were collected in 1228.\n", {})
+    assert "1228" in answer(library, path)["response"] and library.context.questions.asked == 2
+
+
+def test_sizes_are_exact_and_renames_are_followed(library: Library) -> None:
+    path = f"Zen/ask/{QUESTION}"
+    for _, node in folder(library, path).work_out(Deadline(10)).entries():
+        assert isinstance(node, File) and node.attr().size == len(read(node))
+    documents = folder(library, "Zen/documents")
+    documents.move("on zen.md", documents, "koans.md", replace=False)
+    assert answer(library, path)["quotes"][0]["document"] == "documents/koans.md"
+
+
+def test_a_long_question_is_split_over_folders(library: Library) -> None:
+    assert answer(library, "Zen/ask/When were/koans collected?")["question"] == QUESTION
+    assert library.context.questions.asked == 1, "the folders on the way were not asked"
+    assert answer(library, "Zen/ask/what%2Fwhy koan")["question"] == "what/why koan"
+
+
+@pytest.mark.parametrize("name", [".git", ".DS_Store", "desktop.ini", "*", "lost+found"])
+def test_what_crawlers_look_for_is_no_question(library: Library, name: str) -> None:
+    for path in ("ask", "Zen/ask", "Zen/ask/koan"):
+        assert folder(library, path).lookup(name) is None
+    assert not [path for path, _ in library.walk() if "ask" in path.split("/")]
+
+
+def test_an_unknown_filter_is_refused_with_a_reason(library: Library) -> None:
+    with pytest.raises(BadInputError) as refused:
+        files(library, "Zen/ask/koan colour:red")
+    assert refused.value.errno == errno.EINVAL
+    with pytest.raises(BadInputError, match="has words"):
+        files(library, "Zen/ask/path:on")
+
+
+# ------------------------------------------------------------------------------------------------ slow and many
+
+
+def test_a_slow_answer_is_pending_and_then_there(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    free, path = hold(monkeypatch), f"Zen/ask/{QUESTION}"
+    found = files(library, path, 0.6)
+    assert json.loads(found["answer.json"])["state"] == "pending" and b"being worked out" in found["answer.md"]
+    pending = folder(library, path).work_out(Deadline(0.6)).lookup("answer.md")
+    assert pending is not None and pending.attr().direct_io, "so that no kernel keeps it"
+    free.set()
+    until(lambda: answer(library, path)["state"] == "done")
+    assert library.context.questions.asked == 1
+
+
+@pytest.mark.logs("ask StoreError: no disk")
+def test_a_question_that_fails_after_it_was_pending_says_so(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any) -> Any:
+        free.wait(30)
+        raise StoreError("no disk")
+
+    free, path = threading.Event(), f"Zen/ask/{QUESTION}"
+    monkeypatch.setattr(questions_module, "ask", fail)
+    assert answer(library, path, 0.6)["state"] == "pending"
+    free.set()
+    until(lambda: answer(library, path, 0.6)["state"] == "failed")
+    assert answer(library, path)["reason"] == "no disk"
+    monkeypatch.setattr(questions_module, "SEARCH_AGAIN", 0.0)
+    with pytest.raises(StoreError):  # who waits for it is told at once
+        answer(library, path)
+
+
+def test_so_many_at_once_and_no_more(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = hold(monkeypatch)
+    for n in range(questions_module.CONCURRENCY):
+        assert answer(library, f"Zen/ask/koan {n}", 0.5)["state"] == "pending"
+    with pytest.raises(CrowdedError) as crowded:
+        files(library, "Zen/ask/koan", 0.5)
+    assert crowded.value.errno == errno.EAGAIN
+    free.set()
+    until(lambda: answer(library, "Zen/ask/koan 0", 0.5)["state"] != "pending")
+
+
+# -------------------------------------------------------------------------------------------------------- saved
+
+
+def touch(library: Library, path: str) -> None:
+    folder(library, path).change(AttrChange(mtime=1, atime=1))
+
+
+def settled(library: Library) -> None:
+    until(lambda: not library.context.questions._running)
+
+
+def test_a_saved_question_keeps_its_answer_until_it_is_asked_anew(library: Library) -> None:
+    path = f"Zen/ask/{QUESTION}"
+    touch(library, path)
+    assert library.names("Zen/ask") == [QUESTION] and library.names("ask") == []
+    settled(library)
+    first = answer(library, path)
+    library.add("Zen/documents/more.md", b"More koans were collected in 1228.\n", {})
+    assert answer(library, path) == first and b"from epoch 2" in files(library, path)["answer.md"]
+    assert library.context.questions.asked == 1
+    touch(library, path)
+    settled(library)
+    assert "1228" in answer(library, path)["response"] and answer(library, path)["epoch"] == 3
+    folder(library, "Zen/ask").remove_folder(QUESTION)
+    assert library.names("Zen/ask") == []
+    with pytest.raises(MissingError):
+        folder(library, "Zen/ask").remove_folder(QUESTION)
+
+
+def test_the_verb_asks_a_saved_question_anew(library: Library) -> None:
+    path = "Zen/ask/When were/koans collected?"
+    touch(library, path)
+    settled(library)
+    library.add("Zen/documents/more.md", b"More koans were collected in 1228.\n", {})
+    shown = ask_by_api(library.context.config, QUESTION, "Zen")
+    assert shown.state == "done" and answer(library, path)["epoch"] == shown.epoch == 3
+    assert library.names("Zen/ask") == ["When were"] and "koans collected?" in library.names("Zen/ask/When were")
+    with pytest.raises(NotEmptyError):
+        folder(library, "Zen/ask").remove_folder("When were")
+    folder(library, "Zen/ask/When were").remove_folder("koans collected?")
+    assert library.names("Zen/ask") == []
+
+
+async def test_the_kernel_is_told_of_a_new_answer(library: Library) -> None:
+    path = f"Zen/ask/{QUESTION}"
+    touch(library, path)
+    settled(library)
+    vfs = Vfs(library.root, lambda: space_of(library.context.config.home))
+    news, kernel = ChangeFeed(library.context, vfs), Kernel(vfs)
+    parent = ROOT_INODE
+    for name in path.split("/"):
+        parent = await kernel.lookup(parent, name.encode())
+    first = await kernel.lookup(parent, b"answer.md")
+    library.add("Zen/documents/more.md", b"More koans were collected in 1228.\n", {})
+    kernel.forget(news.poll())
+    assert first and await kernel.lookup(parent, b"answer.md") == first, "only who asks anew has another answer"
+    touch(library, path)
+    settled(library)
+    kernel.forget(news.poll())
+    second = await kernel.lookup(parent, b"answer.md")
+    assert second != first
+    fh = await vfs.files.open(second, 0)
+    assert b"1228" in await vfs.files.read(fh, 0, 1 << 20)
+    await vfs.files.release(fh)
+
+
+def test_what_only_looks_is_refused_to_change(library: Library) -> None:
+    with pytest.raises(ReadOnlyError):
+        folder(library, "Zen/ask/koan").change(AttrChange(mode=0o700))
+    with pytest.raises(ExistsError):
+        folder(library, "Zen/ask").make_folder("koan", 0o755, ME)
+    with pytest.raises(KgfsError):
+        folder(library, "Zen/ask").make_folder(".git", 0o755, ME)
+
+
+def test_an_ontology_goes_with_its_questions(library: Library) -> None:
+    library.ontology("Empty")
+    touch(library, "Empty/ask/koan")
+    settled(library)
+    with pytest.raises(NotEmptyError):
+        library.root.remove_folder("Empty")
+    folder(library, "Empty").remove_folder("documents")
+    library.root.remove_folder("Empty")
+    touch(library, "Zen/ask/koan")
+    settled(library)
+    zen = library.ontology("Zen")
+    planned = forget.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
+    forget.order(library.context.deposits, library.stores, planned)
+    assert library.find("Zen") is None and library.stores.catalog.names.saved_questions(zen.id) == []
+
+
+def test_a_purge_takes_saved_answers_along(library: Library) -> None:
+    path, config = f"Zen/ask/{QUESTION}", library.context.config
+    touch(library, path)
+    settled(library)
+    assert [b"1125" in one.read_bytes() for one in (config.home / "answers").iterdir()] == [True]
+    found = find_document(library.stores, config.run, "Zen/documents/on zen.md")
+    forget.order(library.context.deposits, library.stores, forget.plan(library.stores, [found], "orphans", purge=True))
+    forget.carry_out(config, library.stores)
+    assert not list((config.home / "answers").iterdir())
+    assert answer(library, path)["state"] == "not_found"
