@@ -50,7 +50,7 @@ def samples(folder: Path) -> dict[str, list[tuple[str, bytes]]]:
     for path in sorted(folder.iterdir()):
         content = path.read_bytes()
         chosen = format_of(path.name, content)
-        if chosen.pieces is not None:
+        if chosen.read is None:
             found[chosen.parser].append((path.name, content))
     return found
 
@@ -111,7 +111,7 @@ def fuzzed(folder: Path, count: int, recognised: int) -> Iterator[Outcome]:
     """Yield the outcomes of ``count`` mutations a format; of ``recognised`` with the recognition of pictures."""
     found = samples(folder)
     for row in FORMATS:
-        if row.pieces is None or not found.get(row.parser):
+        if row.read is not None or not found.get(row.parser):
             continue
         for seed in range(count):
             name, content = found[row.parser][seed % len(found[row.parser])]

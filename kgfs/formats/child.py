@@ -1,4 +1,6 @@
-"""The process that parses one file: ``python -m kgfs.formats.child PARSER LIMITS``, the bytes on standard input.
+"""The process that parses one file: ``python -m kgfs.formats.child PARSER LIMITS KNOWN``, the bytes on standard input.
+
+KNOWN is the descriptor of a file with the pages that were recognised before, as JSON.
 
 It writes frames to standard output: a length (4 bytes, big-endian) and so much JSON. A frame is a list of pieces, or
 ``{"unreadable": reason}``, or ``{"done": how it was kept off the network}``, which is the last.
@@ -10,10 +12,12 @@ import json
 import os
 import struct
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from kgfs.errors import UnreadableTextError
-from kgfs.formats.pieces import Piece, clean
+from kgfs.formats.contract import Format
+from kgfs.formats.pieces import RECOGNISED, Piece, clean
 from kgfs.formats.sandbox import Limits, allow_cpu, confine
 
 FRAME = 1 << 16
@@ -23,7 +27,7 @@ RECURSION = 20_000
 HEADER = struct.Struct(">I")
 
 
-def main(parser: str, limits: Limits, source: BinaryIO, target: BinaryIO) -> None:
+def main(parser: str, limits: Limits, source: BinaryIO, target: BinaryIO, known: Mapping[int, str]) -> None:
     """Parse what ``source`` has with one of the isolated formats, and write the frames."""
     from kgfs.formats.table import FORMATS
 
@@ -32,15 +36,14 @@ def main(parser: str, limits: Limits, source: BinaryIO, target: BinaryIO) -> Non
     if parser == "probe":
         _write(target, {"done": network})
         return
-    pieces = next(row.pieces for row in FORMATS if row.parser == parser)
-    assert pieces is not None, f"{parser} is parsed in the worker's process"
+    row = next(row for row in FORMATS if row.parser == parser)
     pending: list[list[Any]] = []
     size = 0
     try:
-        for piece in pieces(source.read()):
+        for piece in _pieces(row, source.read(), known):
             pending.append(_plain(piece))
             size += len(piece.text)
-            if not piece.kind or size >= FRAME:
+            if piece.kind in ("", RECOGNISED) or size >= FRAME:
                 _write(target, pending)
                 pending, size = [], 0
                 allow_cpu(limits)
@@ -55,6 +58,13 @@ def main(parser: str, limits: Limits, source: BinaryIO, target: BinaryIO) -> Non
         _write(target, {"unreadable": "its parts are nested too deeply"})
 
 
+def _pieces(row: Format, content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
+    if row.pieces_of_scans is not None:
+        return row.pieces_of_scans(content, known)
+    assert row.pieces is not None, f"{row.parser} is parsed in the worker's process"
+    return row.pieces(content)
+
+
 def _plain(piece: Piece) -> list[Any]:
     facts = {name: clean(value) if isinstance(value, str) else value for name, value in piece.facts.items()}
     return [piece.kind, clean(piece.text), piece.level, piece.place, facts]
@@ -67,7 +77,9 @@ def _write(target: BinaryIO, frame: Any) -> None:
 
 
 if __name__ == "__main__":
-    name, memory, cpu, files = sys.argv[1:]
+    name, memory, cpu, files, descriptor = sys.argv[1:]
+    with os.fdopen(int(descriptor), "rb") as file:
+        pages = {int(page): text for page, text in json.loads(file.read()).items()}
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no frame
-    main(name, Limits(int(memory), float(cpu), int(files)), sys.stdin.buffer, out)
+    main(name, Limits(int(memory), float(cpu), int(files)), sys.stdin.buffer, out, pages)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from kgfs.domain.places import Place
 from kgfs.domain.text import Block, Text
@@ -26,6 +27,19 @@ def _no_signs(start: str) -> int:
     return 0
 
 
+class Pages(Protocol):
+    """The recognised pages of one document, kept from one attempt to parse it to the next."""
+
+    def known(self) -> Mapping[int, str]:
+        """Return the texts of the pages (from 1) that were recognised before."""
+        ...
+
+    def keep(self, page: int, text: str, scans: int) -> None:
+        """Keep the text of a page, of ``scans`` pages that are recognised. Durable when this returns. What it raises
+        ends the parsing."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One row of ``FORMATS``."""
@@ -40,6 +54,9 @@ class Format:
     UnreadableTextError. None for an isolated format."""
     pieces: Callable[[bytes], Iterator[Piece]] | None = None
     """Parses a file of an isolated format: called in a process of its own only, where it imports its libraries."""
+    pieces_of_scans: Callable[[bytes, Mapping[int, str]], Iterator[Piece]] | None = None
+    """In place of ``pieces`` for a format whose pages are recognised one by one; takes the pages that were recognised
+    before, too."""
     signature: Callable[[bytes], bool] = _no_signature
     """Tells whether the bytes are in this format, whatever the file's name. Signatures are checked first, in the
     order of FORMATS."""

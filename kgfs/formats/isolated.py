@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, BinaryIO
 
 from kgfs.errors import ParserFailedError, UnreadableTextError
 from kgfs.formats.child import HEADER
-from kgfs.formats.pieces import Piece
+from kgfs.formats.contract import Pages
+from kgfs.formats.pieces import RECOGNISED, Piece
 from kgfs.formats.sandbox import Limits
 
 BEAT = 1.0
@@ -27,17 +28,26 @@ SAID = 4096
 
 
 def parse_apart(
-    name: str, parser: str, content: bytes, limits: Limits, beat: Callable[[], None] = lambda: None
+    name: str,
+    parser: str,
+    content: bytes,
+    limits: Limits,
+    beat: Callable[[], None] = lambda: None,
+    pages: Pages | None = None,
 ) -> Iterator[Piece]:
-    """Yield the pieces that a parser finds, as they come.
+    """Yield the pieces that a parser finds, as they come. ``pages`` has what was recognised before, and keeps more.
 
     ``beat`` is called at least every BEAT seconds; what it raises ends the process. UnreadableTextError if the file
     cannot be parsed or breaks a limit; ParserFailedError if the process crashed.
     """
-    for frame in _frames(name, parser, content, limits, beat):
+    known = pages.known() if pages is not None else {}
+    for frame in _frames(name, parser, content, limits, beat, known):
         if isinstance(frame, list):
             for kind, text, level, place, facts in frame:
-                yield Piece(kind, text, level, place, facts)
+                if kind != RECOGNISED:
+                    yield Piece(kind, text, level, place, facts)
+                elif pages is not None:
+                    pages.keep(place["page"], text, facts["scans"])
         elif "unreadable" in frame:
             raise UnreadableTextError(f"{name}: {frame['unreadable'].removesuffix('.')}. The original is kept.")
 
@@ -48,10 +58,19 @@ def network_barrier(limits: Limits) -> str:
 
 
 def _frames(
-    name: str, parser: str, content: bytes, limits: Limits, beat: Callable[[], None] = lambda: None
+    name: str,
+    parser: str,
+    content: bytes,
+    limits: Limits,
+    beat: Callable[[], None] = lambda: None,
+    known: Mapping[int, str] | None = None,
 ) -> Iterator[Any]:
-    words = [parser, str(limits.memory), str(limits.cpu), str(limits.files)]
-    with _memory_file(content) as source, _memory_file(b"") as said:
+    with (
+        _memory_file(content) as source,
+        _memory_file(b"") as said,
+        _memory_file(json.dumps(known or {}).encode()) as pages,
+    ):
+        words = [parser, str(limits.memory), str(limits.cpu), str(limits.files), str(pages.fileno())]
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kgfs.formats.child", *words],
             stdin=source,
@@ -59,6 +78,7 @@ def _frames(
             stderr=said,
             env={**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
+            pass_fds=[pages.fileno()],
         )
         assert process.stdout is not None
         complete = False

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats import recognition
 from kgfs.formats.contract import Format
-from kgfs.formats.pieces import Piece
+from kgfs.formats.pieces import RECOGNISED, Piece
 
 ENCRYPTED = "encrypted: give the password to a copy"
 EDGE = 2
 """Lines at the top and at the foot of a page among which repeated ones are looked for."""
-RECOGNISED = 200
-"""Pages without a text layer that are recognised, at most: each takes seconds."""
 POINTS_PER_INCH = 72
 DOTS_PER_INCH = 300
 PIXELS = 40_000_000
@@ -26,7 +24,8 @@ _DIGITS = re.compile(r"\d+")
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:\ufffe|\xad|\x02)\n?(?=[^\W\d_])")
 
 
-def pieces(content: bytes) -> Iterator[Piece]:
+def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
+    """Yield the blocks of each page. ``known`` has the pages that were recognised before."""
     import pypdfium2
 
     try:
@@ -51,11 +50,15 @@ def pieces(content: bytes) -> Iterator[Piece]:
         yield Piece("")
     notes: list[str] = []
     for number in _recognisable(scans, notes):
-        try:
-            pages[number - 1] = _recognised(document[number - 1])
-        except (UnreadableTextError, pypdfium2.PdfiumError) as error:
-            notes.append(f"page {number}: {error}")
-        yield Piece("")
+        text = known.get(number)
+        if text is None:
+            try:
+                text = _recognised(document[number - 1])
+            except (UnreadableTextError, pypdfium2.PdfiumError) as error:
+                notes.append(f"page {number}: {error}")
+                text = ""
+            yield Piece(RECOGNISED, text, place={"page": number}, facts={"scans": len(scans)})
+        pages[number - 1] = [paragraph.split("\n") for paragraph in text.split("\n\n") if paragraph]
     repeated = _repeated(pages)
     empty = [number for number, page in enumerate(pages, 1) if not page and number not in lost]
     title = document.get_metadata_dict().get("Title", "")
@@ -116,24 +119,23 @@ def _paragraphs(textpage: Any) -> list[list[str]]:
 
 
 def _recognisable(scans: list[int], notes: list[str]) -> list[int]:
-    """Return the pages to recognise, and note why others are not."""
+    """Return the pages to recognise, and note why none is."""
     if scans and not recognition.tesseract():
         notes.append(recognition.MISSING)
         return []
-    if len(scans) > RECOGNISED:
-        notes.append(f"{RECOGNISED} pages without a text layer are recognised at most")
-    return scans[:RECOGNISED]
+    return scans
 
 
-def _recognised(page: Any) -> list[list[str]]:
-    """Return the lines of a page by paragraph, as they are recognised in what it shows. It is a pypdfium2.PdfPage."""
+def _recognised(page: Any) -> str:
+    """Return the paragraphs that are recognised in what a page shows, a blank line between two. It is a
+    pypdfium2.PdfPage."""
     width, height = page.get_size()
     scale = min(DOTS_PER_INCH / POINTS_PER_INCH, (PIXELS / max(1.0, width * height)) ** 0.5)
     drawn = page.render(scale=scale, grayscale=True)
     raw = memoryview(drawn.buffer).cast("B")
     rows = (raw[at : at + drawn.width] for at in range(0, drawn.height * drawn.stride, drawn.stride))
     picture = b"P5 %d %d 255\n" % (drawn.width, drawn.height) + b"".join(rows)
-    return [words.split("\n") for words in recognition.paragraphs(picture, recognition.languages())]
+    return "\n\n".join(recognition.paragraphs(picture, recognition.languages()))
 
 
 def _repeated(pages: list[list[list[str]]]) -> set[str]:
@@ -164,4 +166,4 @@ def _is_pdf(content: bytes) -> bool:
     return b"%PDF-" in content[:1024]
 
 
-FORMAT = Format("pdf/2", "application/pdf", frozenset({"pdf"}), pieces=pieces, signature=_is_pdf)
+FORMAT = Format("pdf/2", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf)

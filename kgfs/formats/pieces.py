@@ -13,6 +13,8 @@ from kgfs.errors import UnreadableTextError
 from kgfs.formats.headings import words_of
 from kgfs.formats.titles import title_of
 
+RECOGNISED = "recognised"
+"""The kind of a piece that is the recognised text of a page, of ``facts["scans"]`` such pages."""
 NO_TEXT = "no text was found. The original is kept."
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]|[\ud800-\udfff]")
@@ -24,7 +26,8 @@ class Piece:
     """One block of a document, in the order of reading."""
 
     kind: str
-    """As ``Block.kind``. ``""`` adds no block: a sign of life, or facts only."""
+    """As ``Block.kind``. ``""`` adds no block: a sign of life, or facts only. RECOGNISED adds none either: the text of
+    the page ``place``, to be kept in case the parser is interrupted."""
     text: str = ""
     """Markdown, without blank lines around it."""
     level: int = 0

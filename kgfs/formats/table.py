@@ -23,7 +23,7 @@ from kgfs.formats import (
     source,
     xlsx,
 )
-from kgfs.formats.contract import Format
+from kgfs.formats.contract import Format, Pages
 from kgfs.formats.decoding import decode_start
 from kgfs.formats.isolated import parse_apart
 from kgfs.formats.magic import known_format
@@ -62,9 +62,16 @@ ENOUGH_SIGNS = 2
 """The number of signs that decide for a format. One sign may be chance."""
 
 
-def parse(name: str, content: bytes, limits: Limits = STANDARD_LIMITS, beat: Callable[[], None] = lambda: None) -> Text:
+def parse(
+    name: str,
+    content: bytes,
+    limits: Limits = STANDARD_LIMITS,
+    beat: Callable[[], None] = lambda: None,
+    pages: Pages | None = None,
+) -> Text:
     """Return the Text of a file. Isolated formats are parsed in a process of their own, within ``limits``; ``beat`` is
-    called every second meanwhile, and what it raises ends that process.
+    called every second meanwhile, and what it raises ends that process. ``pages`` has the pages that were recognised
+    before, and keeps each further one.
 
     ``name`` is its path or the last part of that; the extension helps to find the format. For text formats the
     decoding is exact: ``text.encode(encoding) == content``, with byte-order mark and line ends. Takes time linear in
@@ -74,7 +81,7 @@ def parse(name: str, content: bytes, limits: Limits = STANDARD_LIMITS, beat: Cal
     found = format_of(name, content)
     if found.read is not None:
         return found.read(name, content)
-    pieces = parse_apart(name, found.parser, content, limits, beat)
+    pieces = parse_apart(name, found.parser, content, limits, beat, pages)
     return put_together(name, found.parser, found.media_type, pieces)
 
 

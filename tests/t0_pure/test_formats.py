@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.domain.places import locate
 from kgfs.domain.text import Text
-from kgfs.errors import ParserFailedError, UnreadableTextError
+from kgfs.errors import LostLeaseError, ParserFailedError, UnreadableTextError
 from kgfs.formats import recognition
 from kgfs.formats.isolated import network_barrier
 from kgfs.formats.sandbox import Limits
@@ -360,3 +360,34 @@ def test_scanned_pages_of_a_pdf_are_recognised() -> None:
     assert text.text == "The pilot saw the ship.\n\nThe keeper\nlit the lamp.\n"
     assert where(text, "pilot") == {"page": 1} and where(text, "lamp") == {"page": 3}
     assert (text.pages, text.note) == (3, "no text was found on 1 of 3 pages: 2")
+
+
+class _Pages:
+    """Pages that are kept; after ``most`` of them the parser is interrupted."""
+
+    def __init__(self, most: int) -> None:
+        self.kept: dict[int, str] = {}
+        self.most = most
+
+    def known(self) -> dict[int, str]:
+        return dict(self.kept)
+
+    def keep(self, page: int, text: str, scans: int) -> None:
+        assert page not in self.kept, "a page that is known is not recognised again"
+        self.kept[page] = text
+        if len(self.kept) == self.most:
+            raise LostLeaseError(f"{len(self.kept)} of {scans}")
+
+
+@pytest.mark.usefixtures("recognised")
+def test_recognised_pages_are_kept_one_by_one_and_gone_on_from() -> None:
+    original = scan(
+        *(page_image(pdf(f"The {word} page of the harbour report.")) for word in ("first", "second", "third"))
+    )
+    pages = _Pages(2)
+    with pytest.raises(LostLeaseError, match="2 of 3"):
+        parse("scan.pdf", original, pages=pages)
+    assert list(pages.kept) == [1, 2]
+    whole = parse("scan.pdf", original, pages=pages)
+    assert whole == parse("scan.pdf", original)
+    assert [place["page"] for _, place in whole.places] == [1, 2, 3]
