@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.hosts import SERVERS, started
-from kgfs.sharing.adaptive_poll import AT_REST
+from kgfs.sharing import timing
 
 SETTLED = 15.0
 """Seconds after which nothing happens any more."""
@@ -44,7 +44,7 @@ def main() -> None:
             (where / "Bench").mkdir()
             (where / "Bench/documents/one.txt").write_text("A garbage collector frees memory that nothing refers to.\n")
             subprocess.run([sys.executable, "-m", "kgfs", "wait"], env=environ, check=True)
-            time.sleep(SETTLED if not options.server else AT_REST + SETTLED)
+            time.sleep(SETTLED if not options.server else timing.POLL_AT_REST + SETTLED)
             before, begun = spent(home, mount.pid), time.monotonic()
             time.sleep(options.seconds)
             after, took = spent(home, mount.pid), time.monotonic() - begun

@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kgfs.app import timing
 from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.servers import key_in
 from kgfs.stores.vectors.opening import open_vectors
-
-SECONDS = 10.0
-"""Upper limit of a probe's time-out in seconds, even if the settings allow more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Probe:
     """A probe of a home's servers that runs beside other work, for a warning that nobody has to wait for long."""
 
     def __init__(self, config: Config) -> None:
-        """Start to ask each server, for SECONDS at most each."""
+        """Start to ask each server, for timing.PROBE_AT_MOST at most each."""
         self._found: list[Asked] = []
         self._thread = threading.Thread(target=self._ask, args=(config,), name="ask-servers", daemon=True)
         self._thread.start()
@@ -75,7 +73,7 @@ class Probe:
 
 
 def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
-    seconds = SECONDS if haste is None else haste
+    seconds = timing.PROBE_AT_MOST if haste is None else haste
     garage, graph, vectors = config.garage_store, config.graph, config.vectors
     config.run.mkdir()
     hasty = replace(
@@ -129,7 +127,7 @@ def _ask_cluster(config: Config) -> None:
     settings = config.cluster
     if settings.token_file:
         key_in(settings.token_file, "compute.token_file")
-    look_for(replace(settings, timeout=min(settings.timeout, SECONDS)))
+    look_for(replace(settings, timeout=min(settings.timeout, timing.PROBE_AT_MOST)))
 
 
 def _ask_vectors(config: Config) -> None:

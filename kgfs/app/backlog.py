@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from kgfs.app import timing
 from kgfs.app.asking import away
-from kgfs.app.home import HASTE, open_existing, ship_rest
+from kgfs.app.home import open_existing, ship_rest
 from kgfs.app.working import request_settling, run_worker
 from kgfs.config import Config
 from kgfs.domain.documents import State
@@ -21,15 +22,6 @@ from kgfs.stores.worker_lock import told_of_the_last, worker_alive, worker_note
 Progress = Callable[[int, int, str], None]
 """A callback that is called with (done, total, subject)."""
 
-READ_EVERY = 0.2
-"""Seconds between two polls while this process waits for other processes to read documents."""
-WAIT_EVERY = 0.1
-STANDSTILL = 5.0
-"""Seconds without progress after which the servers are probed."""
-NO_WORKER = 10.0
-"""Seconds without a live worker after which a wait is given up. Shorter gaps are tolerated, since a worker may be
-starting.
-"""
 FAILURES_SHOWN = 5
 KEPT = "What is owed stays so, and is done when that answers again; kgfs wait waits for it."
 
@@ -79,18 +71,18 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, 
             if waits_for and waits_for not in known:
                 known.add(waits_for)
                 told(waits_for)
-        elif now - worked > NO_WORKER:
-            said = away(config, HASTE)
+        elif now - worked > timing.NO_WORKER:
+            said = away(config, timing.HASTE)
             if not worker_alive(config.run):  # else a worker began while the servers were probed
                 raise _no_worker(config, f"Owed: {words_of(found)}.", said)
-        time.sleep(WAIT_EVERY)
+        time.sleep(timing.WAIT_POLL)
 
 
 def _timed_out(config: Config, still: str) -> KgfsError:
     """Return the error for an expired wait. It names the server that is away, if one is, and tells the user what to
     do.
     """
-    said = away(config, HASTE)
+    said = away(config, timing.HASTE)
     if not worker_alive(config.run):
         return _no_worker(config, still, said)
     goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
@@ -144,7 +136,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
         at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
         progress(max(start.jobs - left.jobs, 0), start.jobs, f"read {at}")
         if timeout and time.monotonic() > deadline:
-            said = settler.away or away(config, HASTE)
+            said = settler.away or away(config, timing.HASTE)
             goes_on = f"{said} {KEPT}" if said else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
             raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(left)}. {goes_on}")
 
@@ -153,7 +145,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
         settler.run_once(time.time_ns())
         watch()
         standstill.look(owed(stores.catalog))
-        time.sleep(READ_EVERY)
+        time.sleep(timing.READ_POLL)
 
     while not owed(stores.catalog).nothing_to_read:
         try:
@@ -193,11 +185,11 @@ class _Standstill:
         counts = left.unsettled, left.jobs, left.done, left.failed, left.unsupported
         seen = *counts, *((job.doc_id, job.stage, job.progress) for job in left.working)
         if seen != self._seen:
-            self._seen, self._asked, self._next = seen, 0, time.monotonic() + STANDSTILL
+            self._seen, self._asked, self._next = seen, 0, time.monotonic() + timing.STANDSTILL
         if time.monotonic() < self._next:
             return
         said = self._settler.away or away(self._config)
         self._asked = self._asked + 1 if said else 0
-        self._next = time.monotonic() + STANDSTILL
+        self._next = time.monotonic() + timing.STANDSTILL
         if said and self._asked >= self._config.pipeline.max_attempts:
             raise type(said)(f"{said} {KEPT}") from said

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kgfs.app import timing
 from kgfs.app.binding import bind, is_bound, refuse_strange
 from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError, OlderCopyError
@@ -17,11 +18,6 @@ from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:
     from kgfs.tree.gate import Gate
-
-AGAIN = 5.0
-"""Seconds between attempts while the ledger does not answer, or may have facts that the home has not confirmed as
-shipped.
-"""
 
 
 class Confirming:
@@ -77,4 +73,4 @@ class Confirming:
                 return
             gate.open()
             if not self.current.is_set():
-                await trio.sleep(AGAIN)
+                await trio.sleep(timing.CONFIRM_RETRY)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from kgfs.app import timing
 from kgfs.app.binding import bind, is_bound, refuse_nothing, refuse_others, refuse_strange
 from kgfs.app.shipping import meeting, shipping, with_exchange
 from kgfs.app.turns import only_deriver
@@ -41,8 +42,6 @@ from kgfs.stores.worker_lock import worker_note
 UNFINISHED = "migration.json"
 """File in a home that is the target of an incomplete migration."""
 RESTORING = "restore.lock"
-HASTE = 3.0
-"""Seconds that a bucket may be silent before callers stop waiting that only report state or are about to end."""
 FOREVER = float("inf")
 """Seconds: no deadline."""
 
@@ -144,9 +143,9 @@ def _opened(
 
 
 def in_haste(config: Config) -> Config:
-    """Return a configuration with the bucket's time-out limited to HASTE seconds."""
+    """Return a configuration with the bucket's time-out limited to timing.HASTE seconds."""
     garage = config.garage_store
-    return replace(config, garage_store=replace(garage, timeout=min(garage.timeout, HASTE)))
+    return replace(config, garage_store=replace(garage, timeout=min(garage.timeout, timing.HASTE)))
 
 
 def hear(config: Config, stores: Stores) -> KgfsError | None:
@@ -202,7 +201,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
 def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
     """Open a writing session, and yield its Deposits and the session's id. The session lives until the context ends.
 
-    On exit, facts that were not shipped yet are shipped, unless the bucket is silent for HASTE seconds.
+    On exit, facts that were not shipped yet are shipped, unless the bucket is silent for timing.HASTE seconds.
     """
     session = DiskReserve(config.home).run(lambda: open_session(config.run))
     deposits = Deposits(config, stores, session.id)
@@ -265,20 +264,21 @@ def ship_rest(config: Config, stores: Stores) -> None:
 
 
 def _ship_rest_in_haste(config: Config, stores: Stores) -> None:
-    """Ship the remaining facts as :func:`ship_rest` does, but skip this if the bucket is silent for HASTE seconds.
+    """Ship the remaining facts as :func:`ship_rest` does, but skip this if the bucket is silent for timing.HASTE
+    seconds.
 
     People wait for this process to end.
     """
     garage = config.garage_store
     if garage.store != "files" and (stores.catalog.sharing or stores.catalog.unshipped(1)[1]) and not _is_heard(stores):
-        silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {HASTE:g} s.")
+        silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {timing.HASTE:g} s.")
         ErrorLog(config.errors_log).add("ship", silent)
         return
     ship_rest(config, stores)
 
 
 def _is_heard(stores: Stores) -> bool:
-    """Return whether the bucket responds within HASTE seconds. An error response counts too."""
+    """Return whether the bucket responds within timing.HASTE seconds. An error response counts too."""
     heard = threading.Event()
 
     def ask() -> None:
@@ -290,7 +290,7 @@ def _is_heard(stores: Stores) -> bool:
             heard.set()
 
     threading.Thread(target=ask, name="is-heard", daemon=True).start()
-    return heard.wait(HASTE)
+    return heard.wait(timing.HASTE)
 
 
 def model_in_use(config: Config, stores: Stores) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgfs.app import timing
 from kgfs.app.confirming import Confirming
 from kgfs.app.home import make_home, open_deposits, open_existing, open_for_mount
 from kgfs.app.shipping import shipping
@@ -40,13 +41,10 @@ COLLECT_AFTER = 100_000
 objects and no garbage.
 """
 
-PAUSE = 0.2
 BUSY = 50
-"""Requests per PAUSE above which a newly started mount counts as busy. Then a client walks or copies a tree, and must
-not be slowed down by loading a worker and clients of servers.
+"""Requests per timing.START_POLL above which a newly started mount counts as busy. Then a client walks or copies a
+tree, and must not be slowed down by loading a worker and clients of servers.
 """
-NO_PAUSE = 5.0
-"""Seconds after which the worker and clients are loaded, even if the mount is busy."""
 
 
 def prepare_mount(config: Config, progress: Callable[[int, int, str], None], told: Callable[[str], None]) -> None:
@@ -176,16 +174,16 @@ def run_mount(
 
 
 async def _first_pause(requests: Requests, gate: Gate) -> None:
-    """Wait until the mount gets few requests for a moment, until NO_PAUSE seconds have passed, or until a client
-    waits to change something.
+    """Wait until the mount gets few requests for a moment, until timing.START_AT_LATEST seconds have passed, or until a
+    client waits to change something.
     """
     import trio
 
-    with trio.move_on_after(NO_PAUSE):
+    with trio.move_on_after(timing.START_AT_LATEST):
         before = -BUSY
         while requests.total() - before >= BUSY and not gate.wanted.is_set():
             before = requests.total()
-            with trio.move_on_after(PAUSE):
+            with trio.move_on_after(timing.START_POLL):
                 await gate.wanted.wait()
 
 

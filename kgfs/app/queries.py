@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kgfs.app import timing
 from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
@@ -31,9 +32,6 @@ from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.resolve import Found, find_document, ontology_called
 from kgfs.stores.stores import Stores
-
-SEARCH_SECONDS = 30.0
-"""Seconds that a search from the command line waits for the worker's model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def search_passages(config: Config, words: str, ontology: str = "", limit: int =
 
 def _find(config: Config, stores: Stores, words: str, ontology: str) -> Finding:
     searched = ontology_called(stores, ontology) if ontology else None
-    return find(stores, config.run, words, searched.id if searched else "", Deadline(SEARCH_SECONDS))
+    return find(stores, config.run, words, searched.id if searched else "", Deadline(timing.SEARCH))
 
 
 def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:

@@ -14,9 +14,10 @@ def with_exchange(config: Config, stores: Stores) -> Stores:
     """Return the stores with their exchange, where homes share the ledger; else the stores as they are."""
     if not stores.catalog.sharing:
         return stores
-    from kgfs.sharing.exchange import GRACE, Exchange  # needed by shared homes only
+    from kgfs.sharing import timing  # needed by shared homes only
+    from kgfs.sharing.exchange import Exchange
 
-    return replace(stores, exchange=Exchange(config, stores, GRACE))
+    return replace(stores, exchange=Exchange(config, stores, timing.UPLOAD_GRACE))
 
 
 def shipping(config: Config, stores: Stores) -> Callable[[], object]:

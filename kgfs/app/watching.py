@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgfs.app import timing
 from kgfs.app.home import make_home, open_deposits, open_stores
 from kgfs.app.working import chores_of
 from kgfs.config import Config
@@ -25,9 +26,6 @@ from kgfs.stores.locks import is_locked
 from kgfs.stores.watch_files import confirmation_of, lock_of, notes_of, write_state
 
 log = logging.getLogger(__name__)
-
-KEEPING = 5.0
-"""Seconds between two looks whether the worker of a watch in the foreground lives."""
 
 
 def watched(folder: Path, ontology: str, into: str = "") -> Watched:
@@ -83,7 +81,7 @@ def watch_in_foreground(
         for thread in threads:
             thread.start()
         try:
-            while not stopped.wait(KEEPING):
+            while not stopped.wait(timing.WATCH_WORKER_POLL):
                 keeper.look()
                 chores()
         finally:
@@ -161,7 +159,7 @@ def _follow(
                 due = min(due, watch.step())  # what changed in a new folder before it was watched was not reported
         except KgfsError as error:
             errors.add("watch", error, folder=str(watch.watched.folder))
-            due = KEEPING
+            due = timing.WATCH_WORKER_POLL
         state.show()
         reports.wait(min(due, reports.pause(watch.seconds)))
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kgfs.app import timing as app_timing
 from kgfs.app.home import derive_vectors, make_home, model_in_use, open_for_worker, open_to_derive, ship_rest
 from kgfs.app.shipping import meeting, shipping
 from kgfs.app.turns import taking_turns
@@ -21,6 +22,7 @@ from kgfs.fuse.connection import free_clients
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.chores import Chores
+from kgfs.stores import timing as stores_timing
 from kgfs.stores.change_watch import ChangeWatch
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
@@ -29,7 +31,7 @@ from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.servers import is_open_to_others, keep_secrets_from_core_dumps, warn_of_plain_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_note
-from kgfs.stores.worker_turn import LOOK, place_wanted
+from kgfs.stores.worker_turn import place_wanted
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute
@@ -37,10 +39,6 @@ if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.ingest.working.projecting import Projecting
     from kgfs.ingest.working.worker import Worker
 
-SESSIONS_EVERY = 2.0
-"""Seconds between a worker's checks of the mounts of its home, and of the sessions that may have started it."""
-BESIDE_MOUNTS = 5.0
-"""Seconds between a worker's exchanges with a shared ledger while a mount of its home polls and delivers."""
 LOADING = "loading models"
 """State in a worker's note before the worker has opened the home."""
 
@@ -148,7 +146,7 @@ def run_worker(
                 ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
-        while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
+        while gave_way and place_wanted(config.run) and not stopped.wait(stores_timing.WORKER_TURN_POLL):
             pass
 
 
@@ -173,9 +171,9 @@ def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
     ship = shipping(config, stores)
     if not stores.catalog.sharing:
         return ship
-    from kgfs.sharing.adaptive_poll import AT_REST, SELDOM  # needed by shared homes only
+    from kgfs.sharing import timing as sharing_timing  # needed by shared homes only
 
-    shipped, moved, newest = -BESIDE_MOUNTS, time.monotonic(), stores.catalog.seq()
+    shipped, moved, newest = -app_timing.EXCHANGE_BESIDE_MOUNTS, time.monotonic(), stores.catalog.seq()
 
     def seldom() -> None:
         nonlocal shipped, moved, newest
@@ -184,7 +182,8 @@ def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
         seq = stores.catalog.seq()
         if seq != newest:
             newest, moved = seq, now
-        pause = BESIDE_MOUNTS if mounted else SELDOM if now - moved > AT_REST else 0.0
+        at_rest = now - moved > sharing_timing.POLL_AT_REST
+        pause = app_timing.EXCHANGE_BESIDE_MOUNTS if mounted else sharing_timing.POLL_SELDOM if at_rest else 0.0
         if now - shipped >= pause or (not mounted and stores.catalog.unshipped(1)[1]):
             ship()
             shipped = now
@@ -261,7 +260,7 @@ class _Note:
 
 class _Mounts:
     """Release the clients that wait for a killed mount of the home, and call ``stop`` once no session of the home is
-    alive. Call this often; it checks every SESSIONS_EVERY seconds.
+    alive. Call this often; it checks every timing.SESSIONS_POLL seconds.
     """
 
     def __init__(self, config: Config, stop: Callable[[], None] | None) -> None:
@@ -269,7 +268,7 @@ class _Mounts:
 
     def __call__(self) -> None:
         if time.monotonic() >= self._next:
-            self._next = time.monotonic() + SESSIONS_EVERY
+            self._next = time.monotonic() + app_timing.SESSIONS_POLL
             for sentence in free_clients(self._run):
                 log.info("%s", sentence)
             if self._stop and not alive_sessions(self._run):

@@ -14,6 +14,7 @@ from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
+from kgfs.cli import timing
 from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_own_config
 from kgfs.cli.progress import Bar, Steps
@@ -28,9 +29,6 @@ from kgfs.stores.mount_files import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
 """The bytes that the background process writes to the pipe once the mount answers."""
-
-SERVERS_WAIT = 2.0
-"""Seconds that are waited, once the mount answers, for servers that have not answered."""
 
 
 @click.command()
@@ -90,7 +88,7 @@ def command(
                 step("Starting the mount, which first asks the bucket what is to be known here")
             options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
             _in_background(config, where, options)
-    for error in servers.errors(SERVERS_WAIT) if servers else ():
+    for error in servers.errors(timing.SERVERS_ANSWER) if servers else ():
         click.echo(f"The mount goes on without this server: {error}", err=True)
     if foreground:
         log_to_stderr()

@@ -10,9 +10,9 @@ from types import TracebackType
 
 import click
 
+from kgfs.cli import timing
+
 WIDTH = 30
-MOMENT = 2.0
-"""Seconds that a step may take before it is announced."""
 
 
 class Bar:
@@ -43,7 +43,7 @@ class Bar:
 
 class Steps:
     """Announce steps: ``with Steps() as step: step("what is done now")``. A step is printed once, on a terminal or
-    not, if it takes longer than MOMENT.
+    not, if it takes longer than timing.STEP_SILENT.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Steps:
         if what != self._step:
             self._end()
             self._step = what
-            self._begun = threading.Timer(MOMENT, click.echo, (f"{what} …",), {"err": True})
+            self._begun = threading.Timer(timing.STEP_SILENT, click.echo, (f"{what} …",), {"err": True})
             self._begun.daemon = True
             self._begun.start()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kgfs.cli import timing
 from kgfs.cli.options import with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
@@ -15,11 +16,6 @@ from kgfs.fuse import probe
 from kgfs.fuse.connection import free_clients
 from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.processes import has_ended
-
-PATIENCE = 20.0
-"""Seconds to wait for the mount's process and its worker to end."""
-LAZY_PATIENCE = 1.0
-"""Seconds to wait with --lazy, when the process may go on as long as a program has a file open."""
 
 
 @click.command()
@@ -46,7 +42,7 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
         if not any(note.stuck for note in notes):
             raise
         unused = True  # another process has detached it already
-    deadline = time.monotonic() + (LAZY_PATIENCE if lazy else PATIENCE)
+    deadline = time.monotonic() + (timing.MOUNT_END_LAZY if lazy else timing.MOUNT_END)
     while (going_on := _going_on(notes)) and time.monotonic() < deadline:
         time.sleep(0.05)
     if going_on and not unused:

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from kgfs.compute import timing
 from kgfs.compute.engine import Progress, Work, WorkerSlot
 from kgfs.compute.ray_connection import connected, disconnect, ended_processes, fitting_places
 from kgfs.domain.documents import INGEST_VERSION
@@ -25,17 +26,9 @@ T = TypeVar("T")
 
 log = logging.getLogger("kgfs.worker")
 
-LOOK = 0.25
-"""Seconds between two polls of a place's progress."""
 PATIENCE = 3
 """How many times a work is started whose place was lost. The work itself may end the place, by its use of memory for
 example."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-"""Longest pause in seconds before a lost cluster is started again. The pause doubles each time, and is FIRST_PAUSE
-again after a cluster that lived longer than this."""
-LEAVING = 30.0
-"""Seconds that works have to leave a lost cluster before the connection to it is closed."""
 
 About = tuple[int, str, str, str]
 """What all nodes must agree on: ingest version; extractor and its model; embedding model."""
@@ -170,19 +163,19 @@ class RayEngine:
 
     def _keep_alive(self) -> None:
         """Watch the cluster of this machine until the engine is closed, and start another where it is lost."""
-        pause, since = FIRST_PAUSE, time.monotonic()
-        while not self._closed.wait(LOOK):
+        pause, since = timing.CLUSTER_RESTART, time.monotonic()
+        while not self._closed.wait(timing.CLUSTER_POLL):
             if not self._lost:
                 if not (ended := ended_processes()):
                     continue
-                if time.monotonic() - since > LONGEST_PAUSE:
-                    pause = FIRST_PAUSE
+                if time.monotonic() - since > timing.CLUSTER_RESTART_AT_MOST:
+                    pause = timing.CLUSTER_RESTART
                 self._leave(
                     f"The Ray cluster of this machine lost its {' and '.join(ended)}. Another is being started."
                 )
             if self._closed.wait(pause):
                 return
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, timing.CLUSTER_RESTART_AT_MOST)
             try:
                 self._connect()
             except Exception as error:  # noqa: BLE001  # whatever Ray raises, the next attempt may succeed
@@ -199,7 +192,7 @@ class RayEngine:
         log.warning("compute: %s", reason)
         with self._changed:
             self._lost = reason
-            self._changed.wait_for(lambda: not self._running, LEAVING)
+            self._changed.wait_for(lambda: not self._running, timing.CLUSTER_LEAVE)
         disconnect(self._ray)
 
     @contextmanager
@@ -297,21 +290,21 @@ class RayEngine:
             progress("waiting for a place", 0.0)
             asked = actor.said.remote()
             try:
-                if ray.wait([asked], timeout=LOOK)[0]:
+                if ray.wait([asked], timeout=timing.CLUSTER_POLL)[0]:
                     ray.get(asked)
                     return True
             except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError):
-                time.sleep(LOOK)
+                time.sleep(timing.CLUSTER_POLL)
         return False
 
     def _watched(self, actor: Any, work: Work[T], progress: Progress) -> T:
         ray = self._ray
         running = actor.run.remote(work)
         try:
-            while not ray.wait([running], timeout=LOOK)[0]:
+            while not ray.wait([running], timeout=timing.CLUSTER_POLL)[0]:
                 self._assert_alive()
                 asked = actor.said.remote()
-                if ray.wait([asked], timeout=LOOK)[0]:
+                if ray.wait([asked], timeout=timing.CLUSTER_POLL)[0]:
                     progress(*ray.get(asked))
                 else:
                     progress("waiting for a place", 0.0)

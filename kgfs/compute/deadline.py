@@ -6,10 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from kgfs.compute import timing
 from kgfs.errors import GivenUpError, TimedOutError
-
-SLICE = 0.05
-"""Seconds between two checks whether the answer is still wanted."""
 
 
 class Deadline:
@@ -56,5 +54,5 @@ class Deadline:
         end = time.monotonic() + seconds
         while (rest := end - time.monotonic()) > 0:
             self.check()
-            self._given_up.wait(min(rest, SLICE))
+            self._given_up.wait(min(rest, timing.CANCEL_POLL))
         self.check()

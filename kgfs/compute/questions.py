@@ -19,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kgfs.compute.deadline import SLICE, Deadline
+from kgfs.compute import timing
+from kgfs.compute.deadline import Deadline
 from kgfs.errors import BadInputError, KgfsError, NoWorkerError, StoreError, TimedOutError, from_os_error
 from kgfs.failpoints import slowly
 from kgfs.stores.worker_lock import told_of_the_last
@@ -36,8 +37,6 @@ LONGEST = 1 << 20
 AT_ONCE = 4
 """The number of questions that are answered at the same time. Further questions are refused immediately."""
 LISTENING = 64
-UNHURRIED = 10.0
-"""The seconds that a client has to send its question and to read its answer."""
 
 Message = Mapping[str, Any]
 
@@ -68,7 +67,7 @@ def ask(run: Path, question: Message, patience: Deadline) -> Any:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as asker:
         try:
             with _addressed(run, NAME) as address:
-                asker.settimeout(patience.left or SLICE)
+                asker.settimeout(patience.left or timing.CANCEL_POLL)
                 asker.connect(address)
             with suppress(BrokenPipeError):  # the worker closed its end, and its answer says why
                 asker.sendall(line)
@@ -95,7 +94,7 @@ def _heard(asker: socket.socket, patience: Deadline) -> bytes:
     said = bytearray()
     while not said.endswith(b"\n"):
         patience.check()
-        if not select.select([asker], [], [], min(SLICE, patience.left or SLICE))[0]:
+        if not select.select([asker], [], [], min(timing.CANCEL_POLL, patience.left or timing.CANCEL_POLL))[0]:
             continue
         piece = asker.recv(1 << 16)
         if not piece:
@@ -168,7 +167,7 @@ class QuestionServer:
             except OSError:
                 if self._closed.is_set():
                     return
-                self._closed.wait(SLICE)  # no descriptor is free at the moment
+                self._closed.wait(timing.CANCEL_POLL)  # no descriptor is free at the moment
                 continue
             if self._room.acquire(blocking=False):
                 threading.Thread(target=self._serve, args=(asker,), name="question", daemon=True).start()
@@ -184,7 +183,7 @@ class QuestionServer:
 
     def _answer(self, asker: socket.socket) -> Message:
         try:
-            said = _heard(asker, Deadline(UNHURRIED))
+            said = _heard(asker, Deadline(timing.QUESTION_CLIENT))
             if not said:
                 return {"refused": "nothing was asked"}
             question = _message(said)
@@ -211,7 +210,7 @@ class QuestionServer:
 
     @staticmethod
     def _tell(asker: socket.socket, message: Message) -> None:
-        asker.settimeout(UNHURRIED)
+        asker.settimeout(timing.QUESTION_CLIENT)
         with suppress(OSError):  # the client did not wait
             asker.sendall(_line(message))
 

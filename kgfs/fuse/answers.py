@@ -6,15 +6,13 @@ import stat
 
 import pyfuse3
 
+from kgfs.fuse import timing
 from kgfs.tree.listing import Listing
 from kgfs.tree.node import ROOT_INODE, Attr, Handle
 from kgfs.tree.vfs import Space
 
-TIMEOUT = 3600.0
-"""Seconds that the kernel may cache names and attributes. Earlier changes are invalidated."""
 
-
-def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
+def entry_attributes(attr: Attr, timeout: float = timing.KERNEL_CACHE) -> pyfuse3.EntryAttributes:
     """Return the attributes for pyfuse3. The kernel may cache them for ``timeout`` seconds, or not at all with
     ``direct_io``.
     """
@@ -57,7 +55,7 @@ def dot_attributes(inode: int) -> pyfuse3.EntryAttributes:
     return entry
 
 
-def absent(timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
+def absent(timeout: float = timing.KERNEL_CACHE) -> pyfuse3.EntryAttributes:
     """Return the answer that lets the kernel cache that a name does not exist."""
     entry = pyfuse3.EntryAttributes()
     entry.st_ino = 0

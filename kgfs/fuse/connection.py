@@ -21,7 +21,7 @@ from pathlib import Path
 
 import kgfs
 from kgfs.errors import MachineError
-from kgfs.fuse import probe
+from kgfs.fuse import probe, timing
 from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.mount_table import mounts
 from kgfs.stores.processes import main_thread
@@ -35,8 +35,6 @@ AT_ONCE = 256
 """Number of concurrent requests to ask for. The kernel allows users more than that on a machine with 1 GiB of memory.
 """
 WATCHER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from kgfs.fuse.watcher import main; main()"
-ENDING = 5.0
-"""Seconds for a process to end after its connection was aborted."""
 
 
 def number_of(where: Path) -> int | None:
@@ -110,7 +108,7 @@ def _free(note: MountNote) -> str:
             os.write(abort, b"1")
     finally:
         os.close(abort)
-    deadline = time.monotonic() + ENDING
+    deadline = time.monotonic() + timing.PROCESS_END
     while note.is_stuck():
         if time.monotonic() > deadline:
             return f"{begun}; its connection {note.connection} is aborted, but its process does not end."

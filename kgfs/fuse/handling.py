@@ -18,6 +18,7 @@ import trio
 from pyfuse3 import FUSEError
 
 from kgfs.errors import KgfsError, StoreError, TimedOutError
+from kgfs.fuse import timing
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.serving import noticed
 
@@ -25,9 +26,6 @@ log = logging.getLogger(__name__)
 
 LogError = Callable[[str, BaseException], None]
 """``log_error(where, error)`` writes a line for people to ``.kgfs/errors.ndjson``."""
-
-QUIET = 10.0
-"""Seconds in which the same failure is logged only once."""
 
 
 class Handling(pyfuse3.Operations):
@@ -58,17 +56,17 @@ class Handling(pyfuse3.Operations):
         return errno.EIO
 
     def _write_down(self, operation: str, error: Exception) -> bool:
-        """Log the failure, unless the same failure was logged less than QUIET seconds ago. Return whether it was
-        logged.
+        """Log the failure, unless the same failure was logged less than timing.LOG_QUIET seconds ago. Return whether it
+        was logged.
 
         A broken disk must not be filled with its own error messages.
         """
         now = time.monotonic()
         key = (operation, type(error).__name__, str(error))
-        if now - self._written.get(key, -QUIET) < QUIET:
+        if now - self._written.get(key, -timing.LOG_QUIET) < timing.LOG_QUIET:
             return False
         if len(self._written) > 1000:
-            self._written = {known: at for known, at in self._written.items() if now - at < QUIET}
+            self._written = {known: at for known, at in self._written.items() if now - at < timing.LOG_QUIET}
         self._written[key] = now
         self._log_error(f"fuse.{operation}", error)
         return True

@@ -16,9 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from kgfs.errors import BusyError, MachineError, MissingError, StoreError
+from kgfs.fuse import timing
 from kgfs.stores.mount_table import Mount, mounts
-
-DEADLINE = 2.0
 
 
 class MountState(StrEnum):
@@ -62,7 +61,7 @@ def located(mountpoint: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def standing(mountpoint: Path, deadline: float = DEADLINE) -> MountState:
+def standing(mountpoint: Path, deadline: float = timing.PROBE) -> MountState:
     """Return whether a mount exists at ``mountpoint`` and whether it answers within ``deadline`` seconds."""
     if mount_at(mountpoint) is None:
         return MountState.ABSENT

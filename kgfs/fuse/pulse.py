@@ -6,14 +6,8 @@ import time
 
 import trio
 
+from kgfs.fuse import timing
 from kgfs.stores.change_watch import ChangeWatch
-
-QUICK = 0.1
-"""Seconds between polls while something happens."""
-SLOW = 2.0
-"""Seconds between polls while nothing happens. A change ends the pause."""
-AFTER_REQUEST = 0.5
-"""Seconds after a request of the kernel during which polls are quick."""
 
 
 class Pulse:
@@ -35,11 +29,11 @@ class Pulse:
             await trio.lowlevel.wait_readable(self._watch.fileno())
             if self._watch.changed():
                 self._stir(self._lively)
-            await trio.sleep(QUICK)  # a busy home wakes this no more often
+            await trio.sleep(timing.PULSE_QUICK)  # a busy home wakes this no more often
 
     def requested(self) -> None:
         """Note that the kernel has sent a request. Quick."""
-        self._stir(AFTER_REQUEST)
+        self._stir(timing.PULSE_AFTER_REQUEST)
 
     def _stir(self, seconds: float) -> None:
         self._until = max(self._until, time.monotonic() + seconds)
@@ -47,7 +41,7 @@ class Pulse:
             self._changed.set()
             self._changed = trio.Event()
 
-    async def rest(self, quick: float = QUICK, slow: float = SLOW) -> None:
+    async def rest(self, quick: float = timing.PULSE_QUICK, slow: float = timing.PULSE_SLOW) -> None:
         """Pause between two polls: ``quick`` seconds while something happens, else until something does, or ``slow``
         seconds.
         """

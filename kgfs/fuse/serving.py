@@ -21,16 +21,13 @@ from typing import Any, Protocol, TypeVar
 import pyfuse3
 import trio
 
+from kgfs.fuse import timing
+
 T = TypeVar("T")
 
 SPARES = 8
 """Number of idle tasks that are kept. Each has a buffer for the largest request."""
 
-AT_ONCE = 1
-"""Milliseconds to poll for the next request before the event loop does. The loop does nothing else meanwhile."""
-
-STREAK = 0.01
-"""Seconds after which the event loop gets a turn, even if requests are pending."""
 
 _inside = vars(pyfuse3)
 """Names of pyfuse3 that its stubs do not declare."""
@@ -124,10 +121,10 @@ class Device:
             if self._poll is None:
                 self._poll = select.poll()
                 self._poll.register(descriptor, select.POLLIN)
-            if self._poll.poll(AT_ONCE):
+            if self._poll.poll(timing.REQUEST_POLL_MS):
                 return
         await trio.lowlevel.wait_readable(descriptor)
-        self._streak_ends = time.monotonic() + STREAK
+        self._streak_ends = time.monotonic() + timing.REQUEST_STREAK
         self._requested()
 
     def pass_on(self) -> None:

@@ -17,10 +17,8 @@ import os
 import sys
 import time
 
+from kgfs.fuse import timing
 from kgfs.stores.processes import has_ended
-
-EVERY = 1.0
-"""Seconds between polls."""
 
 
 def main() -> None:
@@ -31,5 +29,5 @@ def main() -> None:
     """
     pid, started, abort = (int(word) for word in sys.argv[1:])
     while not has_ended(pid, started):
-        time.sleep(EVERY)
+        time.sleep(timing.WATCHER_POLL)
     os.write(abort, b"1")

@@ -18,6 +18,7 @@ from kgfs.compute.heartbeat import WithHeartbeat
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.failpoints import border
 from kgfs.formats.headings import section_paths
+from kgfs.ingest import timing
 from kgfs.ingest.matching import index, match, publication
 from kgfs.ingest.reading import stages
 from kgfs.ingest.reading.chunk import METHOD
@@ -73,9 +74,6 @@ STAGES: tuple[Stage, ...] = (
     Stage("index", "Its vectors are found by search.", index.index),
 )
 READING: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage.reads)
-
-REPORT_EVERY = 0.25
-"""Seconds after which progress is reported again while a stage goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,5 +200,5 @@ class _Report:
 
     def again(self) -> None:
         """Repeat the last report, unless it was just given. Quick."""
-        if time.monotonic() - self._at > REPORT_EVERY:
+        if time.monotonic() - self._at > timing.REPORT_EVERY:
             self(*self._last)

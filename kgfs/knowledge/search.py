@@ -11,6 +11,7 @@ from kgfs.compute.nearest import LONGEST_WORDS, nearest
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
+from kgfs.knowledge import timing
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
@@ -27,8 +28,6 @@ CANDIDATES = 200
 CLOSE = 0.3
 """The cosine from which a Source is found that has none of the words. Unrelated English texts have about 0 to 0.15
 with the offline model."""
-MODEL_SECONDS = 2.0
-"""Seconds to wait for the worker's model. After that the full text alone is used."""
 CONCEPTS = 8
 """The number of concepts named for one Source."""
 
@@ -105,7 +104,7 @@ def _cosines(
     run: Path, words: str, ontology: str, also: Sequence[ChunkRef], patience: Deadline
 ) -> tuple[dict[ChunkRef, float], str]:
     try:
-        return nearest(run, words, ontology, CANDIDATES, also, patience.within(MODEL_SECONDS)), ""
+        return nearest(run, words, ontology, CANDIDATES, also, patience.within(timing.SEARCH_MODEL)), ""
     except GivenUpError:
         raise
     except KgfsError as error:  # the full text works without it, and the results tell the reader why

@@ -8,29 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from kgfs.sharing import timing
 from kgfs.stores.catalog.contract import Catalog
 
-LOOK = 0.05
-"""Seconds between two checks whether a poll is due. The check asks no server."""
-EVERY = 0.5
-"""Seconds between two polls while nothing happens. Each is a request."""
-AT_REST = 75.0
-"""Seconds after a change, here or elsewhere, after which polls are seldom. Longer than a minute, so that changes that
-come every minute are seen soon."""
-SELDOM = 3.0
-"""Seconds between two polls then. The first change of another home after a rest is seen within five seconds."""
-LIVELY_EVERY = 0.2
-"""Seconds between two polls while something happens, and between deliveries. Facts recorded in between are delivered
-together."""
-LIVELY = 10.0
-"""Seconds after a change, here or elsewhere, during which more changes are expected."""
 BURST = 20
 """Contents kept since the last delivery from which they count as a write burst of a copying program, with more to
 come at once. Each costs a request, by threads that share the interpreter with the writer."""
-PAUSE = 0.3
-"""Seconds without a kept content after which a write burst is over."""
-HELD = 5.0
-"""Seconds after a delivery during which another delivery waits for the end of a write burst."""
 
 
 class Rhythm:
@@ -49,7 +32,7 @@ class Rhythm:
         self._delivered = self._kept_before = self._newest = kept()
         """Contents kept by the same two times (``_delivered``, ``_kept_before``), and when last seen
         (``_newest``)."""
-        self._looked = self._moved = self._grew = clock() - LIVELY
+        self._looked = self._moved = self._grew = clock() - timing.LIVELY
         """When the last poll ended (``_looked``), when the last poll ended that delivered and found new facts
         (``_moved``), and when a newly kept content was seen last (``_grew``)."""
 
@@ -58,7 +41,7 @@ class Rhythm:
         now, kept = self._clock(), self._kept()
         if kept != self._newest:
             self._newest, self._grew = kept, now
-        if self._catalog.seq() != self._known and now - self._moved >= LIVELY_EVERY and self._delivers():
+        if self._catalog.seq() != self._known and now - self._moved >= timing.POLL_LIVELY and self._delivers():
             return True
         return now - self._looked >= self._pause(now)
 
@@ -69,7 +52,13 @@ class Rhythm:
 
     def _pause(self, now: float) -> float:
         still = now - self._moved
-        return LIVELY_EVERY if still < LIVELY else EVERY if still < AT_REST else SELDOM
+        return (
+            timing.POLL_LIVELY
+            if still < timing.LIVELY
+            else timing.POLL_EVERY
+            if still < timing.POLL_AT_REST
+            else timing.POLL_SELDOM
+        )
 
     def begin(self) -> bool:
         """Begin a poll; return whether it should also deliver."""
@@ -87,5 +76,5 @@ class Rhythm:
     def _delivers(self) -> bool:
         """Return whether a poll that begins now should also deliver."""
         now = self._clock()
-        burst = self._newest - self._delivered >= BURST and now - self._grew < PAUSE
-        return not burst or now - self._moved >= HELD
+        burst = self._newest - self._delivered >= BURST and now - self._grew < timing.BURST_PAUSE
+        return not burst or now - self._moved >= timing.DELIVERY_HELD

@@ -22,6 +22,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import StorageTier
 from kgfs.errors import AWAY, CorruptError, KgfsError, OvertakenError, StoreError, TimedOutError
 from kgfs.failpoints import border
+from kgfs.sharing import timing
 from kgfs.sharing.apply_purges import apply_purges, is_obeyed, note_foreign_purges, purged_originals
 from kgfs.sharing.later import Later, Waiting, spoken_of
 from kgfs.sharing.parallel_map import together
@@ -50,11 +51,6 @@ PUTS_AT_ONCE = 8
 ASKED_AT_ONCE = 16
 """Objects that are looked for, or deleted, at the same time. A batch may refer to a thousand objects, and the server
 may be far away. This is half of the connections that are kept open, so that some are left for readers."""
-OBEY_AGAIN = 60.0
-"""Seconds after which purges that could not be obeyed completely are tried again when other homes do nothing."""
-GRACE = 15.0
-"""Seconds for which a long-lived process keeps the pending upload of a content that was written over, renamed over or
-removed, after the ledger has that. Homes that do not know it yet read it there."""
 FOREVER = float("inf")
 """Seconds: no deadline."""
 
@@ -64,7 +60,7 @@ class Exchange:
     at a time."""
 
     def __init__(self, config: Config, stores: Stores, grace: float = 0.0) -> None:
-        """``grace`` is :data:`GRACE` for a process that lives longer than that, else 0."""
+        """``grace`` is ``timing.UPLOAD_GRACE`` for a process that lives longer than that, else 0."""
         self._config = config
         self._stores = stores
         self._errors = ErrorLog(config.errors_log)
@@ -143,7 +139,7 @@ class Exchange:
             self._pull()
 
     def _is_to_obey_again(self) -> bool:
-        return not is_obeyed(self._config) and time.monotonic() - self._obeyed_at >= OBEY_AGAIN
+        return not is_obeyed(self._config) and time.monotonic() - self._obeyed_at >= timing.PURGES_RETRY
 
     def bring(self, fact: ContentKept) -> None:
         """Upload a large content before its fact is recorded, for a caller that waits for the delivery. Other
@@ -316,7 +312,7 @@ class Exchange:
             awaited = name is not None and name.sha256 == sha256 and name.place is not StorageTier.GARAGE
             if not (awaited or self._stores.catalog.promises(key)):
                 self._stores.garage.objects.forget(key)
-                self._read_on.append((time.monotonic() + 2 * GRACE, key))
+                self._read_on.append((time.monotonic() + 2 * timing.UPLOAD_GRACE, key))
 
     def _tidy(self) -> None:
         """Forget again what readers have put into the cache meanwhile, and delete the inbox rows that nothing needs any
@@ -336,10 +332,10 @@ class Exchange:
         """Apply the purges of other homes that were noted. An error on this machine stops nothing else.
 
         Such an error, as a full disk or a log that may not be written, is logged once, and the purges are tried again
-        after :data:`OBEY_AGAIN` seconds. Until then no other home is told that they are obeyed (``report_progress``).
-        Errors of an unavailable server are raised.
+        after ``timing.PURGES_RETRY`` seconds. Until then no other home is told that they are obeyed
+        (``report_progress``). Errors of an unavailable server are raised.
         """
-        if self._is_hindered and time.monotonic() - self._obeyed_at < OBEY_AGAIN:
+        if self._is_hindered and time.monotonic() - self._obeyed_at < timing.PURGES_RETRY:
             return
         try:
             is_done = apply_purges(self._config, self._stores, self._put, self._take_away)

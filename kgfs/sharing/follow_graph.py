@@ -14,6 +14,7 @@ from contextlib import suppress
 from kgfs.config import Config
 from kgfs.errors import BusyError
 from kgfs.failpoints import border
+from kgfs.sharing import timing
 from kgfs.sharing.replay import Replay
 from kgfs.stores.catalog.facts import Fact, ForgettingDone, GraphFact
 from kgfs.stores.catalog.purges import purges_among, without_purged
@@ -24,8 +25,6 @@ from kgfs.stores.sync_cursors import graph_note, read_note
 
 NOTED_EVERY = 1000
 """Facts without effect on the graph after which the position is stored all the same. The catalog may soon drop them."""
-PATIENCE = 60.0
-"""Seconds to wait for another process of this home that follows the ledger."""
 
 
 class GraphFollower:
@@ -63,7 +62,7 @@ class GraphFollower:
 
 
 def follow_graph(
-    config: Config, stores: Stores, replay: Replay, patience: float = PATIENCE, *, passed: int = -1
+    config: Config, stores: Stores, replay: Replay, patience: float = timing.FOLLOWER_WAIT, *, passed: int = -1
 ) -> int:
     """Carry out every fact that the ledger is known to have and the graph lacks; return the number of the last.
 

@@ -8,20 +8,11 @@ import trio
 
 from kgfs.config import Config
 from kgfs.errors import KgfsError
-from kgfs.sharing.adaptive_poll import LOOK, Rhythm
+from kgfs.sharing import timing
+from kgfs.sharing.adaptive_poll import Rhythm
 from kgfs.sharing.follow_graph import GraphFollower
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.worker_lock import worker_alive
-
-EXCHANGE_AGAIN = 5.0
-"""Seconds between attempts to exchange facts with other homes while the shared bucket does not answer."""
-FOLLOW_EVERY = 0.1
-"""Seconds between checks whether the graph has caught up with the locally known ledger. A check asks no server."""
-FOLLOW_SELDOM = 2.0
-"""The same while nothing happens in the home."""
-WORKER_FOLLOWS = 1.0
-"""Seconds that the home's worker has to catch up before the mount does it."""
-
 
 Rest = Callable[[float, float], Awaitable[None]]
 """Pauses for the first number of seconds while something happens in the home, else until something does, or for the
@@ -55,7 +46,7 @@ async def keep_exchanging(
         except KgfsError as error:
             trouble.met(error)
             failed = True
-        await (trio.sleep(EXCHANGE_AGAIN) if failed else rest(LOOK, rhythm.left()))
+        await (trio.sleep(timing.EXCHANGE_RETRY) if failed else rest(timing.POLL_CHECK, rhythm.left()))
 
 
 async def keep_following(config: Config, follower: GraphFollower, errors: ErrorLog, rest: Rest = _sleep) -> None:
@@ -69,11 +60,11 @@ async def keep_following(config: Config, follower: GraphFollower, errors: ErrorL
         failed = False
         if not follower.is_behind:
             behind_since = trio.current_time()
-        elif trio.current_time() - behind_since >= WORKER_FOLLOWS or not worker_alive(config.run):
+        elif trio.current_time() - behind_since >= timing.WORKER_FOLLOWS or not worker_alive(config.run):
             try:
                 await trio.to_thread.run_sync(follower.follow)
                 trouble.over()
             except KgfsError as error:
                 trouble.met(error)
                 failed = True
-        await (trio.sleep(EXCHANGE_AGAIN) if failed else rest(FOLLOW_EVERY, FOLLOW_SELDOM))
+        await (trio.sleep(timing.EXCHANGE_RETRY) if failed else rest(timing.FOLLOW_EVERY, timing.FOLLOW_SELDOM))

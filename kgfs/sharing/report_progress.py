@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kgfs.config import Config
 from kgfs.errors import BusyError
+from kgfs.sharing import timing
 from kgfs.sharing.apply_purges import is_obeyed
 from kgfs.sharing.snapshots import delete_purged
 from kgfs.stores.garage.durable import os_errors
@@ -15,11 +16,6 @@ from kgfs.stores.hosts import Host, host_id, read_roll, say
 from kgfs.stores.settle_lock import settle_lock_nowait
 from kgfs.stores.stores import Stores
 from kgfs.stores.two_phase_delete import TwoPhaseDelete
-
-EVERY = 10.0
-"""Seconds between two reports of a home, and between two times that it reads the reports of others."""
-AT_LEAST = 3600.0
-"""Seconds after which an unchanged report is repeated, so that people see which homes are present."""
 
 
 def report_progress(config: Config, stores: Stores) -> None:
@@ -29,11 +25,11 @@ def report_progress(config: Config, stores: Stores) -> None:
     has purged is left, no snapshot from before the purge is in the bucket, and the home's graph is without the purged
     knowledge and scrubbed. So the graph's cursor limits what is reported. Until a purge is obeyed the former report
     is repeated. A home without a former report says that it exists and has obeyed nothing. A call within
-    :data:`EVERY` seconds of the last one that asked the garage does nothing. Raises what the garage raises.
+    ``timing.REPORT_EVERY`` seconds of the last one that asked the garage does nothing. Raises what the garage raises.
     """
     looked = config.run / "acknowledged"  # not the roll's time, which frequent readers of the roll keep fresh
     with os_errors(f"Noting in {looked} when others were asked"):
-        if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
+        if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < timing.REPORT_EVERY:
             return
         looked.touch(mode=0o600)
     followed = stores.catalog.confirmed()
@@ -61,8 +57,8 @@ def _no_snapshot_has(config: Config, stores: Stores, purges: Sequence[int]) -> b
 
 
 def _is_said(own: Host, followed: int) -> bool:
-    """Return whether the home's last report says ``followed`` and is younger than :data:`AT_LEAST`."""
-    return own.followed == followed and time.time() - own.said_at < AT_LEAST
+    """Return whether the home's last report says ``followed`` and is younger than ``timing.REPORT_AT_LEAST``."""
+    return own.followed == followed and time.time() - own.said_at < timing.REPORT_AT_LEAST
 
 
 def _has_obeyed(config: Config, stores: Stores, *, waits: bool, is_new: bool) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.failpoints import border
+from kgfs.sharing import timing
 from kgfs.stores.disk_reserve import leave_free
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Objects
@@ -39,10 +40,6 @@ COPIES = "snapshot.making"
 """A folder in the run folder that holds the copies while they are put."""
 GROWN_BYTES, GROWN_SHARE = 64 << 20, 1.25
 """A graph that has grown by ``GROWN_BYTES``, and by a quarter, since the newest snapshot is worth another one."""
-LOOK = 10.0
-"""Seconds between two checks of a worker whether a snapshot is due."""
-AGAIN = 600.0
-"""Seconds after which a snapshot that failed, as on a full disk, is tried again."""
 EVER = 2**63 - 1
 
 Stop = Callable[[], bool]
@@ -69,11 +66,11 @@ def keeping_snapshots(config: Config, stores: Stores) -> Iterator[None]:
 
 
 def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
-    trouble, pause, looked = Trouble(ErrorLog(config.errors_log), "snapshot"), LOOK, -1
+    trouble, pause, looked = Trouble(ErrorLog(config.errors_log), "snapshot"), timing.SNAPSHOT_POLL, -1
     model = stores.vectors.model if stores.vectors is not None else ""
     with closing(open_garage(config, cached=False)) as garage:
         while not ending.wait(pause):
-            pause = LOOK
+            pause = timing.SNAPSHOT_POLL
             try:
                 upto = stores.catalog.confirmed()
                 if upto == looked or stores.catalog.jobs.owed():
@@ -86,7 +83,7 @@ def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
                 continue  # another home makes one, or the graph is being changed: the next check retries
             except KgfsError as error:
                 trouble.met(error)
-                pause = AGAIN
+                pause = timing.SNAPSHOT_RETRY
 
 
 def is_due(config: Config, objects: Objects, upto: int) -> bool:

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from kgfs.config import Config
 from kgfs.errors import AWAY, BusyError, KgfsError, LostLeaseError, NoSpaceError
+from kgfs.sharing import timing
 from kgfs.sharing.follow_graph import GraphFollower
 from kgfs.sharing.follow_vectors import are_behind, follow_vectors, has_own_vectors
 from kgfs.sharing.replay import Replay
@@ -30,14 +31,6 @@ PUBLISH = "publish"
 OVERTAKEN = (
     "Another machine changed its graph meanwhile. If it was first, this was not carried out: look, and try again."
 )
-LOOK = 0.5
-"""Seconds between polls of a lease that another home holds."""
-KEEP_UP_EVERY = 0.1
-"""Seconds between polls for facts of other homes while they publish. A poll asks no server."""
-SERVER_EVERY = 30.0
-"""Seconds between polls whether vectors on a shared server contain everything that was published."""
-KEEP_UP_AGAIN = 5.0
-"""Seconds until facts of other homes are polled again after a failure."""
 
 
 class Publisher(Protocol):
@@ -92,11 +85,11 @@ class Together(Generic[P]):
     def _is_server_behind(self) -> bool:
         """Return whether vectors on a shared server lack publications, since the home that published them was killed.
 
-        Looks at most every SERVER_EVERY seconds.
+        Looks at most every timing.VECTORS_POLL seconds.
         """
         if time.monotonic() < self._server_next:
             return False
-        self._server_next = time.monotonic() + SERVER_EVERY
+        self._server_next = time.monotonic() + timing.VECTORS_POLL
         config, stores = self._config, self._stores
         if stores.vectors is None or config.vectors.store == "sqlite":
             return False
@@ -109,10 +102,10 @@ class Together(Generic[P]):
                 return publisher
             self.pass_on()
             # Longer than the pause between the polls of other workers, so that one of them takes the lease next.
-            self._not_before = time.monotonic() + 2 * LOOK
+            self._not_before = time.monotonic() + 2 * timing.LEASE_POLL
         if time.monotonic() < self._not_before:
             return None
-        self._not_before = time.monotonic() + LOOK
+        self._not_before = time.monotonic() + timing.LEASE_POLL
         self.keep_up()  # do the slow part before the lease is taken, while other workers may publish
         if self._follower is None or self._follower.is_behind:
             return None
@@ -161,12 +154,12 @@ class Together(Generic[P]):
         config, stores = self._config, self._stores
         if self._follower is None:
             self._follower = GraphFollower(config, stores, self._replay)
-        pause = KEEP_UP_AGAIN
+        pause = timing.KEEP_UP_RETRY
         with suppress(*AWAY), self._as_far_as_possible():
             self._follower.follow()
             if has_own_vectors(config, stores) and are_behind(stores, position := position_of(config, stores)):
                 follow_vectors(stores, self._replay, position)
-            pause = KEEP_UP_EVERY
+            pause = timing.KEEP_UP_EVERY
             if self._is_server_behind():
                 self._keep_up_next = time.monotonic() + pause
                 self.publisher()
@@ -213,7 +206,7 @@ def only_changer(
         while holding.take(PUBLISH, urgent=True) is None:
             if time.monotonic() > deadline:
                 raise BusyError("Another machine changes the graph, and did not let go. Try again later.")
-            time.sleep(LOOK / 2)
+            time.sleep(timing.LEASE_POLL / 2)
         exchange(stores)
         commits = SharedCommits(config, stores, exchange, replay)
         try:

@@ -18,11 +18,12 @@ from urllib.parse import quote
 
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
+from kgfs.stores import timing
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.migrations import bring_up, format_of, newest
 from kgfs.stores.pacing import STEPS, Pacing
 from kgfs.stores.page_scrub import scrub_pages
-from kgfs.stores.wal import BUSY_SECONDS, use_wal
+from kgfs.stores.wal import use_wal
 
 T = TypeVar("T")
 _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
@@ -65,7 +66,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         # check_same_thread is off because the thread that closes the store closes the connections of all threads.
         connection = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+            self._path, timeout=timing.WAL_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
         return connection
@@ -143,8 +144,9 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        """Return a context that is one write transaction: it commits when the block ends, and rolls back if the
-        block raises. Waits for other writers; BusyError if another process writes for longer than BUSY_SECONDS."""
+        """Return a context that is one write transaction: it commits when the block ends, and rolls back if the block
+        raises. Waits for other writers; BusyError if another process writes for longer than ``timing.WAL_BUSY``
+        seconds."""
         if self.rehearses:
             with self.translated():
                 yield self._writer
@@ -239,7 +241,7 @@ class Database:
         try:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
-            self._writer.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
+            self._writer.execute(f"PRAGMA busy_timeout={int(timing.WAL_BUSY * 1000)}")
 
     def _give_back(self) -> None:
         """Truncate the log after a transaction that filled the disk. SQLite would keep the space for the next
@@ -249,7 +251,7 @@ class Database:
 
     def empty_log(self) -> None:
         """Checkpoint all commits into the file itself, which may then be renamed once it is closed. Raises
-        BusyError if readers of other processes use the log for BUSY_SECONDS."""
+        BusyError if readers of other processes use the log for ``timing.WAL_BUSY`` seconds."""
         with self._lock, self.translated():
             empty_log(self._writer, self._path)
 
@@ -292,7 +294,7 @@ def typed(error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError, path: 
     if _is_full(error):
         return NoSpaceError(f"{path}: no space left on the device. Free space, then try again.")
     if _is(error, "SQLITE_BUSY", "SQLITE_LOCKED"):
-        return BusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s. Try again.")
+        return BusyError(f"{path}: another process has been writing for {timing.WAL_BUSY:.0f} s. Try again.")
     if is_damaged(error):
         return StoreError(f"{path}: damaged ({error}). {remedy}")
     return StoreError(f"{path}: {error}")
@@ -315,7 +317,9 @@ def fault_of(path: Path, *, deep: bool = False) -> str:
     """Return what is wrong with a database file, '' if nothing. Checks the structure of the pages; with ``deep``,
     every index entry too. Reads the whole file in either case."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
+        with closing(
+            sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=timing.WAL_BUSY)
+        ) as connection:
             rows = connection.execute(f"PRAGMA {'integrity' if deep else 'quick'}_check({1 << 30})")
             found: str = next((row for (row,) in rows if row != "ok" and not row.startswith(_NO_FAULT)), "")
     except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -328,9 +332,9 @@ _NO_FAULT = "NULL value in "
 
 
 def scrub(connection: sqlite3.Connection, path: Path) -> None:
-    """Erase everything that was deleted from a database, and empty its log. The database is rewritten by VACUUM;
-    if the disk has no space for two more copies of it, deleted data is overwritten in place. Raises BusyError if
-    readers of other processes use the log for BUSY_SECONDS. Disk blocks that the file frees are not overwritten."""
+    """Erase everything that was deleted from a database, and empty its log. The database is rewritten by VACUUM; if the
+    disk has no space for two more copies of it, deleted data is overwritten in place. Raises BusyError if readers of
+    other processes use the log for ``timing.WAL_BUSY`` seconds. Disk blocks that the file frees are not overwritten."""
     if _may_be_copied(path):
         try:
             connection.execute("VACUUM")
@@ -352,11 +356,11 @@ def _may_be_copied(path: Path) -> bool:
 
 def empty_log(connection: sqlite3.Connection, path: Path) -> None:
     """Checkpoint all commits into the file and truncate its log. Raises BusyError if readers keep the log in use
-    for BUSY_SECONDS."""
+    for ``timing.WAL_BUSY`` seconds."""
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise BusyError(
-            f"{path}: another process has been reading for {BUSY_SECONDS:.0f} s, so its log cannot be emptied."
+            f"{path}: another process has been reading for {timing.WAL_BUSY:.0f} s, so its log cannot be emptied."
         )
 
 
@@ -366,7 +370,9 @@ def copy_database(source: Path, target: Path) -> None:
     os.close(os.open(target, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     try:
         with (
-            closing(sqlite3.connect(f"file:{quote(str(source))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as original,
+            closing(
+                sqlite3.connect(f"file:{quote(str(source))}?mode=ro", uri=True, timeout=timing.WAL_BUSY)
+            ) as original,
             closing(sqlite3.connect(target)) as copy,
         ):
             copy.execute("PRAGMA synchronous=FULL")

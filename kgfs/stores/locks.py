@@ -20,11 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kgfs.errors import BusyError
-
-GLANCE = 0.001
-"""Seconds to wait for a process that only queries a lock to release it."""
-LOOK = 0.01
-"""Seconds between two attempts when waiting with a limit."""
+from kgfs.stores import timing
 
 
 @contextmanager
@@ -58,7 +54,7 @@ def locked_within(path: Path, patience: float) -> Iterator[bool]:
     try:
         deadline = time.monotonic() + patience
         while not (ours := lock_nowait(descriptor)) and (left := deadline - time.monotonic()) > 0:
-            time.sleep(min(LOOK, left))
+            time.sleep(min(timing.LOCK_POLL, left))
         yield ours
     finally:
         os.close(descriptor)
@@ -92,7 +88,7 @@ def lock_nowait(descriptor: int) -> bool:
         if not _try(descriptor, fcntl.LOCK_SH):
             return False
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-        time.sleep(GLANCE)
+        time.sleep(timing.LOCK_GLANCE)
     return True
 
 

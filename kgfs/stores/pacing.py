@@ -10,10 +10,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from kgfs.stores import timing
+
 PIECE = 8 << 20
 """Bytes of a file that are written between two syncs."""
-SLICE = 0.03
-"""Seconds of continuous writing to a database after which the written data is synced."""
 STEPS = 10_000
 """Steps of SQLite's virtual machine between two calls of :meth:`Pacing.step`."""
 
@@ -29,17 +29,17 @@ class Pacing:
         self._since = self._last = 0.0
 
     def go_on(self) -> None:
-        """Record that a transaction begins. A pause longer than SLICE starts a new stretch of writing."""
+        """Record that a transaction begins. A pause longer than timing.WRITE_SLICE starts a new stretch of writing."""
         now = time.monotonic()
-        if now - self._last > SLICE:
+        if now - self._last > timing.WRITE_SLICE:
             self._since = now
         self._last = now
 
     def step(self) -> None:
-        """Sync the WAL if writing has lasted longer than SLICE. SQLite's progress handler calls this often while
-        statements run."""
+        """Sync the WAL if writing has lasted longer than timing.WRITE_SLICE. SQLite's progress handler calls this often
+        while statements run."""
         self._last = now = time.monotonic()
-        if now - self._since < SLICE:
+        if now - self._since < timing.WRITE_SLICE:
             return
         # An error is ignored here: the kernel reports it to SQLite's descriptor too, when SQLite syncs the WAL.
         with suppress(OSError):

@@ -19,7 +19,7 @@ from contextlib import closing
 from pathlib import Path
 
 from kgfs.errors import BusyError, KgfsError, NoSpaceError, StoreError
-from kgfs.stores.wal import BUSY_SECONDS
+from kgfs.stores import timing
 
 HEADER = 100
 """Bytes of the file header, which precedes the first page's own content."""
@@ -35,8 +35,8 @@ Span = tuple[int, int]
 
 def scrub_pages(path: Path) -> None:
     """Overwrite all deleted data in a database file whose log is empty. The caller has no transaction open on it.
-    Raises BusyError if other processes read or write for BUSY_SECONDS, NoSpaceError if the disk has no space for one
-    page, and StoreError if the file is damaged. After an error the call can be repeated."""
+    Raises BusyError if other processes read or write for ``timing.WAL_BUSY`` seconds, NoSpaceError if the disk has no
+    space for one page, and StoreError if the file is damaged. After an error the call can be repeated."""
     words = [sys.executable, "-m", __name__, str(path)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -47,7 +47,7 @@ def scrub_pages(path: Path) -> None:
 
 
 def _scrub(path: Path) -> None:
-    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(path, timeout=timing.WAL_BUSY, isolation_level=None)) as connection:
         _hold_with_empty_log(connection, path)
         roots = [root for (root,) in connection.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")]
         # Not closed here: closing it would drop SQLite's locks of this process. The end of the process closes it.
@@ -72,7 +72,7 @@ def _hold_with_empty_log(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("ROLLBACK")
         if busy:
             break
-    raise BusyError(f"another process has been using it for {BUSY_SECONDS:.0f} s.")
+    raise BusyError(f"another process has been using it for {timing.WAL_BUSY:.0f} s.")
 
 
 class _Pages:

@@ -12,18 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kgfs.errors import BusyError
+from kgfs.stores import timing
 from kgfs.stores.locks import is_locked, locked_within
 from kgfs.stores.worker_lock import LOCK
 
 TURN = "worker.turn"
-LOOK = 0.05
-"""Seconds between two checks by a worker that has released its lock."""
-PATIENCE = 120.0
-"""Seconds to wait for a worker to finish its current step."""
 
 
 @contextmanager
-def in_place_of_worker(run: Path, patience: float = PATIENCE) -> Iterator[None]:
+def in_place_of_worker(run: Path, patience: float = timing.WORKER_TURN) -> Iterator[None]:
     """Return a context in which no worker runs on the home and none starts. Raises BusyError if that is not
     reached within ``patience`` seconds."""
     run.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,7 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from kgfs.compute.deadline import SLICE, Deadline
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.timing import CANCEL_POLL
 from kgfs.config import Config
 from kgfs.errors import CrowdedError, GivenUpError, KgfsError, StoppingError
 from kgfs.knowledge.ask.answer import Answer, State
@@ -97,7 +98,7 @@ class Questions:
         if found is not None:
             return found
         job = self._started(key, question)
-        while not job.done.wait(min(SLICE, patience.left)):
+        while not job.done.wait(min(CANCEL_POLL, patience.left)):
             if patience.left <= ASK_MARGIN:
                 job.is_shown_pending = True
                 return Answer(question, key[0], State.PENDING)

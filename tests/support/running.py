@@ -35,13 +35,13 @@ LET_GO_SOON = {"KGFS_PIPELINE_LEASE": "10"}
 """The environment of a command that is to be killed on a graph that others may share: who is next waits until its lease has
 run out."""
 
-LOOK_AGAIN_AT_ONCE = {CONSTANTS: "kgfs.knowledge.check.SECOND_LOOK=0"}
+LOOK_AGAIN_AT_ONCE = {CONSTANTS: "kgfs.knowledge.timing.CHECK_SECOND_PASS=0"}
 """The environment of a check of a home that nobody else works at: nothing can be under way there."""
 
-TRY_AGAIN_SOON = {CONSTANTS: "kgfs.ingest.working.worker.RETRY=0.5"}
+TRY_AGAIN_SOON = {CONSTANTS: "kgfs.ingest.timing.JOB_RETRY=0.5"}
 """The environment of a command that works itself, and tries in vain."""
 
-HEAR_ALL_SERVERS = {CONSTANTS: "kgfs.cli.mount.SERVERS_WAIT=60"}
+HEAR_ALL_SERVERS = {CONSTANTS: "kgfs.cli.timing.SERVERS_ANSWER=60"}
 """The environment of a mount that waits for all that its servers say, also where loading their clients takes long."""
 
 

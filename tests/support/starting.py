@@ -1,11 +1,12 @@
 """Commands of kgfs, each a process of its own, without what Python and its libraries take at each start: a quarter of a
 second of a core, and a whole one for a home on servers.
 
-One process, ``python -m tests.support.starting``, loads what commands use and forks one for each that is asked for, with the
-environment and output it is given, in :data:`ROOT`. It lives and dies as if it had been started, but that what others read of
-it in /proc, its command line and environment, is its parent's; that Python does not take itself apart at its end; and that all
-have one seed of hashes. What Python itself reads when it starts cannot be told to a process that runs: a command whose
-environment has another ``PYTHON…`` than the parent's is started as a shell does, as by ``{"PYTHONHASHSEED": "1"}``.
+One process, ``python -m tests.support.starting``, loads what commands use and forks one for each that is asked for,
+with the environment and output it is given, in :data:`ROOT`. It lives and dies as if it had been started, but that what
+others read of it in /proc, its command line and environment, is its parent's; that Python does not take itself apart at
+its end; and that all have one seed of hashes. What Python itself reads when it starts cannot be told to a process that
+runs: a command whose environment has another ``PYTHON…`` than the parent's is started as a shell does, as by
+``{"PYTHONHASHSEED": "1"}``.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ ON_SERVERS = ("kgfs.stores.garage.s3.garage",)
 """What commands load besides, for homes on servers."""
 KEEP_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 CONSTANTS = "CONSTANTS_OF_TESTS"
-"""The word of the environment that gives numbers of modules another value, as ``kgfs.app.backlog.NO_WORKER=1``: for what a command
-waits for, and a test knows not to come. One that is started as a shell does keeps its own."""
+"""The word of the environment that gives numbers of modules another value, as ``kgfs.app.timing.NO_WORKER=1``: for what
+a command waits for, and a test knows not to come. One that is started as a shell does keeps its own."""
 _asked_one_by_one = threading.Lock()
 _homes: dict[int, str] = {}
 """Of commands that run, by process id."""

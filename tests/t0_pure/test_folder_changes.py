@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgfs.ingest import timing
 from kgfs.ingest.watching.changes import FEWEST_HELD, Noted, Plan, plan
 from kgfs.ingest.watching.ignoring import Ignoring
 from kgfs.ingest.watching.scan import Scan, Seen, is_being_written, scan
-from kgfs.ingest.watching.timing import GROWING, QUIET
 
 NOW = 1_000_000 * 10**9
 OLD = NOW - 3600 * 10**9
@@ -43,14 +43,14 @@ def test_new_changed_renamed_and_removed() -> None:
 def test_what_has_just_changed_waits() -> None:
     decided = planned({}, found({"a": seen(1, NOW - 10**9 // 4), "b": seen(2, NOW + 10**12), "c": seen(3)}))
     assert decided.take == ("b", "c")  # a clock that runs ahead keeps nothing out
-    assert decided.again == pytest.approx(QUIET - 0.25)
+    assert decided.again == pytest.approx(timing.WATCH_QUIET - 0.25)
 
 
 def test_a_growing_transcript_is_taken_at_most_once_in_five_minutes() -> None:
     before = {"s.jsonl": Noted(seen(1), NOW - 60 * 10**9), "n.md": Noted(seen(2), NOW - 60 * 10**9)}
     decided = planned(before, found({"s.jsonl": Seen(OLD + 1, 99, 1), "n.md": Seen(OLD + 1, 99, 2)}))
     assert decided.take == ("n.md",)
-    assert decided.again == pytest.approx(GROWING - 60)
+    assert decided.again == pytest.approx(timing.WATCH_GROWING - 60)
 
 
 MANY = tuple(f"{number:02}" for number in range(2 * FEWEST_HELD))

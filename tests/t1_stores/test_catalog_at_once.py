@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import ExistsError, StoreError
-from kgfs.stores.catalog import writer
+from kgfs.stores import timing
 from kgfs.stores.catalog.contract import Catalog, Pending
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from tests.support.catalog_building import Disk, Hand, folder_below
@@ -40,14 +40,14 @@ class Told:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is, it is not taken for a slow disk."""
-    monkeypatch.setattr(writer, "SLOW", 3600.0)
+    monkeypatch.setattr(timing, "SLOW_COMMIT", 3600.0)
 
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()
     monkeypatch.setattr(os, "fdatasync", disk.fdatasync)
-    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)
+    monkeypatch.setattr("kgfs.stores.timing.SYNC_WITHIN", 3600.0)
     return disk
 
 
@@ -150,11 +150,11 @@ def test_after_a_slow_commit_others_are_left_to_threads_for_a_while(
     catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Hand(catalog).root
-    monkeypatch.setattr(writer, "SLOW", 0.0)
+    monkeypatch.setattr(timing, "SLOW_COMMIT", 0.0)
     assert catalog.record_nowait(folder_below(root, "slow")) is not None
     assert catalog.record_nowait(folder_below(root, "later")) is None
     catalog.record(folder_below(root, "later"))
-    time.sleep(writer.REST)
+    time.sleep(timing.AFTER_SLOW_COMMIT)
     assert catalog.record_nowait(folder_below(root, "again")) is not None
 
 

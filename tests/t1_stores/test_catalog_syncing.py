@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import StoreError
+from kgfs.stores import timing
 from kgfs.stores.catalog import syncing
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from tests.support.catalog_building import Disk, Hand, folder_below
@@ -70,8 +71,8 @@ def test_facts_that_nobody_waits_for_are_synced_together_a_little_later(
     catalog: SqliteCatalog, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Hand(catalog).root
-    assert syncing.SOON <= 0.9
-    monkeypatch.setattr(syncing, "SOON", 0.05)
+    assert timing.SYNC_WITHIN <= 0.9
+    monkeypatch.setattr(timing, "SYNC_WITHIN", 0.05)
     until(lambda: catalog._writer._syncing is not None and catalog._writer._syncing._sleeper is None)
     for turn in range(3):
         before = disk.syncs
@@ -156,7 +157,7 @@ def test_after_a_failed_sync_nothing_is_promised_any_more(path: Path, disk: Disk
 def test_many_commits_are_copied_to_the_database_beside_the_writers(
     path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syncing, "SOON", 0.05)
+    monkeypatch.setattr(timing, "SYNC_WITHIN", 0.05)
     catalog = SqliteCatalog(path)
     root = Hand(catalog).root
     size = path.stat().st_size
@@ -168,7 +169,7 @@ def test_many_commits_are_copied_to_the_database_beside_the_writers(
 
 
 def test_a_large_wal_starts_anew(path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syncing, "SOON", 0.01)
+    monkeypatch.setattr(timing, "SYNC_WITHIN", 0.01)
     monkeypatch.setattr(syncing, "CHECKPOINT_AFTER", 20)
     monkeypatch.setattr(syncing, "LARGE", 100)
     catalog = SqliteCatalog(path)

@@ -29,8 +29,8 @@ from kgfs.errors import (
     NoSpaceError,
     StoreError,
 )
+from kgfs.stores import timing
 from kgfs.stores.garage import files as files_module
-from kgfs.stores.garage import staging
 from kgfs.stores.garage.contract import BLOCK, Objects, Sums
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.files import FileObjects
@@ -532,7 +532,7 @@ def test_only_old_left_overs_are_swept(tmp_path: Path) -> None:
     old, new = tmp_path / "@tmp/old", tmp_path / "@tmp/new"
     for path in (old, new):
         path.write_bytes(b"half")
-    past = time.time() - staging.LEFT_OVER - 1
+    past = time.time() - timing.STAGING_LEFT_OVER - 1
     os.utime(old, (past, past))
     files = FileObjects(tmp_path)
     assert (old.exists(), new.exists()) == (False, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores import pacing
+from kgfs.stores import pacing, timing
 from kgfs.stores.database import Database
 from kgfs.stores.garage.files import FileObjects
 
@@ -54,14 +54,14 @@ def insert(database: Database, count: int) -> None:
 def test_a_long_transaction_is_synced_while_it_is_written(
     database: Database, syncs: Syncs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pacing, "SLICE", 0.0)
+    monkeypatch.setattr(timing, "WRITE_SLICE", 0.0)
     insert(database, 20_000)  # 50 MB, more than is kept in memory until the commit
     assert len(syncs.of("some.sqlite-wal")) > 5
     assert database.row("SELECT count(*) FROM row") == (20_000,)
 
 
 def test_short_transactions_are_not(database: Database, syncs: Syncs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "SLICE", 3600.0)
+    monkeypatch.setattr(timing, "WRITE_SLICE", 3600.0)
     for _ in range(20):
         insert(database, 100)
     assert syncs.grown == []
@@ -71,7 +71,7 @@ def test_a_sync_that_fails_is_told_by_the_database_itself(database: Database, mo
     def fails(descriptor: int) -> None:
         raise OSError("broken")
 
-    monkeypatch.setattr(pacing, "SLICE", 0.0)
+    monkeypatch.setattr(timing, "WRITE_SLICE", 0.0)
     monkeypatch.setattr(os, "fdatasync", fails)
     insert(database, 20_000)
     assert database.row("SELECT count(*) FROM row") == (20_000,)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import BusyError, StoreError
-from kgfs.stores import page_scrub
+from kgfs.stores import page_scrub, timing
 from kgfs.stores.database import Database
 from kgfs.stores.page_scrub import scrub_pages
 
@@ -83,7 +83,7 @@ def test_who_reads_sees_one_whole_state_meanwhile(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_read_on_and_on_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_scrub, "BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(timing, "WAL_BUSY", 0.2)
     with closing(database_in(tmp_path)) as connection:
         connection.execute("INSERT INTO plain (said) VALUES ('stays')")
         with closing(sqlite3.connect(tmp_path / "some.sqlite", isolation_level=None)) as reader:

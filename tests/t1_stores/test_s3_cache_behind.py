@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.stores import timing
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3 import behind
 from kgfs.stores.garage.s3.behind import CacheBehind
@@ -32,7 +33,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_what_comes_together_is_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(behind, "LINGER", 60)
+    monkeypatch.setattr(timing, "CACHE_LINGER", 60)
     locked: list[Path] = []
     plain = Cache._locked
     monkeypatch.setattr(Cache, "_locked", lambda self: locked.append(self._folder) or plain(self))
@@ -48,9 +49,9 @@ def test_what_comes_together_is_written_at_once(tmp_path: Path, monkeypatch: pyt
 
 def test_nobody_waits_for_more_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither who opens what is still to be written, nor who closes."""
-    monkeypatch.setattr(behind, "LINGER", 60)
-    for limit in ("OPENING", "CLOSING"):
-        monkeypatch.setattr(behind, limit, 30)
+    monkeypatch.setattr(timing, "CACHE_LINGER", 60)
+    for limit in ("CACHE_OPEN_WAIT", "CACHE_CLOSE_WAIT"):
+        monkeypatch.setattr(timing, limit, 30)
     cache = CacheBehind(tmp_path, LIMIT)
     for number in range(3):
         cache.keep_block("long", number, LONG[number * BLOCK : (number + 1) * BLOCK], cache.round())

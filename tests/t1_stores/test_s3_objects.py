@@ -833,7 +833,7 @@ def test_more_than_may_wait_is_not_cached_but_holds_nobody_up_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kgfs.stores.garage.s3.behind.WAITING", 2 * BLOCK)
-    monkeypatch.setattr("kgfs.stores.garage.s3.behind.PATIENCE", 0.05)
+    monkeypatch.setattr("kgfs.stores.timing.CACHE_QUEUE_WAIT", 0.05)
     behind = CacheBehind(tmp_path / "cache", 64 << 20)
     with (tmp_path / "cache/state").open("rb") as state:
         fcntl.flock(state, fcntl.LOCK_EX)

@@ -31,8 +31,7 @@ from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.ingest.writing.open_file import OpenFile
-from kgfs.knowledge import check as check_module
-from kgfs.knowledge.check import backlog
+from kgfs.knowledge import timing
 from kgfs.settings import Models
 from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.damage import REMEDIES, Damage, Kind
@@ -140,7 +139,7 @@ class Home:
 
 @pytest.fixture
 def damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    monkeypatch.setattr(check_module, "SECOND_LOOK", 0.0)
+    monkeypatch.setattr(timing, "CHECK_SECOND_PASS", 0.0)
     place = Home(load(home))
     assert place.found(deep=True) == [], "whole at first"
     yield place
@@ -495,7 +494,7 @@ def test_a_copy_that_is_on_its_way_to_the_garage_is_no_damage(damaged: Home, mon
     copy = damaged.config.spool / "copy-0123456789abcdef"
     os.link(original, copy)
     assert damaged.found() == []
-    monkeypatch.setattr(backlog, "A_DAY", 0.0)
+    monkeypatch.setattr(timing, "COPY_UPLOAD", 0.0)
     assert damaged.found() == [(Kind.LEFT_SPOOL, "")]
     with locked(copy):
         assert damaged.found() == []
@@ -587,7 +586,7 @@ def test_rows_and_readings_lost_at_once(damaged: Home) -> None:
 @pytest.mark.models
 @pytest.mark.logs("recover MissingError")
 def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(check_module, "SECOND_LOOK", 0.0)
+    monkeypatch.setattr(timing, "CHECK_SECOND_PASS", 0.0)
     monkeypatch.setenv("KGFS_MODELS_EXTRACTOR", "statistics")
     config = Config(home, models=Models(embedder="minilm", extractor="statistics"))
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):

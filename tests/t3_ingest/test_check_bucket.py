@@ -55,11 +55,11 @@ def test_an_upload_that_was_not_ended(config: Config, place: Endpoint, monkeypat
         bucket.replace(upload_name(KEY), KEY.encode(), {})
         bucket._begin(object_name(KEY), {})
         assert found_in(config) == [], "somebody may be at it"
-        monkeypatch.setattr("kgfs.knowledge.check.bucket.LATELY", -60.0)
+        monkeypatch.setattr("kgfs.knowledge.timing.UPLOAD_RUNNING", -60.0)
         assert found_in(config) == [(Kind.LEFT_UPLOAD, "")]
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "")], "it is not a day old"
         assert bucket.uploads(object_name(KEY))
-        monkeypatch.setattr("kgfs.ingest.repair.repair.A_DAY", -60.0)
+        monkeypatch.setattr("kgfs.ingest.timing.UPLOAD_ENDS", -60.0)
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "aborted")]
         assert found_in(config) == []
         assert bucket.uploads(object_name(KEY)) == []

@@ -165,8 +165,8 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A home is taken for absent sooner, and looked after more often."""
-    monkeypatch.setattr("kgfs.ingest.storing.settle.ABSENT", 0.5)
-    monkeypatch.setattr("kgfs.ingest.storing.settle.LOOK_ELSEWHERE", 0.0)
+    monkeypatch.setattr("kgfs.ingest.timing.HOME_ABSENT", 0.5)
+    monkeypatch.setattr("kgfs.ingest.timing.OTHER_HOMES_POLL", 0.0)
 
 
 def settled_by(one: Host, path: str) -> None:
@@ -228,7 +228,7 @@ def test_what_another_settled_for_a_home_that_was_there_is_no_conflict_when_it_w
 
 @pytest.mark.usefixtures("soon")
 def test_what_another_home_still_writes_is_left_to_it(here: Host, there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgfs.ingest.storing.settle.ABSENT", 1.0)
+    monkeypatch.setattr("kgfs.ingest.timing.HOME_ABSENT", 1.0)
     name = here.file("a.txt")
     begun = time.monotonic()
     for number in count():
@@ -725,7 +725,7 @@ def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
         graph.adopt(built)
         assert graph.published("goes on")
     built.close()
-    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.timing.PURGES_RETRY", 0.0)
     there.exchange()
     assert not (there.config.home / "purged.json").exists()
     assert not built_beside(there.config.graph_db).exists()
@@ -763,12 +763,12 @@ def test_what_is_written_before_a_purge_is_obeyed_to_its_end_stays(
     here.stores.garage.objects.delete(row.key)
     here.exchange()
     with closing(sqlite3.connect(there.config.catalog_db)) as reader:
-        monkeypatch.setattr("kgfs.stores.catalog.sqlite.BUSY_SECONDS", 0.1)
+        monkeypatch.setattr("kgfs.stores.timing.WAL_BUSY", 0.1)
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM name").fetchone()
         there.exchange()
     assert there.spool_files() == [] and not is_obeyed(there.config)
-    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.timing.PURGES_RETRY", 0.0)
     there.file("again.txt", LARGE)
     for content in (b"one", b"another"):
         there.exchange()
@@ -975,7 +975,7 @@ def test_what_another_home_keeps_is_nobodys_only_once_all_is_known_and_it_is_old
     there.file("a.txt", LARGE)
     there.settle()
     assert orphans() == [], "put, and not delivered yet"
-    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
     key = there.key_at("a.txt")
     assert orphans() == [key], "what nobody delivers for a day"
     there.exchange()

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from kgfs.errors import CorruptError, TimedOutError, UnavailableError
-from kgfs.sharing import mounted
+from kgfs.sharing import mounted, timing
 from kgfs.sharing.adaptive_poll import Rhythm
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.error_log import ErrorLog
@@ -19,9 +19,9 @@ from kgfs.stores.error_log import ErrorLog
 def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mounted, "EXCHANGE_AGAIN", 0.0)
-    monkeypatch.setattr("kgfs.sharing.adaptive_poll.EVERY", 0.0)
-    monkeypatch.setattr("kgfs.sharing.adaptive_poll.LIVELY_EVERY", 0.0)
+    monkeypatch.setattr(timing, "EXCHANGE_RETRY", 0.0)
+    monkeypatch.setattr("kgfs.sharing.timing.POLL_EVERY", 0.0)
+    monkeypatch.setattr("kgfs.sharing.timing.POLL_LIVELY", 0.0)
     log = ErrorLog(tmp_path / "errors.ndjson")
     away = UnavailableError("1"), TimedOutError("2"), UnavailableError("3")
     raised = iter([*away, CorruptError("4"), CorruptError("5"), None, CorruptError("7")])

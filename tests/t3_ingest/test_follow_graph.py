@@ -9,15 +9,16 @@ import pytest
 from kgfs.app.turns import only_changer, only_deriver, replay, taking_turns
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import BusyError, LostLeaseError, NoSpaceError, UnavailableError
+from kgfs.ingest import timing as ingest_timing
 from kgfs.ingest.lifecycle import forget, rebuild, survivors
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching import publication
 from kgfs.ingest.repair.repair import repair
-from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.worker import Worker
 from kgfs.sharing import follow_graph as following
 from kgfs.sharing import report_progress as acknowledging
 from kgfs.sharing import shared_commits
+from kgfs.sharing import timing as sharing_timing
 from kgfs.sharing.follow_graph import follow_graph
 from kgfs.sharing.turns import Together
 from kgfs.stores.catalog.facts import GraphFact, ReadingOwed
@@ -68,7 +69,7 @@ def test_one_that_cannot_go_on_for_a_fault_of_its_own_lets_the_others(
     ):
         assert isinstance(turns, Together)
         worker = Worker(pipeline, ErrorLog(here.host.config.errors_log), here.host.exchange, turns)
-        patched.setattr(worker_module, "RETRY", 2.0)
+        patched.setattr(ingest_timing, "JOB_RETRY", 2.0)
         met: list[str] = []
 
         def look(*_: object) -> bool:
@@ -230,7 +231,7 @@ def test_a_purge_is_acknowledged_when_no_word_is_left_also_after_a_rebuild(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = homes
-    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+    monkeypatch.setattr(sharing_timing, "REPORT_EVERY", 0.0)
     assert isinstance(there.stores.graph, SqliteGraph)
     there.stores.graph._database._writer.execute("PRAGMA secure_delete=OFF")  # as elsewhere, where SQLite is built so
     here.host.file("long.txt", " ".join(f"The root set number {n} is a memory cell." for n in range(1000)).encode())

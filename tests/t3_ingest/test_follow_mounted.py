@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from kgfs.app.turns import replay
-from kgfs.sharing import mounted
+from kgfs.sharing import mounted, timing
 from kgfs.sharing.follow_graph import GraphFollower
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.worker_lock import WorkerLock
@@ -50,9 +50,9 @@ async def test_a_mount_leaves_it_to_a_worker_that_keeps_up(
     here.work()
     there.host.exchange()
     with WorkerLock(there.host.config.run):
-        monkeypatch.setattr(mounted, "WORKER_FOLLOWS", 60.0)
+        monkeypatch.setattr(timing, "WORKER_FOLLOWS", 60.0)
         assert not await followed(there, 1, 1)
-        monkeypatch.setattr(mounted, "WORKER_FOLLOWS", 0.5)
+        monkeypatch.setattr(timing, "WORKER_FOLLOWS", 0.5)
         assert await followed(there, 1, 30)
     same(homes)
 

@@ -19,7 +19,7 @@ from kgfs.ingest.lifecycle.forget import carry_out
 from kgfs.ingest.repair.repair import repair
 from kgfs.ingest.storing.identify import Identity, identity
 from kgfs.ingest.writing.trash import drop_unheld, empty
-from kgfs.sharing import report_progress as acknowledging
+from kgfs.sharing import timing
 from kgfs.sharing.exchange import Exchange
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.damage import Damage, Kind
@@ -617,7 +617,7 @@ def test_a_purge_that_was_killed_leaves_nothing(
 def test_a_purge_that_was_killed_is_said_to_be_obeyed_only_when_nothing_stands_aside(
     here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, is_settling: bool
 ) -> None:
-    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+    monkeypatch.setattr(timing, "REPORT_EVERY", 0.0)
     for one in (here, there):
         shipping(one.config, one.stores)()
     _, reading = purging(here, there, LARGE)

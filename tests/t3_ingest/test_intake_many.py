@@ -36,7 +36,7 @@ def taken(desk: Desk, files: list[Path], *, force: bool = False) -> list[tuple[s
 def test_many_wait_for_the_journal_once_a_batch(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = sources(tmp_path, {f"{n}.txt": b"number %d" % n for n in range(3 * TOGETHER)})
     desk.ontology("Notes")
-    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)  # what the second's passing syncs is not counted
+    monkeypatch.setattr("kgfs.stores.timing.SYNC_WITHIN", 3600.0)  # what the second's passing syncs is not counted
     syncs: list[str] = []
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda descriptor: syncs.append(os.readlink(f"/proc/self/fd/{descriptor}")))

@@ -40,8 +40,8 @@ def desk(home: Path) -> Iterator[Desk]:
 @pytest.fixture
 def disk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Disk:
     desk.ontology()
-    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)
-    monkeypatch.setattr("kgfs.stores.catalog.writer.SLOW", 3600.0)
+    monkeypatch.setattr("kgfs.stores.timing.SYNC_WITHIN", 3600.0)
+    monkeypatch.setattr("kgfs.stores.timing.SLOW_COMMIT", 3600.0)
     return Disk(monkeypatch)
 
 

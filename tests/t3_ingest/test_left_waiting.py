@@ -54,7 +54,7 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
     assert waiting_key(name.id, first) in waits(here)
 
     assert left(here) == [] == left(there), "it may be another home's, that is about to deliver it"
-    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
     there.file("late.txt", b"not delivered yet")
     there.exchange._put_waiting(there.catalog.unshipped(1000)[1])  # killed behind it
     assert [damage.what for damage in left(there)] == [waiting_key(name.id, first)]
@@ -75,7 +75,7 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
 
 @pytest.mark.claim("SHARE-9")
 def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
     name = here.file("a.txt", b"first")
     here.exchange._put_waiting(here.catalog.unshipped(1000)[1])
     here.write(name.id, b"second")
@@ -120,7 +120,7 @@ def test_what_is_written_again_while_it_is_taken_away_is_in_the_bucket_when_it_i
 def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_needed(
     here: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
     objects = here.stores.garage.objects
     name = here.file("a.txt", LARGE)
     here.settle()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.ingest import timing
 from kgfs.ingest.storing import settle
-from kgfs.ingest.storing.write_burst import HURRY, PATIENCE, SECOND, Lull
+from kgfs.ingest.storing.write_burst import HURRY, SECOND, Lull
 from tests.support.depositing import Desk, desk_at
 
 
@@ -48,7 +49,7 @@ def test_many_names_wait_while_writers_are_in_a_hurry(desk: Desk, monkeypatch: p
     monkeypatch.setattr(settler._lull, "_since", time.monotonic_ns())
     assert len(settler.due(later)) == len(names)
     assert settler.run_once(later) == 0
-    assert settler.run_once(later + PATIENCE) == len(names)
+    assert settler.run_once(later + timing.BURST_WAIT_NS) == len(names)
 
 
 def test_no_more_than_a_backlog_waits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

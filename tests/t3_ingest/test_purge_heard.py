@@ -193,7 +193,7 @@ def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_f
     report_progress(there.config, there.stores)
     assert not is_obeyed(there.config) and followed_by(there) == before
     log.rmdir()
-    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.timing.PURGES_RETRY", 0.0)
     there.exchange.look()
     assert is_obeyed(there.config)
 
@@ -220,7 +220,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
     purged_by(there, "b.txt")
     exchange.meet()
     assert not is_obeyed(strict.config)
-    monkeypatch.setattr("kgfs.sharing.exchange.OBEY_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.sharing.timing.PURGES_RETRY", 0.0)
     put, record, looked = garage.objects.put, strict.catalog.record, list[str]()
 
     def puts(key: str, content: bytes | Path, sums: Sums | None = None, **more: Any) -> Sums:

@@ -9,7 +9,7 @@ import pytest
 from kgfs.compute.local import LocalCompute
 from kgfs.domain.documents import Document
 from kgfs.errors import LostLeaseError
-from kgfs.ingest import pipeline
+from kgfs.ingest import timing
 from kgfs.ingest.pipeline import Reader
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.settings import Models, Pipeline
@@ -29,7 +29,7 @@ def kept() -> tuple[Reader, Document]:
 
 
 def test_every_stage_is_told_and_told_again(kept: tuple[Reader, Document], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "REPORT_EVERY", 0.0)
+    monkeypatch.setattr(timing, "REPORT_EVERY", 0.0)
     told: list[str] = []
     reader, document = kept
     reading = reader.read(document, "a.txt", (), lambda stage, share: told.append(stage))
@@ -42,12 +42,12 @@ def test_progress_costs_little(kept: tuple[Reader, Document]) -> None:
     told: list[float] = []
     reader, document = kept
     reader.read(document, "a.txt", (), lambda stage, share: told.append(time.monotonic()))
-    assert len(told) < 20 + 2 * (told[-1] - told[0]) / pipeline.REPORT_EVERY
+    assert len(told) < 20 + 2 * (told[-1] - told[0]) / timing.REPORT_EVERY
 
 
 @pytest.mark.parametrize("stage", ["chunk", "extract", "validate"])
 def test_a_stage_ends_in_its_middle(kept: tuple[Reader, Document], stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "REPORT_EVERY", 0.0)
+    monkeypatch.setattr(timing, "REPORT_EVERY", 0.0)
     told: list[str] = []
 
     def progress(now: str, share: float) -> None:

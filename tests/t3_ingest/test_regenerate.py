@@ -13,12 +13,12 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
+from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.again import owe_again, recognise
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.lifecycle.regenerate import Order, all_of, failed, outdated, owe
 from kgfs.ingest.lifecycle.regeneration_plan import plan
 from kgfs.ingest.working import pipeline as pipeline_module
-from kgfs.ingest.working import worker as worker_module
 from kgfs.knowledge.compare import compare
 from kgfs.knowledge.document_location import standing_of
 from kgfs.settings import Pipeline as Settings
@@ -195,7 +195,7 @@ def test_rebuilt_equals_step_by_step_after_regenerations(config: Config, stores:
 def test_what_cannot_be_read_again_keeps_what_was_known_of_it_until_it_can(
     config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "RETRY", 0.05)
+    monkeypatch.setattr(timing, "JOB_RETRY", 0.05)
 
     class Other(Counting):
         @property

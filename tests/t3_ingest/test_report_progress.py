@@ -8,7 +8,7 @@ import pytest
 
 from kgfs.app.shipping import shipping
 from kgfs.knowledge.status import sharing_page
-from kgfs.sharing import report_progress as acknowledging
+from kgfs.sharing import timing
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from tests.support.graph_building import Doc, Told, publish
@@ -17,7 +17,7 @@ from tests.support.hosts import Host
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+    monkeypatch.setattr(timing, "REPORT_EVERY", 0.0)
 
 
 def exchanged(*hosts: Host) -> None:
@@ -104,7 +104,7 @@ def test_a_host_that_cannot_say_yet_that_it_obeyed_is_waited_for_all_the_same(
         (host_id(there.config), 0)
     ]
     monkeypatch.undo()
-    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+    monkeypatch.setattr(timing, "REPORT_EVERY", 0.0)
     note.unlink(missing_ok=True)
     exchanged(there)
     assert shown(here)["purges"] == []

@@ -21,7 +21,7 @@ from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
 from kgfs.ingest.matching import index as index_module
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.working import pipeline as pipeline_module
-from kgfs.stores.catalog import path_states
+from kgfs.stores import timing
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
@@ -51,7 +51,7 @@ def config(home: Path) -> Config:
 
 @pytest.fixture
 def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
-    monkeypatch.setattr(path_states, "FORGET_AFTER", 0)
+    monkeypatch.setattr(timing, "FORGET_AFTER_NS", 0)
     with open_stores(config) as stores:
         yield replace(stores, vectors=MemoryVectors(MODEL))
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kgfs.errors import NoSpaceError, StoreError, UnavailableError
+from kgfs.ingest import timing
 from kgfs.ingest.storing.settle import BATCH
 from kgfs.ingest.writing import chores as chores_module
 from kgfs.ingest.writing.chores import Chores
@@ -104,7 +105,7 @@ def test_all_facts_are_told_also_when_they_are_shipped_meanwhile(desk: Desk) -> 
 def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chores_module, "SHIP_EVERY", 0.0)
+    monkeypatch.setattr(timing, "SHIP_EVERY", 0.0)
     for number in range(2 * BATCH):
         desk.file(f"{number}.txt", b"%d" % number)
     request = desk.config.run / "settle.request"
@@ -139,8 +140,8 @@ def test_shipping_ends_though_others_write_on(desk: Desk, monkeypatch: pytest.Mo
 
 
 def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chores_module, "SHIP_EVERY", 0.0)
-    monkeypatch.setattr(chores_module, "RETRY", 0.05)
+    monkeypatch.setattr(timing, "SHIP_EVERY", 0.0)
+    monkeypatch.setattr(timing, "CHORE_RETRY", 0.05)
     request = desk.config.run / "settle.request"
     away = True
 
@@ -166,7 +167,7 @@ def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypa
 def test_what_cannot_be_settled_while_the_trash_is_emptied_is_told_once_while_it_lasts(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chores_module, "TRASH_EVERY", 0.0)
+    monkeypatch.setattr(timing, "TRASH_EVERY", 0.0)
     errors, request = ErrorLog(desk.config.errors_log), desk.config.run / "settle.request"
     chores = Chores(desk.stores, desk.deposits.settler, errors, request, trash_days=0, ship=lambda: None)
     empty, run_once, full = chores_module.trash.empty, desk.deposits.settler.run_once, True

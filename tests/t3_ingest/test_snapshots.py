@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kgfs.app import api, beginning, home, snapshots
+from kgfs.app import timing as app_timing
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.snapshots import put_snapshot, snapshots_in
 from kgfs.app.working import run_worker
@@ -24,6 +25,7 @@ from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Models
 from kgfs.sharing import report_progress as acknowledging
 from kgfs.sharing import snapshots as making
+from kgfs.sharing import timing as sharing_timing
 from kgfs.sharing.apply_purges import is_obeyed
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.hosts import host_id, read_roll
@@ -98,8 +100,8 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 def given(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
     for module in (home, beginning, snapshots, making):
         monkeypatch.setattr(module, "open_garage", lambda *_, **__: bucket.garage)
-    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
-    monkeypatch.setattr(snapshots, "PATIENCE", 0.0)
+    monkeypatch.setattr(sharing_timing, "REPORT_EVERY", 0.0)
+    monkeypatch.setattr(app_timing, "SNAPSHOT_BUSY", 0.0)
 
 
 def began(config: Config, bucket: Bucket) -> bool:
@@ -376,7 +378,7 @@ def test_a_snapshot_is_due_after_so_many_facts(bucket: Bucket) -> None:
 def test_a_worker_makes_one_when_it_is_due(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     here = bucket.home("here")
     bucket.ingest(here, 0)
-    monkeypatch.setattr(making, "LOOK", 0.01)
+    monkeypatch.setattr(sharing_timing, "SNAPSHOT_POLL", 0.01)
     monkeypatch.setattr(making, "is_due", lambda *_: True)
     with open_stores(here) as stores, making.keeping_snapshots(here, stores):
         until(lambda: len(bucket.positions()) == 1, 30.0)
@@ -392,8 +394,8 @@ def test_a_disk_without_room_is_told_of_once(bucket: Bucket, monkeypatch: pytest
         tried.append(1)
         raise NoSpaceError("no room")
 
-    monkeypatch.setattr(making, "LOOK", 0.01)
-    monkeypatch.setattr(making, "AGAIN", 0.01)
+    monkeypatch.setattr(sharing_timing, "SNAPSHOT_POLL", 0.01)
+    monkeypatch.setattr(sharing_timing, "SNAPSHOT_RETRY", 0.01)
     monkeypatch.setattr(making, "is_due", lambda *_: True)
     monkeypatch.setattr(making, "leave_free", full)
     with open_stores(here) as stores, making.keeping_snapshots(here, stores):
@@ -437,7 +439,7 @@ def test_check_names_what_no_home_can_begin_with(bucket: Bucket, monkeypatch: py
     bucket.garage.objects.put(f"{half}graph.sqlite.00000", b"half put")
     with open_stores(here) as stores:
         assert list(in_snapshots(stores, deep=True)) == []  # somebody may be at it
-        monkeypatch.setattr("kgfs.knowledge.check.snapshots.A_DAY", 0)
+        monkeypatch.setattr("kgfs.knowledge.timing.SNAPSHOT_UPLOAD_NS", 0)
         assert [damage.what for damage in in_snapshots(stores, deep=True)] == [half]
         bucket.spoil("graph.sqlite.00000")
         found = list(in_snapshots(stores, deep=True))

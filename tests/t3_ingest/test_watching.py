@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BusyError, KgfsError
+from kgfs.ingest import timing
 from kgfs.ingest.watching.folder import FolderWatch, Watched, watch_folder
-from kgfs.ingest.watching.timing import QUIET
 from kgfs.ingest.writing.intake import Ingested
 from kgfs.stores.watch_files import confirmation_of, notes_of, watch_states
 from tests.support.depositing import Desk, desk_at
@@ -148,7 +148,7 @@ def test_what_is_written_or_refused_is_tried_later(desk: Desk, vault: Path) -> N
         file.flush()
         os.utime(vault / "growing.md", (OLD, OLD))
         write(vault / "fresh.md", "fresh", age=0)
-        assert watch.step() <= QUIET
+        assert watch.step() <= timing.WATCH_QUIET
         assert told.take() == []
         file.close()
         write(vault / "fresh.md", "fresh")

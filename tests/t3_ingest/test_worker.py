@@ -15,9 +15,9 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.errors import TimedOutError, UnavailableError
+from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
@@ -54,7 +54,7 @@ def stores(config: Config) -> Iterator[Stores]:
 def test_a_poisoned_document_fails_with_its_reason_and_the_others_are_read(
     config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "RETRY", 0.05)
+    monkeypatch.setattr(timing, "JOB_RETRY", 0.05)
     deposit(config, stores, tmp_path, first=TEXT, bad=TEXT + " POISON.", last=TEXT + " And more.")
     compute = Counting(poison="POISON")
     work(config, stores, compute)
@@ -97,7 +97,7 @@ class Silent(Alone):
 def test_who_watches_is_called_also_while_a_server_is_away(
     config: Config, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "RETRY", 0.01)
+    monkeypatch.setattr(timing, "JOB_RETRY", 0.01)
 
     def watch() -> None:
         raise TimedOutError("long enough")

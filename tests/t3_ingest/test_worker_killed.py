@@ -14,6 +14,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import LostLeaseError
+from kgfs.ingest import timing as ingest_timing
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import publication as publication_module
 from kgfs.ingest.reading.clock import StageClock
@@ -24,7 +25,7 @@ from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
-from kgfs.stores.catalog import path_states
+from kgfs.stores import timing as stores_timing
 from kgfs.stores.catalog.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores
@@ -39,7 +40,7 @@ def config(home: Path) -> Config:
 
 @pytest.fixture
 def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
-    monkeypatch.setattr(path_states, "FORGET_AFTER", 0)
+    monkeypatch.setattr(stores_timing, "FORGET_AFTER_NS", 0)
     with open_stores(config) as stores:
         yield stores
 
@@ -172,7 +173,7 @@ def test_who_is_refused_its_lease_does_not_take_its_turn_for_its_own(
 def test_a_document_that_is_removed_while_it_waits_for_another_try_stops_nobody(
     home: Path, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "RETRY", 0.3)
+    monkeypatch.setattr(ingest_timing, "JOB_RETRY", 0.3)
     config = Config(home=home, pipeline=Settings(max_attempts=5, lease=0.01))
     deposit(config, stores, tmp_path, bad=TEXT + " POISON.", last=TEXT)
     removed: list[str] = []

@@ -68,8 +68,8 @@ async def test_small_files_take_no_threads_and_share_syncs(desk: Desk, monkeypat
         raise AssertionError("a thread was asked")
 
     monkeypatch.setattr(os, "fdatasync", counted)
-    monkeypatch.setattr("kgfs.stores.catalog.syncing.SOON", 3600.0)
-    monkeypatch.setattr("kgfs.stores.catalog.writer.SLOW", 3600.0)
+    monkeypatch.setattr("kgfs.stores.timing.SYNC_WITHIN", 3600.0)
+    monkeypatch.setattr("kgfs.stores.timing.SLOW_COMMIT", 3600.0)
     monkeypatch.setattr(vfs._threads, "change", no_thread)
     await copy_many(vfs, 64)
     assert len(kept(desk)) == 64

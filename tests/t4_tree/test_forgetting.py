@@ -18,10 +18,10 @@ from kgfs.config import Config, load
 from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
+from kgfs.ingest import timing
 from kgfs.ingest.lifecycle import forget
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.ingest.writing import trash
@@ -377,8 +377,8 @@ def test_all_that_failed_is_said(place: Place, monkeypatch: pytest.MonkeyPatch, 
 def test_a_refused_order_is_tried_again_by_a_worker_with_nothing_else_to_do_and_said_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "RETRY", 0.1)
-    monkeypatch.setattr(worker_module, "ORDERED_AGAIN", 0.5)
+    monkeypatch.setattr(timing, "JOB_RETRY", 0.1)
+    monkeypatch.setattr(timing, "ORDERS_RETRY", 0.5)
     doomed = write(place, "a.txt", ABBOT)
     refused = refuse(monkeypatch, place, 4)
     order(place, "Zen/a.txt", "orphans")

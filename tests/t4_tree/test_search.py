@@ -341,7 +341,7 @@ def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, m
 def test_a_worker_that_does_not_answer_in_time_is_not_waited_for(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.knowledge.search.MODEL_SECONDS", 0.2)
+    monkeypatch.setattr("kgfs.knowledge.timing.SEARCH_MODEL", 0.2)
     free = threading.Event()
     with QuestionServer(library.context.config.run, lambda question: free.wait(30)):
         page = results(library, "Zen/search/koan")

@@ -188,7 +188,7 @@ def test_every_verb_beside_a_dead_mount(alone: Place, tmp_path: Path) -> None:
     assert said.returncode != 0
     assert str(alone.mountpoint) in one_line(said.stderr)
     alone.run("ingest", tmp_path / "gc.txt", "--ontology", "A", "--no-wait")
-    alone.run("wait", "--timeout", "240", expect=9, env={CONSTANTS: "kgfs.app.backlog.NO_WORKER=1"})
+    alone.run("wait", "--timeout", "240", expect=9, env={CONSTANTS: "kgfs.app.timing.NO_WORKER=1"})
     alone.run("worker", "--until-idle")
     alone.run("wait", "--timeout", "240")
     assert alone.status()["documents"] == {"done": 2}

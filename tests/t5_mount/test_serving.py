@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from kgfs.fuse import serving
+from kgfs.fuse import serving, timing
 from kgfs.fuse.serving import SPARES, Device, noticed
 
 
@@ -149,7 +149,7 @@ async def test_the_next_request_is_found_without_the_loop_but_the_loop_has_its_t
         await trio.sleep_forever()
 
     monkeypatch.setitem(serving._inside, "_session_loop", loop)
-    monkeypatch.setattr(serving, "STREAK", 60.0)
+    monkeypatch.setattr(timing, "REQUEST_STREAK", 60.0)
     reading, writing = os.pipe()
     try:
         os.write(writing, b"a request")
@@ -160,7 +160,7 @@ async def test_the_next_request_is_found_without_the_loop_but_the_loop_has_its_t
             assert await _turns_of_the_loop(device, reading, 100) >= 99, "a handler waits for what the loop has"
             device.done()
             assert await _turns_of_the_loop(device, reading, 100) < 10
-            monkeypatch.setattr(serving, "STREAK", 0.0)
+            monkeypatch.setattr(timing, "REQUEST_STREAK", 0.0)
             device = Device(nursery)
             assert await _turns_of_the_loop(device, reading, 100) >= 99, "the streak is over each time"
             nursery.cancel_scope.cancel()

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.mounted]
 REFUSED = "refuses the keys"
 STILL = "is not done to this one's graph"
 SILENT = "The bucket does not answer"
-HASTY = {CONSTANTS: "kgfs.app.home.HASTE=0.5"}
+HASTY = {CONSTANTS: "kgfs.app.timing.HASTE=0.5"}
 FOREVER = {"KGFS_GARAGE_TIMEOUT": "600"}
 """Longer than a command of a test may take."""
 

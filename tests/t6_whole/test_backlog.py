@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import backlog
+from kgfs.app import backlog, timing
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.errors import UnavailableError
@@ -25,7 +25,7 @@ def reading(share: float) -> Owed:
 def test_a_long_document_that_is_read_goes_on_though_a_server_is_away(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "STANDSTILL", 0.0)
+    monkeypatch.setattr(timing, "STANDSTILL", 0.0)
     nobody = Vectors(store="qdrant", url="http://127.0.0.1:1")
     config = replace(load(home), vectors=nobody, pipeline=Pipeline(max_attempts=2))
     with open_stores(load(home)) as stores:

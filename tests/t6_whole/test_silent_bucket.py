@@ -209,7 +209,7 @@ def test_a_mount_ends_without_asking_a_silent_bucket_anew(far: Place, bucket: Pe
     """What was asked before is waited for once, and whoever unmounts is told nothing wrong meanwhile."""
     limit = 15.0
     environment = {"KGFS_GARAGE_TIMEOUT": f"{limit:g}", "KGFS_GARAGE_SHARED": str(shared).lower()}
-    far.environment |= environment | {CONSTANTS: "kgfs.cli.umount.PATIENCE=1"}
+    far.environment |= environment | {CONSTANTS: "kgfs.cli.timing.MOUNT_END=1"}
     far.mount("--no-worker")
     documents = far.ontology("Notes") / "documents"
     (documents / "first.txt").write_bytes(b"first")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import backlog
+from kgfs.app import backlog, timing
 from kgfs.config import Config
 from kgfs.errors import NoWorkerError
 from kgfs.stores.worker_lock import WorkerLock
@@ -41,7 +41,7 @@ def test_a_worker_that_begins_while_the_servers_are_asked_is_waited_for(
             assert isinstance(documents, Folder)
             documents.remove_file("note.txt")
 
-        monkeypatch.setattr(backlog, "NO_WORKER", 0.0)
+        monkeypatch.setattr(timing, "NO_WORKER", 0.0)
         monkeypatch.setattr(backlog, "away", meanwhile)
         backlog._wait(config, catalog, 0.0, lambda done, total, what: None, lambda said: None)
 
@@ -54,7 +54,7 @@ def test_why_the_last_worker_ended_is_not_said_to_keep_another_from_beginning(
     config = owing.context.config
     with WorkerLock(config.run) as lock:
         lock.note({"state": "ended", "reason": ENDED})
-    monkeypatch.setattr(backlog, "NO_WORKER", 0.0)
+    monkeypatch.setattr(timing, "NO_WORKER", 0.0)
     with pytest.raises(NoWorkerError) as told:
         backlog._wait(config, owing.stores.catalog, 0.0, lambda done, total, what: None, lambda said: None)
     assert "Start one: kgfs worker" in str(told.value) and str(told.value).endswith(f"before it could begin: {ENDED}")

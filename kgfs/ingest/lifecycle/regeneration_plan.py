@@ -12,6 +12,7 @@ from kgfs.compute.contract import Compute
 from kgfs.config import Config
 from kgfs.domain.documents import Document
 from kgfs.errors import MissingError
+from kgfs.ingest import timing
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import DocumentRead
 from kgfs.stores.garage.contract import Objects
@@ -23,8 +24,6 @@ BYTES_PER_TOKEN = 4.0
 ANSWER_SHARE = 0.25
 """Estimated output tokens of an extractor per input token."""
 FACTS = 10_000
-PAUSE = 60 * 10**9
-"""Nanoseconds. Between two publications further apart the worker is taken to have been idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ def _bytes_a_second(catalog: Catalog) -> float:
     size, spent = 0, 0
     for before, fact in itertools.pairwise(read):
         document = catalog.names.document(fact.doc_id)
-        if document is not None and 0 < fact.at - before.at < PAUSE:
+        if document is not None and 0 < fact.at - before.at < timing.IDLE_GAP_NS:
             size += document.size
             spent += fact.at - before.at
     return size / (spent / 1e9) if spent else 0.0

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from kgfs.config import Config
 from kgfs.errors import CorruptError
 from kgfs.failpoints import border
+from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.repair.restore_garage import lost, restore_original
 from kgfs.ingest.storing.settle import Settler
@@ -29,7 +30,6 @@ from kgfs.stores.stores import Stores
 Progress = Callable[[int, int, str], None]
 
 BY_GRAPH = frozenset({Kind.NOT_IN_GRAPH, Kind.NOT_IN_CATALOG, Kind.DANGLING, Kind.WRONG_SPAN, Kind.STALE_WORDS})
-A_DAY = 24 * 3600.0
 BY_VECTORS = frozenset({Kind.MISSING_VECTORS, Kind.STALE_VECTORS})
 
 
@@ -176,7 +176,7 @@ class _Mending:
 
     def _upload(self, key: str) -> str:
         objects = self._stores.garage.objects
-        objects.sweep(time.time() - A_DAY)
+        objects.sweep(time.time() - timing.UPLOAD_ENDS)
         return "" if key in {left for left, _ in objects.left_over()} else "aborted"
 
     def _entry(self, seq: int) -> bytes | None:

@@ -19,11 +19,12 @@ from kgfs.domain.identity import garage_key_of
 from kgfs.domain.names import extension_of
 from kgfs.errors import AWAY, BusyError, KgfsError, MissingError, NoSpaceError
 from kgfs.failpoints import border
+from kgfs.ingest import timing
 from kgfs.ingest.storing.identify import Action, Decision, decide, identity
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_here, small_of, wait_too
-from kgfs.ingest.storing.write_burst import BACKLOG, PATIENCE, Lull
+from kgfs.ingest.storing.write_burst import BACKLOG, Lull
 from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.error_log import ErrorLog
@@ -35,26 +36,6 @@ from kgfs.stores.stores import Stores
 
 BATCH = 64
 """Decisions that are recorded, and made durable, together."""
-RETRY = 30.0
-"""Seconds until a name is tried again that could not be settled."""
-AWAY_RETRY = 2.0
-"""Seconds until an unavailable server is asked again."""
-AHEAD = 60 * 10**9
-"""Nanoseconds by which the time of a write may lie in the future.
-
-A write with a later time was stamped by a clock that was set back since, as one is where a server refused requests
-signed with its time. Such a name is settled at once, without waiting for that time.
-"""
-ABSENT = 300.0
-"""Seconds, in addition to ``[pipeline] settle``, until another home counts as absent that has delivered what it wrote
-and has neither settled nor changed it.
-
-Such a home was killed, sleeps, or is lost for good. A home that is present settles within seconds, or within a minute
-or two while a whole tree is copied. If an absent home is present after all, both settle the name, which makes one
-version (SHARE-6). That costs work, so this time is long.
-"""
-LOOK_ELSEWHERE = 10.0
-"""Seconds between two queries for unsettled names of other homes, which may be many."""
 
 
 class Settler:
@@ -110,7 +91,7 @@ class Settler:
             return 0
         if self._lull.over(time.monotonic_ns()):
             full = self._stores.catalog.names.unsettled_count() > BACKLOG
-            settled = self._settle(self.due(now if full else now - PATIENCE), between)
+            settled = self._settle(self.due(now if full else now - timing.BURST_WAIT_NS), between)
         else:
             settled = self._settle(self.due(now), between, lambda: self._lull.over(time.monotonic_ns()))
         if sweep and not self._swept:
@@ -209,29 +190,31 @@ class Settler:
     def _waiting(self, quiet_before: int, now: int) -> list[Name]:
         names = self._stores.catalog.names
         alive = [*alive_sessions(self._config.run), ELSEWHERE]
-        waiting = names.unsettled(quiet_before=quiet_before, or_after=now + AHEAD, alive=alive)
+        waiting = names.unsettled(quiet_before=quiet_before, or_after=now + timing.CLOCK_AHEAD_NS, alive=alive)
         if self._session is not None:
-            own = names.unsettled(session=self._session, quiet_before=quiet_before, or_after=now + AHEAD)
+            own = names.unsettled(
+                session=self._session, quiet_before=quiet_before, or_after=now + timing.CLOCK_AHEAD_NS
+            )
             known = {name.id for name in waiting}
             waiting = waiting + [name for name in own if name.id not in known]
         return self._ready(waiting)
 
     def _left_elsewhere(self) -> list[Name]:
-        """Return the names that another home wrote and seems not to settle (:data:`ABSENT`). Empty between two
+        """Return the names that another home wrote and seems not to settle (``timing.HOME_ABSENT``). Empty between two
         queries."""
         seen = time.monotonic()
         if not self._stores.catalog.sharing or seen < self._look_elsewhere:
             return []
-        self._look_elsewhere = seen + LOOK_ELSEWHERE
+        self._look_elsewhere = seen + timing.OTHER_HOMES_POLL
         names = self._stores.catalog.names.unsettled(session=ELSEWHERE, quiet_before=2**63 - 1)
         since = self._elsewhere
         self._elsewhere = {(name.id, name.sha256): since.get((name.id, name.sha256), seen) for name in names}
-        left = seen - ABSENT - self._config.pipeline.settle
+        left = seen - timing.HOME_ABSENT - self._config.pipeline.settle
         return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left])
 
     def _ready(self, names: Sequence[Name]) -> list[Name]:
-        """Return those of ``names`` that are not open for writing here and did not fail within the last :data:`RETRY`
-        seconds."""
+        """Return those of ``names`` that are not open for writing here and did not fail within the last
+        ``timing.SETTLE_RETRY`` seconds."""
         now = time.monotonic()
         return [
             name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0.0) <= now
@@ -256,13 +239,13 @@ class Settler:
                 self.away = None
             except NoSpaceError as error:
                 self._errors.add("settle", error, waiting=len(names) - start)
-                self._failed |= {name.id: time.monotonic() + RETRY for name in names[start:]}
+                self._failed |= {name.id: time.monotonic() + timing.SETTLE_RETRY for name in names[start:]}
                 break
             except AWAY as error:
                 # Later names wait too, so that all become versions in the order in which they were written.
                 if self.away is None:
                     self._errors.add("settle", error, waiting=len(names) - start)
-                self.away, self._resting_until = error, time.monotonic() + AWAY_RETRY
+                self.away, self._resting_until = error, time.monotonic() + timing.SETTLE_AWAY_RETRY
                 break
         self._copies.drop_left()
         return settled
@@ -284,7 +267,7 @@ class Settler:
             except AWAY:
                 raise
             except KgfsError as error:
-                self._failed[name.id] = time.monotonic() + RETRY
+                self._failed[name.id] = time.monotonic() + timing.SETTLE_RETRY
                 self._errors.add("settle", error, name=name.name, id=name.id)
         return settled
 

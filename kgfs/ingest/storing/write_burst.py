@@ -7,8 +7,6 @@ from collections.abc import Callable
 SECOND = 10**9
 HURRY = 20
 """Contents kept per second from which it counts as a write burst: a program that copies, not a person who saves."""
-PATIENCE = 60 * SECOND
-"""Nanoseconds that a quiet name waits at most for the end of a write burst."""
 BACKLOG = 20_000
 """Number of unsettled names above which settling is not postponed. Their contents fill the inbox, with up to 64 KiB
 each."""

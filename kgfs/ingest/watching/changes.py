@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kgfs.ingest import timing
 from kgfs.ingest.watching.scan import Scan, Seen
-from kgfs.ingest.watching.timing import GROWING, QUIET
 
 FEWEST_HELD = 10
 """Removals below which no share of the files counts as a loss."""
@@ -52,11 +52,11 @@ def plan(noted: Mapping[str, Noted], device: int, found: Scan, now: int, *, conf
         known = noted.get(path)
         if known is not None and known.seen == seen:
             continue
-        due = seen.mtime + int(QUIET * SECOND)
+        due = seen.mtime + int(timing.WATCH_QUIET * SECOND)
         if seen.mtime > now:  # a clock that runs ahead must not keep the file out for good
             due = now
         if known is not None and path.endswith(TRANSCRIPT):
-            due = max(due, known.taken_at + int(GROWING * SECOND))
+            due = max(due, known.taken_at + int(timing.WATCH_GROWING * SECOND))
         if due > now:
             again = min(again, (due - now) / SECOND)
         else:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.errors import AWAY, BusyError, ExistsError, KgfsError, MissingError, NoSpaceError, NotEmptyError
+from kgfs.ingest import timing
 from kgfs.ingest.watching.changes import Noted, Plan, plan
 from kgfs.ingest.watching.notes import FolderNotes
 from kgfs.ingest.watching.scan import Scan, Seen, is_being_written, scan
-from kgfs.ingest.watching.timing import QUIET, RESCAN, RETRY
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.intake import Ingested
 from kgfs.ingest.writing.rules import check_path
@@ -78,7 +78,7 @@ class FolderWatch:
             found = scan(self.watched.folder)
         except OSError as error:
             self.held = f"it cannot be read: {error.strerror}"
-            return RETRY
+            return timing.WATCH_RETRY
         self.seconds = time.monotonic() - begun
         self.folders = found.folders
         confirmed = self._confirmed.exists()
@@ -100,7 +100,7 @@ class FolderWatch:
             if self._is_refused(path, found.files[path]):
                 continue
             if is_being_written(self.watched.folder / path):
-                due = min(due, QUIET)
+                due = min(due, timing.WATCH_QUIET)
             else:
                 ready.append(path)
         for path, result in self._take(ready):
@@ -109,7 +109,7 @@ class FolderWatch:
                 self._refused.pop(path, None)
                 self._notes.take(path, Noted(found.files[path], time.time_ns()))
                 continue
-            pause = RETRY if isinstance(result, PASSING) else RESCAN
+            pause = timing.WATCH_RETRY if isinstance(result, PASSING) else timing.WATCH_RESCAN
             self._refused[path] = (found.files[path], str(result), time.monotonic() + pause)
             due = min(due, pause)
         for path in decided.remove:

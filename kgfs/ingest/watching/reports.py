@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from kgfs.ingest.watching.timing import GATHER, GATHER_MOST, POLL, POLL_COST, RESCAN
+from kgfs.ingest import timing
 from kgfs.stores.inotify import ATTRIB, CLOSE_WRITE, CREATE, DELETE, MOVED_FROM, MOVED_TO, ONLY_FOLDERS, Inotify
 
 CHANGES = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ATTRIB | ONLY_FOLDERS
@@ -52,13 +52,19 @@ class Reports:
     def pause(self, scan: float) -> float:
         """Return how many seconds may pass until the next scan although nothing is reported. ``scan`` is the time in
         seconds that one takes."""
-        return RESCAN if self._notify is not None else max(POLL, POLL_COST * scan)
+        return (
+            timing.WATCH_RESCAN if self._notify is not None else max(timing.WATCH_POLL, timing.WATCH_POLL_COST * scan)
+        )
 
     def wait(self, seconds: float) -> None:
         """Return after that time, or a moment after a change was reported, or as soon as :meth:`wake` is called."""
         if self._ready(seconds):
             first = time.monotonic()
-            while self._take() and time.monotonic() - first < GATHER_MOST and self._ready(GATHER):
+            while (
+                self._take()
+                and time.monotonic() - first < timing.WATCH_GATHER_AT_MOST
+                and self._ready(timing.WATCH_GATHER)
+            ):
                 pass
 
     def wake(self) -> None:

@@ -1,7 +1,7 @@
 """Keep the projection to Neo4j up to the graph, in threads of the worker. Nothing in the home waits for them.
 
 Homes that share a garage have one projection. The home that holds the lease ``project`` writes it. A home takes the
-lease when its graph has changed, and releases it when nothing has changed for RELEASED_AFTER seconds.
+lease when its graph has changed, and releases it when nothing has changed for timing.PROJECTION_RELEASE seconds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError, LostLeaseError, TimedOutError
+from kgfs.ingest import timing
 from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.graph.sqlite import SqliteGraph
@@ -34,15 +35,6 @@ if TYPE_CHECKING:  # the driver, which is loaded in the thread that uses it
 Answer = TypeVar("Answer")
 
 LEASE = "project"
-LOOK = 1.0
-"""Seconds between polls of the home's own graph. The server is not asked while the graph does not change."""
-RETRY = 5.0
-"""Seconds until a server that was away is asked again. The pause doubles after each failure, up to RETRY_AT_MOST."""
-RETRY_AT_MOST = 60.0
-RELEASED_AFTER = 30.0
-"""Seconds without a change of the graph after which the lease is released."""
-NOTED_EVERY = 1.0
-"""Seconds between progress notes while all rows are written."""
 
 log = logging.getLogger("kgfs.projection")
 
@@ -110,7 +102,7 @@ class Projecting:
         self._thread = threading.Thread(target=self._run, name="kgfs-projecting", daemon=True)
         self._done: tuple[State, dict[str, str]] | None = None
         """State of graph and names on the server, as far as this process knows; None if not known."""
-        self._pause = RETRY
+        self._pause = timing.PROJECTION_RETRY
         self._not_before = 0.0
         self._holding: Holding | None = None
         self._lease: Lease | None = None
@@ -146,7 +138,7 @@ class Projecting:
             while True:
                 with suppress(KgfsError):  # the disk did not take the note: the next round looks again
                     self._look()
-                if self._stopping.wait(LOOK):
+                if self._stopping.wait(timing.PROJECTION_POLL):
                     return
         finally:
             self._release()
@@ -156,7 +148,7 @@ class Projecting:
     def _look(self) -> None:
         now = self._now()
         if now == self._done:
-            if self._holding is not None and time.monotonic() - self._moved_at > RELEASED_AFTER:
+            if self._holding is not None and time.monotonic() - self._moved_at > timing.PROJECTION_RELEASE:
                 self._release()
             return
         if time.monotonic() < self._not_before:
@@ -173,7 +165,7 @@ class Projecting:
         except KgfsError as error:
             self._failed(error)
         else:
-            self._pause = RETRY
+            self._pause = timing.PROJECTION_RETRY
             self._trouble.over()
 
     def _failed(self, error: KgfsError) -> None:
@@ -182,7 +174,7 @@ class Projecting:
         since = noted(self._config).away_since
         note(self._config, away_since=since or time.time(), away_reason=str(error), done=0, total=0)
         self._not_before = time.monotonic() + self._pause
-        self._pause = min(2 * self._pause, RETRY_AT_MOST)
+        self._pause = min(2 * self._pause, timing.PROJECTION_RETRY_AT_MOST)
 
     # ---------------------------------------------------------------------------------------------- the lease
 
@@ -211,7 +203,7 @@ class Projecting:
 
     def _look_at_another(self, now: tuple[State, dict[str, str]]) -> None:
         """Note how far the home has come that writes the projection."""
-        self._not_before = time.monotonic() + RETRY
+        self._not_before = time.monotonic() + timing.PROJECTION_RETRY
         position = self._in_thread(lambda projection: projection.position())
         told: dict[str, Any] = {
             "state": "another home writes it",
@@ -236,7 +228,7 @@ class Projecting:
 
         def progress(done: int, total: int) -> None:
             nonlocal noted_at
-            if time.monotonic() - noted_at >= NOTED_EVERY:
+            if time.monotonic() - noted_at >= timing.PROJECTION_NOTED:
                 noted_at = time.monotonic()
                 note(self._config, state="writing all", done=done, total=total, away_since=None, away_reason="")
 
@@ -284,7 +276,7 @@ class Projecting:
         threading.Thread(target=carry_out, name="kgfs-projection", daemon=True).start()
         while True:
             try:
-                return answered.result(LOOK / 4)
+                return answered.result(timing.PROJECTION_POLL / 4)
             except TimeoutError:
                 if answered.done():
                     raise  # the error of the work itself
@@ -294,7 +286,7 @@ class Projecting:
                 self._projection = None
                 with suppress(TimeoutError):
                     if not overdue:
-                        return answered.result(LOOK)
+                        return answered.result(timing.PROJECTION_POLL)
                 if overdue:
                     raise TimedOutError(f"{self._config.graph.uri}: Neo4j does not answer. Does it listen there?")
                 raise LostLeaseError("The projection is stopping.")
@@ -335,7 +327,7 @@ def _only_writer(config: Config, stores: Stores, patience: float = 60.0) -> Iter
         while holding.take(LEASE, urgent=True) is None:
             if time.monotonic() > deadline:
                 raise BusyError("Another home writes the projection to Neo4j, and did not let go. Try again later.")
-            time.sleep(LOOK)
+            time.sleep(timing.PROJECTION_POLL)
         yield
 
 

@@ -12,9 +12,6 @@ from typing import Protocol
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.stores.leases.contract import Lease
 
-LOOK = 0.5
-"""Seconds between polls of a lease that another worker holds."""
-
 
 class Turns(Protocol):
     """Leases to read and to publish, for the one worker of a home. Any thread may call ``holds``."""

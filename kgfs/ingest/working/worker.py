@@ -21,27 +21,17 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
 from kgfs.errors import AWAY, KgfsError, LostLeaseError, NoSpaceError, UnreadableTextError
+from kgfs.ingest import timing
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import LOOK, Alone, Turns
+from kgfs.ingest.working.turns import Alone, Turns
 from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
-IDLE = 0.1
-"""Seconds between polls of the catalog when no job is due."""
-QUIET = 2.0
-"""Seconds between polls while nothing happens in the home. A change ends the pause."""
-ARRIVING = 0.5
-"""Seconds between polls for a document that is to be forgotten while the same bytes wait to be settled under another
-name."""
-RETRY = 5.0
-"""Seconds before a failed attempt is repeated, times the number of attempts."""
 FAR_AHEAD = 16
 """Limit of claimed documents while another machine publishes, including those that are read already."""
-ORDERED_AGAIN = 600.0
-"""Seconds between attempts at orders to forget that failed, after the first attempt."""
 FATAL = 12
 """Number of attempts after which a document that keeps killing its worker (by memory use, for example) is given up."""
 
@@ -156,24 +146,24 @@ class Worker:
                         idle = prepared and not self._look(claims, pool)
                     except AWAY as error:
                         self._waits_for(error)
-                        self._stopping.wait(RETRY)
+                        self._stopping.wait(timing.JOB_RETRY)
                     except LostLeaseError as error:  # while a turn began: that had taken longer than its lease
                         log.info("the turn is another's by now: %s", error)
-                        self._stopping.wait(LOOK)
+                        self._stopping.wait(timing.LEASE_POLL)
                     except KgfsError as error:  # the catalog itself failed, by a full disk: claims wait here
                         self._errors.add("worker", error)
                         if self._turns.shared:
                             self._let_go_of_read(claims)
                         self._step_aside()
-                        self._stopping.wait(RETRY)
+                        self._stopping.wait(timing.JOB_RETRY)
                     watch()
                     left = self._left_ordered() if idle else []
                     if idle and (left or self._waits_for_turn):
                         prepared = self._prepare(lambda: None)
                         # Set the time before the attempt, since an attempt that is refused may take long.
-                        self._ordered |= dict.fromkeys(left, time.monotonic() + ORDERED_AGAIN)
+                        self._ordered |= dict.fromkeys(left, time.monotonic() + timing.ORDERS_RETRY)
                         if self._waits_for_turn:
-                            self._stopping.wait(LOOK)
+                            self._stopping.wait(timing.LEASE_POLL)
                     elif idle:
                         if until_idle and not self._pipeline.stores.catalog.jobs.owed():
                             self._turns.keep_up(now=True)
@@ -185,27 +175,27 @@ class Worker:
         return False
 
     def _rest(self) -> None:
-        """Pause while there is nothing to do: IDLE seconds while something happens in the home, else until something
-        does, or for QUIET seconds."""
+        """Pause while there is nothing to do: timing.WORKER_IDLE seconds while something happens in the home, else
+        until something does, or for timing.WORKER_QUIET seconds."""
         watch, now = self._watch, time.monotonic()
         if watch is not None and watch.works:
             if watch.changed():
                 self._lively_until = now + self._lively
             elif now >= self._lively_until:
-                if watch.wait(QUIET):
+                if watch.wait(timing.WORKER_QUIET):
                     self._lively_until = time.monotonic() + self._lively
                 return
-        self._stopping.wait(IDLE)
+        self._stopping.wait(timing.WORKER_IDLE)
 
     def _left_ordered(self) -> list[str]:
         """Return the orders to forget that the recording process does not carry out.
 
         The process was killed, a server was away, or memory was short. An order that failed is returned again every
-        ORDERED_AGAIN seconds.
+        timing.ORDERS_RETRY seconds.
         """
         now, names = time.monotonic(), self._pipeline.stores.catalog.names
         orders = [owed.order for owed in names.forgettings()] if names.forgettings_count() else []
-        self._ordered = {order: self._ordered.get(order, now + RETRY) for order in orders}
+        self._ordered = {order: self._ordered.get(order, now + timing.JOB_RETRY) for order in orders}
         return [order for order, at in self._ordered.items() if at <= now]
 
     def _prepare(self, prepare: Callable[[], None]) -> bool:
@@ -221,7 +211,7 @@ class Worker:
                 return False
             except AWAY as error:
                 self._waits_for(error)
-                self._stopping.wait(RETRY)
+                self._stopping.wait(timing.JOB_RETRY)
                 return False
             except KgfsError as error:
                 if str(error) not in self._told:
@@ -289,7 +279,7 @@ class Worker:
         """Start to read the document of a claim here, unless another machine reads it."""
         if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.look_at:
             claim.lease = self._turns.begin(claim.document.doc_id)
-            claim.look_at = time.monotonic() + LOOK
+            claim.look_at = time.monotonic() + timing.LEASE_POLL
             if claim.lease is not None:
                 claim.reading = self._read(pool, claim, claim.lease)
 
@@ -301,7 +291,7 @@ class Worker:
         """
         self._let_go_of_read(claims)
         self._turns.keep_up()
-        self._stopping.wait(IDLE)
+        self._stopping.wait(timing.WORKER_IDLE)
 
     def _let_go_of_read(self, claims: list[_Claim]) -> None:
         for claim in claims:
@@ -309,13 +299,13 @@ class Worker:
                 self._let_go(claim)
 
     def _step_aside(self) -> None:
-        """Give the publishing turn to another machine for RETRY seconds.
+        """Give the publishing turn to another machine for timing.JOB_RETRY seconds.
 
         An error of this kind is not the fault of a document and may concern this machine alone. A machine that can
         publish does so, also for documents that are claimed here.
         """
         try:
-            self._turns.release_slot(RETRY)
+            self._turns.release_slot(timing.JOB_RETRY)
         except KgfsError as error:
             log.info("who is next makes up for what was not delivered: %s", error)
 
@@ -336,7 +326,7 @@ class Worker:
             elif job.kind == "forget" and names.arriving(document.ontology, document.sha256):
                 # The file was moved over another one: its knowledge, forgotten now, would come back under new
                 # numbers.
-                jobs.put_back(job, "the same bytes wait to be settled", ARRIVING, counted=False)
+                jobs.put_back(job, "the same bytes wait to be settled", timing.WORKER_ARRIVING, counted=False)
             elif job.kind == "read" and job.attempts > FATAL:
                 self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
             else:
@@ -354,12 +344,13 @@ class Worker:
         return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
     def _finish(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> bool:
-        """Wait IDLE seconds for the oldest claim, publish it if it is read, and return whether it is finished."""
+        """Wait timing.WORKER_IDLE seconds for the oldest claim, publish it if it is read, and return whether it is
+        finished."""
         claim = claims[0]
         try:
             if time.monotonic() < claim.resting_until:
                 self._keep_lease(claim)
-                self._stopping.wait(IDLE)
+                self._stopping.wait(timing.WORKER_IDLE)
                 return False
             if (
                 claim.reading
@@ -376,11 +367,11 @@ class Worker:
                 publisher.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
             elif claim.reading is None:
                 self._keep_lease(claim)
-                self._stopping.wait(IDLE)
+                self._stopping.wait(timing.WORKER_IDLE)
                 return False
             else:
                 try:
-                    reading = claim.reading.result(timeout=IDLE)
+                    reading = claim.reading.result(timeout=timing.WORKER_IDLE)
                 except TimeoutError:
                     if claim.reading.done():
                         raise
@@ -431,7 +422,7 @@ class Worker:
         if claim.job.kind == "read" and claim.failures >= self._pipeline.config.pipeline.max_attempts:
             self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")
             return True
-        claim.resting_until = time.monotonic() + RETRY * max(claim.failures, 1)
+        claim.resting_until = time.monotonic() + timing.JOB_RETRY * max(claim.failures, 1)
         if isinstance(error, (NoSpaceError, *AWAY)):
             self._step_aside()
         return False

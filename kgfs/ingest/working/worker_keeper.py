@@ -8,16 +8,9 @@ import sys
 import time
 
 from kgfs.config import Config
+from kgfs.ingest import timing
 from kgfs.stores.log_files import open_log
 from kgfs.stores.worker_lock import worker_alive
-
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-"""Longest pause in seconds before a worker that died is started again. The pause doubles each time, and is
-FIRST_PAUSE again after a worker that lived longer than this."""
-PATIENCE = 0.7
-"""Seconds that a worker has to end before it is killed. A kill loses nothing. A mount ends within a second, while the
-parser, splitter or model that the worker runs may not check for a stop for several seconds."""
 
 
 class WorkerKeeper:
@@ -26,7 +19,7 @@ class WorkerKeeper:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._process: subprocess.Popen[bytes] | None = None
-        self._pause = FIRST_PAUSE
+        self._pause = timing.WORKER_RESTART
         self._not_before = 0.0
         self._started = 0.0
 
@@ -37,10 +30,10 @@ class WorkerKeeper:
                 return
             self._process = None
             now = time.monotonic()
-            if now - self._started > LONGEST_PAUSE:
-                self._pause = FIRST_PAUSE
+            if now - self._started > timing.WORKER_RESTART_AT_MOST:
+                self._pause = timing.WORKER_RESTART
             self._not_before = now + self._pause
-            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            self._pause = min(self._pause * 2, timing.WORKER_RESTART_AT_MOST)
         if time.monotonic() >= self._not_before and not worker_alive(self._config.run):
             self._process = self._start()
             self._started = time.monotonic()
@@ -51,7 +44,7 @@ class WorkerKeeper:
             return False
         self._process.terminate()
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(timing.WORKER_END)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -8,22 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kgfs.errors import KgfsError
+from kgfs.ingest import timing
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing import trash
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.stores import Stores
-
-SHIP_EVERY = 0.5
-"""Seconds between two attempts to ship what the ledger does not have yet. One second is promised."""
-TRASH_EVERY = 600.0
-"""Seconds between two searches for files that have been in the trash for long enough."""
-ROOM_EVERY = 1.0
-"""Seconds between two checks whether the disk is nearly full."""
-FILL_EVERY = 10.0
-"""Seconds between two checks whether the disk reserve is whole."""
-RETRY = 5.0
-"""Seconds until a store that failed is tried again."""
 
 
 class Chores:
@@ -81,7 +71,7 @@ class Chores:
                 self._trouble.over()
         except KgfsError as error:
             self._trouble.met(error)
-            self._resting_until = time.monotonic() + RETRY
+            self._resting_until = time.monotonic() + timing.CHORE_RETRY
 
     def _settle(self) -> None:
         asked = self._request.stat().st_mtime_ns if self._request.exists() else 0
@@ -93,12 +83,12 @@ class Chores:
 
     def _leave_room(self) -> None:
         if time.monotonic() >= self._next_room:
-            self._next_room = time.monotonic() + ROOM_EVERY
+            self._next_room = time.monotonic() + timing.DISK_SPACE_POLL
             self._stores.garage.objects.leave_room()
 
     def _fill_reserve(self) -> None:
         if self._reserve is not None and time.monotonic() >= self._next_fill:
-            self._next_fill = time.monotonic() + FILL_EVERY
+            self._next_fill = time.monotonic() + timing.RESERVE_POLL
             self._reserve.fill()
 
     def _ship(self) -> None:
@@ -106,11 +96,11 @@ class Chores:
             self._ship_failed = True
             self._ship_now()
             self._ship_failed = False
-            self._next_ship = time.monotonic() + SHIP_EVERY
+            self._next_ship = time.monotonic() + timing.SHIP_EVERY
 
     def _empty_trash(self) -> None:
         if time.monotonic() >= self._next_trash and self._is_current():
-            self._next_trash = time.monotonic() + TRASH_EVERY
+            self._next_trash = time.monotonic() + timing.TRASH_EVERY
             removed_before = time.time_ns() - self._trash_days * trash.DAY
             trash.empty(self._stores, self._settler, removed_before, self._meanwhile)
 
@@ -129,4 +119,4 @@ class Chores:
             self._ship()
         except KgfsError as error:
             self._trouble.met(error)
-            self._next_ship = time.monotonic() + RETRY
+            self._next_ship = time.monotonic() + timing.CHORE_RETRY

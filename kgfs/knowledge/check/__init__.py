@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kgfs.config import Config
+from kgfs.knowledge import timing
 from kgfs.knowledge.check.backlog import in_catalog
 from kgfs.knowledge.check.bucket import in_bucket
 from kgfs.knowledge.check.derived import in_graph, in_vectors
@@ -15,9 +16,6 @@ from kgfs.knowledge.check.projected import in_projection
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of
 from kgfs.stores.stores import Stores
-
-SECOND_LOOK = 2.0
-"""Seconds between the two passes, so that a step that another process is executing is not reported as damage."""
 
 Progress = Callable[[int, int, str], None]
 
@@ -42,7 +40,7 @@ def check(
     found = list({(damage.kind, damage.what, damage.doc_id): damage for damage in looked}.values())
     if not found:
         return []
-    time.sleep(SECOND_LOOK)
+    time.sleep(timing.CHECK_SECOND_PASS)
     again = {(damage.kind, damage.what) for damage in _once(config, stores, alive, worker, deep, progress)}
     return [damage for damage in found if (damage.kind, damage.what) in again]
 

@@ -9,15 +9,11 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import MissingError
+from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.locks import is_locked
 from kgfs.stores.pending_uploads import COPY, key_on_the_way
 from kgfs.stores.stores import Stores
-
-LONG_AGO = 600 * 10**9
-"""Nanoseconds after a lease expired until its job counts as stuck."""
-A_DAY = 24 * 3600.0
-"""Seconds in which the upload of a large copy is finished."""
 
 
 def in_catalog(config: Config, stores: Stores, alive: Sequence[str], *, worker: bool) -> Iterator[Damage]:
@@ -25,7 +21,7 @@ def in_catalog(config: Config, stores: Stores, alive: Sequence[str], *, worker: 
     for job in stores.catalog.jobs.all():
         if names.document(job.doc_id) is None:
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", "no such document", job.doc_id)
-        elif job.state == "working" and job.lease_until + LONG_AGO < now and not worker:
+        elif job.state == "working" and job.lease_until + timing.JOB_STUCK_NS < now and not worker:
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", f"its worker {job.worker} is gone", job.doc_id)
     # The order matters. A file without a writer is listed first, so its name is unsettled by now if it was kept. A
     # file with a writer may be new.
@@ -53,7 +49,7 @@ def _is_under_way(path: Path) -> bool:
     because the lock would apply to the working copy too.
     """
     try:
-        return path.name.startswith(COPY) and time.time() - path.stat().st_ctime < A_DAY
+        return path.name.startswith(COPY) and time.time() - path.stat().st_ctime < timing.COPY_UPLOAD
     except FileNotFoundError:
         return True
 

@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterator
 
 from kgfs.config import Config
+from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.stores import Stores
 
 _CACHED = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{30})(\.\d+)?")
 """The pattern of a cached file's path below the cache. The second group is the hash of its object's key."""
-LATELY = 3600.0
-"""Seconds after its beginning in which an upload may still be running."""
 
 
 def in_bucket(config: Config, stores: Stores) -> Iterator[Damage]:
@@ -22,7 +21,7 @@ def in_bucket(config: Config, stores: Stores) -> Iterator[Damage]:
     It yields nothing for a garage in files.
     """
     for key, begun in stores.garage.objects.left_over():
-        if (age := time.time() - begun) > LATELY:
+        if (age := time.time() - begun) > timing.UPLOAD_RUNNING:
             yield Damage(Kind.LEFT_UPLOAD, key, f"begun {age / 3600:.0f} hours ago")
     if config.garage_store.store == "s3":
         yield from _cache(config, stores)

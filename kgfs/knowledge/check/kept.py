@@ -9,6 +9,7 @@ from contextlib import closing
 
 from kgfs.domain.documents import Document
 from kgfs.errors import CorruptError, MissingError, StoreError
+from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.hosts import is_left_aside
@@ -20,8 +21,6 @@ from kgfs.stores.stores import Stores
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
 """Folders of the garage that have a folder for each document."""
 
-A_DAY = 24 * 3600 * 10**9
-"""Nanoseconds after which another home has recorded what it put into the garage that it shares with this home."""
 
 EVER = 2**63 - 1
 
@@ -74,7 +73,7 @@ def _is_nobodys(stores: Stores, key: str) -> bool:
         return True
     try:
         all_known = stores.garage.ledger.last_seq() < stores.catalog.unshipped(1)[0]
-        return all_known and stores.garage.objects.look(key).kept_at < time.time_ns() - A_DAY
+        return all_known and stores.garage.objects.look(key).kept_at < time.time_ns() - timing.OTHER_HOME_RECORDS_NS
     except (MissingError, CorruptError):  # the object is gone; or the ledger is corrupt, which another check reports
         return False
 

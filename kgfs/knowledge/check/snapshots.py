@@ -6,15 +6,13 @@ import time
 from collections.abc import Iterator
 
 from kgfs.errors import CorruptError, MissingError, StoreError
+from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.fetching import verify
 from kgfs.stores.snapshots.layout import MANIFEST
 from kgfs.stores.stores import Stores
-
-A_DAY = 24 * 3600 * 10**9
-"""Nanoseconds in which a home may still be uploading a snapshot that has no manifest yet."""
 
 
 def in_snapshots(stores: Stores, *, deep: bool) -> Iterator[Damage]:
@@ -44,4 +42,4 @@ def _left(objects: Objects, keys: list[str]) -> str:
         newest = max(objects.look(key).kept_at for key in keys)
     except MissingError:  # deleted since it was listed
         return ""
-    return "was left half put" if newest < time.time_ns() - A_DAY else ""
+    return "was left half put" if newest < time.time_ns() - timing.SNAPSHOT_UPLOAD_NS else ""

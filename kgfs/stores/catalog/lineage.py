@@ -11,9 +11,7 @@ from __future__ import annotations
 import sqlite3
 
 from kgfs.domain.names import is_document_name
-
-ASIDE = 5_000_000_000
-"""Nanoseconds between a file's departure from a place and another file's arrival that still count as one save."""
+from kgfs.stores import timing
 
 
 def path_of(db: sqlite3.Connection, name_id: int) -> str | None:
@@ -41,7 +39,7 @@ def adopted(db: sqlite3.Connection, name_id: int) -> tuple[int, int | None] | No
         return None
     lineage, left_at, removed, arrived_at = row
     holder = db.execute("SELECT id FROM name WHERE lineage = ? AND lineage != 0", (lineage,)).fetchone()
-    if left_at >= arrived_at - ASIDE:
+    if left_at >= arrived_at - timing.SAVE_GAP_NS:
         return lineage, holder[0] if holder else None
     if holder is None:
         return (lineage, None) if removed else None

@@ -12,10 +12,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from kgfs.domain.documents import State
-
-FORGET_AFTER = 2_000_000_000
-"""Nanoseconds between the loss of the last name and the forgetting, so that an editor's temporary removal during a
-save forgets nothing."""
+from kgfs.stores import timing
 
 _STAYS = """
 SELECT EXISTS (SELECT 1 FROM tombstone WHERE doc_id = ?1) OR EXISTS (SELECT 1 FROM forgetting_document WHERE doc_id = ?1)
@@ -136,7 +133,7 @@ def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> N
     else:
         db.execute(
             "INSERT OR IGNORE INTO job (kind, doc_id, ontology, deposit, not_before) VALUES ('forget', ?, ?, ?, ?)",
-            (doc_id, ontology, seq, at + FORGET_AFTER),
+            (doc_id, ontology, seq, at + timing.FORGET_AFTER_NS),
         )
 
 

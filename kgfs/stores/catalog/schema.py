@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.errors import NoSpaceError, StoreError, from_os_error
+from kgfs.stores import timing
 from kgfs.stores.migrations import bring_up, newest
-from kgfs.stores.wal import BUSY_SECONDS, use_wal
+from kgfs.stores.wal import use_wal
 
 VERSION = 1
 """The format that SCHEMA makes. SCHEMA is never changed; additions are migrations."""
@@ -328,7 +329,7 @@ class Reading(sqlite3.Connection):
 
 def connect_to_read(path: Path) -> Reading:
     """Return a new read-only connection in autocommit mode. Use it from one thread at a time."""
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Reading)
+    db = sqlite3.connect(path, timeout=timing.WAL_BUSY, isolation_level=None, check_same_thread=False, factory=Reading)
     db.path = path
     db.execute("PRAGMA query_only=1")
     return db
@@ -347,7 +348,7 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
             _make(path)
     except OSError as error:
         raise from_os_error(error, str(path)) from error
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=timing.WAL_BUSY, isolation_level=None, check_same_thread=False)
     try:
         db.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
         db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.errors import StoreError
+from kgfs.stores import timing
 from kgfs.stores.catalog import fold, forgetting
 from kgfs.stores.catalog.checks import Before, check
 from kgfs.stores.catalog.contract import Pending
@@ -43,7 +44,6 @@ from kgfs.stores.catalog.syncing import WalSync
 from kgfs.stores.catalog.writer import Work, Writer
 from kgfs.stores.database import scrub
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.wal import BUSY_SECONDS
 
 REMOVING = (
     Removed,
@@ -151,7 +151,7 @@ class SqliteCatalog:
         self._reserve.run(self._scrub)
 
     def _scrub(self) -> None:
-        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        db = sqlite3.connect(self._path, timeout=timing.WAL_BUSY, isolation_level=None)
         try:
             scrub(db, self._path)
         except sqlite3.Error as error:

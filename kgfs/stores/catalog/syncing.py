@@ -15,11 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kgfs.errors import StoreError, from_os_error
+from kgfs.stores import timing
 from kgfs.stores.catalog.contract import Pending
 from kgfs.stores.catalog.pending import Coming, Telling
 
-SOON = 0.5
-"""Seconds until a commit is synced that no call waits for; the contract promises one second."""
 CHECKPOINT_AFTER = 500
 """Commits after which the WAL is copied to the database, beside the writers."""
 LARGE = 8_000
@@ -100,7 +99,7 @@ class WalSync:
 
     def _tidy(self) -> None:
         while True:
-            self._stop.wait(SOON)
+            self._stop.wait(timing.SYNC_WITHIN)
             done = self._tidy_once()
             with self._later:
                 if done or self._stop.is_set() or not self._something_to_do():

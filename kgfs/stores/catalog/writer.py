@@ -14,21 +14,14 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from kgfs.errors import StoreError
+from kgfs.stores import timing
 from kgfs.stores.catalog.contract import Pending
 from kgfs.stores.catalog.pending import Durable
 from kgfs.stores.catalog.schema import typed
 from kgfs.stores.catalog.syncing import WalSync
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.wal import BUSY_SECONDS
 
 BULK_KIB = 256 << 10
-MOMENT = 0.002
-"""Seconds that a call which must not block waits for the turn of another thread. A commit normally ends in that time.
-Handing the work to another thread instead would make the next calls find that thread at work, and so on."""
-SLOW = 0.05
-"""Seconds for a commit from which the disk counts as slow: then it delays even writes to the page cache."""
-REST = 0.25
-"""Seconds after a slow commit during which calls that must not block do not commit."""
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -111,11 +104,12 @@ class Writer:
         """Run ``work`` in a transaction as :meth:`run` does, without waiting for the disk. The changes are durable
         within a second in any case.
 
-        Returns None, with nothing done, where another process is writing, another thread keeps the turn for longer
-        than ``MOMENT``, or the disk was slow just now. Quick: it writes only to the kernel's page cache of the WAL.
+        Returns None, with nothing done, where another process is writing, another thread keeps the turn for longer than
+        ``timing.WRITE_TURN``, or the disk was slow just now. Quick: it writes only to the kernel's page cache of the
+        WAL.
         """
         began = time.monotonic()
-        if began < self._slow_until or not self._turn.acquire(timeout=MOMENT):
+        if began < self._slow_until or not self._turn.acquire(timeout=timing.WRITE_TURN):
             return None
         try:
             if not self._begin(patient=False):
@@ -133,15 +127,15 @@ class Writer:
         if self._syncing is None:
             return Durable()
         self._syncing.soon()
-        if time.monotonic() - began > SLOW:
-            self._slow_until = began + REST
+        if time.monotonic() - began > timing.SLOW_COMMIT:
+            self._slow_until = began + timing.AFTER_SLOW_COMMIT
         return self._syncing.pending(request.commit)
 
     def _begin(self, *, patient: bool) -> bool:
         """Begin a transaction and return whether it began. Without ``patient`` it returns False if another process is
-        writing; with ``patient`` it waits up to ``BUSY_SECONDS``."""
+        writing; with ``patient`` it waits up to ``timing.WAL_BUSY``."""
         if patient != self._patient:
-            self._db.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000) if patient else 0}")
+            self._db.execute(f"PRAGMA busy_timeout={int(timing.WAL_BUSY * 1000) if patient else 0}")
             self._patient = patient
         try:
             self._db.execute("BEGIN IMMEDIATE")

@@ -10,15 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kgfs.errors import BadInputError
+from kgfs.stores import timing
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.pacing import PIECE
 
 KEPT_MODE = 0o400
 """The mode of stored files: read-only for their owner, no access for others."""
-
-LEFT_OVER = 24 * 3600
-"""The seconds without a write after which a temporary file is taken for one of a dead process."""
 
 
 @contextmanager
@@ -76,7 +74,7 @@ def sweep(folder: Path) -> None:
     """Remove the temporary files of dead processes from ``folder``."""
     for path in list(folder.iterdir()):
         try:
-            if time.time() - path.stat().st_mtime > LEFT_OVER:
+            if time.time() - path.stat().st_mtime > timing.STAGING_LEFT_OVER:
                 path.unlink()
         except FileNotFoundError:
             continue  # the process that wrote it has just renamed or removed it

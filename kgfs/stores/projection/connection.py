@@ -23,6 +23,7 @@ from neo4j import (
 from neo4j.exceptions import ClientError, DriverError, Neo4jError
 
 from kgfs.errors import KgfsError, LostLeaseError, TimedOutError
+from kgfs.stores import timing
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.password import PasswordFile
 from kgfs.stores.projection.refusals import cause_of, translated
@@ -37,8 +38,6 @@ Statement = tuple[str, dict[str, Any]]
 
 WRITING = 10
 """A transaction that writes may take so many times the endpoint's time-out."""
-_RETRIED = 5.0
-"""Seconds in which the driver repeats what failed by a deadlock or the like. The caller repeats what fails for longer."""
 _WORD = re.compile(r"\$(\w+)")
 _OWNER = "MATCH (g:Graph {name: $graph}) RETURN g.home AS home"
 _MADE_BY_ANOTHER = (
@@ -54,7 +53,9 @@ class Connection:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        options = endpoint.driver_options() | {"max_transaction_retry_time": min(_RETRIED, endpoint.timeout)}
+        options = endpoint.driver_options() | {
+            "max_transaction_retry_time": min(timing.PROJECTION_RETRIED, endpoint.timeout)
+        }
         if endpoint.ca_file:
             options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(endpoint.ca_file))}
         if endpoint.uri.startswith("neo4j") and not endpoint.encrypted:
@@ -121,7 +122,7 @@ class Connection:
     def _call(self, seconds: float, work: Callable[[Session, Callable[[Any], Any]], Answer]) -> Answer:
         with self._translated():
             # A little more than the server is given: what it says itself tells more.
-            self._deadline = time.monotonic() + 1.2 * seconds + 2 * _RETRIED
+            self._deadline = time.monotonic() + 1.2 * seconds + 2 * timing.PROJECTION_RETRIED
             try:
                 if not self._was_reached:  # else the driver would repeat what is refused now and always
                     self._reach()
@@ -184,7 +185,7 @@ def probe(endpoint: Endpoint) -> KgfsError | None:
     # The driver waits without end for a server that was cut off without a word.
     thread = threading.Thread(target=ask, name="kgfs-probe", daemon=True)
     thread.start()
-    thread.join(endpoint.timeout + 2 * _RETRIED)
+    thread.join(endpoint.timeout + 2 * timing.PROJECTION_RETRIED)
     if not found:
         return TimedOutError(f"{endpoint.uri}: Neo4j does not answer within {endpoint.timeout:g} s ([graph] timeout).")
     return found[0]

@@ -8,11 +8,8 @@ from neo4j import Auth, basic_auth
 from neo4j.auth_management import AuthManager
 from neo4j.exceptions import AuthError, Neo4jError
 
+from kgfs.stores import timing
 from kgfs.stores.projection.endpoint import Endpoint
-
-REFUSED = 30.0
-"""Seconds that a refused password is not sent again. After three wrong ones the server locks the user out for some seconds, and more
-with each further one: a machine with an old password would lock out all that have the new one."""
 
 
 class PasswordFile(AuthManager):
@@ -34,7 +31,7 @@ class PasswordFile(AuthManager):
     def handle_security_exception(self, auth: object, error: Neo4jError) -> bool:
         """Return whether to try again: the file holds another password than the refused one."""
         if isinstance(error, AuthError):
-            self._refused = (auth, time.monotonic() + REFUSED)
+            self._refused = (auth, time.monotonic() + timing.PASSWORD_REFUSED)
         return self._current() != auth
 
     def _current(self) -> Auth:

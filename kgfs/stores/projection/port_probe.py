@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 from urllib.parse import urlsplit
 
+from kgfs.stores import timing
+
 GREETING = b"\x60\x60\xb0\x17" + b"\0\0\0\5" + bytes(12) + b"\r\n\r\n"
 """The Bolt handshake, which Neo4j answers with a version that begins with 0, and an empty line, which others wait for."""
-SECONDS = 1.0
 
 
 def answers_as_another(uri: str) -> bool:
@@ -24,8 +25,8 @@ def _greeted(uri: str) -> bytes:
     """Return the first bytes of the answer to the handshake; none where nobody listens or nothing is answered."""
     there = urlsplit(uri)
     try:
-        with socket.create_connection((there.hostname or "", there.port or 7687), SECONDS) as connection:
-            connection.settimeout(SECONDS)
+        with socket.create_connection((there.hostname or "", there.port or 7687), timing.PORT_PROBE) as connection:
+            connection.settimeout(timing.PORT_PROBE)
             connection.sendall(GREETING)
             return connection.recv(4)
     except (OSError, ValueError):

@@ -7,14 +7,13 @@ import time
 
 from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.errors import TimedOutError
+from kgfs.stores import timing
 from kgfs.stores.projection.connection import Connection
 
 FORMAT = 4
 """Goes up with every change below."""
 ATTEMPTS = 5
 """How often a statement is run that another home's statement gets in the way of."""
-PAUSE = 0.5
-"""Seconds before the second attempt, about; longer before each further one."""
 
 UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Graph", ("name",)),
@@ -94,7 +93,7 @@ def _change(connection: Connection, statement: str) -> None:
         except TimedOutError:
             if attempt == ATTEMPTS:
                 raise
-            time.sleep(attempt * PAUSE * (0.5 + random.random()))
+            time.sleep(attempt * timing.SCHEMA_RETRY * (0.5 + random.random()))
         else:
             return
 

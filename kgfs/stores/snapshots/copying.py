@@ -14,12 +14,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kgfs.errors import BusyError
+from kgfs.stores import timing
 from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.sharing import undo
 from kgfs.stores.database import typed
 from kgfs.stores.graph.editions import remove_some
 from kgfs.stores.graph.rows import LEAVING, SHOWN
-from kgfs.stores.wal import BUSY_SECONDS
 
 STEPS = 10_000
 """Steps of SQLite's virtual machine between two calls of ``stop``: about a millisecond."""
@@ -106,7 +106,7 @@ def _vacuum_into(source: Path, target: Path, stop: Stop) -> None:
     """Copy the database into ``target``, which is absent or is overwritten. Its mode is 0600 whatever the umask."""
     os.close(os.open(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     address = f"file:{quote(str(source))}?mode=ro"
-    with _translated(source), closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as db:
+    with _translated(source), closing(sqlite3.connect(address, uri=True, timeout=timing.WAL_BUSY)) as db:
         db.set_progress_handler(lambda: stop(), STEPS)
         db.execute("PRAGMA cache_size=-8000")
         db.execute("VACUUM INTO ?", (str(target),))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
+from kgfs.stores import timing
 from kgfs.stores.garage.s3.cache import Cache, Fetched, length_before
 
 WAITING = 32 << 20
@@ -16,20 +17,9 @@ WAITING = 32 << 20
 GATHERED = 4 << 20
 """The size in bytes of a batch of writes, not counting its last file. Waking a thread, locking the cache and counting
 take longer than writing a small file."""
-LINGER = 0.1
-"""The seconds for which the writer waits for a smaller batch to grow while no caller waits for the queue."""
-PATIENCE = 0.02
-"""The maximal seconds for which a reader waits for space in the queue. A block that finds no space then is not
-cached: a slow disk or a busy machine must not hold up readers."""
 WAITED = 0.1
 """The share of the time since the last block was queued for which a reader waits for space. It bounds by how much
 reading slows down."""
-OPENING = 1.0
-"""The seconds for which opening an object waits until its own blocks are written, so that they can be held open."""
-FORGETTING = 1.0
-"""The seconds for which forgetting an object waits until the blocks of other objects are written."""
-CLOSING = 5.0
-"""The seconds for which closing waits until the queue is written."""
 
 
 class CacheBehind(Cache):
@@ -75,7 +65,7 @@ class CacheBehind(Cache):
         paths = [self._path(key, number) for number in range(count)]
         if any(path in self._waiting for path in paths):
             with self._changed:
-                self._wait(lambda: not any(path in self._waiting for path in paths), OPENING)
+                self._wait(lambda: not any(path in self._waiting for path in paths), timing.CACHE_OPEN_WAIT)
         return super().open_blocks(key, count)
 
     def holds(self, key: str) -> bool:
@@ -87,7 +77,7 @@ class CacheBehind(Cache):
             for path in [path for path in self._waiting if path == whole or path.startswith(f"{whole}.")]:
                 self._bytes -= self._waiting.pop(path).room
             # else forgetting would discard the rest of the queue, too
-            self._wait(lambda: not self._waiting, FORGETTING)
+            self._wait(lambda: not self._waiting, timing.CACHE_FORGET_WAIT)
         super().forget(key)
 
     def flush(self, seconds: float) -> bool:
@@ -96,7 +86,7 @@ class CacheBehind(Cache):
             return self._wait(lambda: not self._waiting, seconds)
 
     def close(self) -> None:
-        self.flush(CLOSING)
+        self.flush(timing.CACHE_CLOSE_WAIT)
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -107,7 +97,9 @@ class CacheBehind(Cache):
         fetched = Fetched(content, round_)
         with self._changed:
             if self._bytes + fetched.room > WAITING:
-                patience = 0.0 if self._stuck else min(PATIENCE, WAITED * (time.monotonic() - self._kept_at))
+                patience = (
+                    0.0 if self._stuck else min(timing.CACHE_QUEUE_WAIT, WAITED * (time.monotonic() - self._kept_at))
+                )
                 self._stuck = not self._wait(lambda: self._bytes + fetched.room <= WAITING, patience)
                 self._kept_at = time.monotonic()
                 if self._stuck:
@@ -147,7 +139,9 @@ class CacheBehind(Cache):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
-                self._changed.wait_for(lambda: self._bytes >= GATHERED or self._hurried or self._closed, LINGER)
+                self._changed.wait_for(
+                    lambda: self._bytes >= GATHERED or self._hurried or self._closed, timing.CACHE_LINGER
+                )
                 if not self._waiting and self._closed:
                     return
                 gathered = self._gathered()

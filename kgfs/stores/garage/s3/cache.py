@@ -19,6 +19,7 @@ from pathlib import Path
 
 import xxhash
 
+from kgfs.stores import timing
 from kgfs.stores.disk_reserve import missing_free
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.durable import make_folder, os_errors
@@ -31,8 +32,6 @@ PAGE = 4096
 LARGE = 256 << 10
 """The size in bytes from which the disk space of a file is allocated in one call. That saves a quarter of the time of
 writing a MiB on ext4."""
-FRESH = 60.0
-"""The seconds within which a second use of a file is not recorded again."""
 _STATE = struct.Struct("<qq")
 _LENGTH_BUT_SIZE = len(encode_sums(Sums(0, "0" * 64, ("0" * 16,)))) - 1
 
@@ -348,7 +347,7 @@ def _remove(path: str) -> None:
 
 
 def _note_use(file: FileIO) -> None:
-    if time.time() - os.fstat(file.fileno()).st_mtime > FRESH:
+    if time.time() - os.fstat(file.fileno()).st_mtime > timing.CACHE_FRESH:
         os.utime(file.fileno())
 
 

@@ -24,6 +24,7 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
 from kgfs.errors import BadInputError
+from kgfs.stores import timing
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.errors import NoKeysError
 from kgfs.stores.servers import asked, is_sayable
@@ -38,9 +39,6 @@ _VARIABLES = (("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY",
 """The environment variables of the two halves of a key pair. Of each pair of names the first takes precedence."""
 CONNECTIONS = 32
 """The number of connections that are kept open to the server. More may be open for a while."""
-BRIEFLY = 1.0
-"""The maximal seconds for which a request waits for one of these connections. If the server is silent, all of them
-are in use for long; then all requests wait for the server at the same time instead of one after the other."""
 PIECE = 128 << 10
 """The number of bytes of a body that are sent at a time. Each piece may take a third of the timeout. A body that is
 sent as a whole may take no longer, and would never arrive over a slow line."""
@@ -145,7 +143,7 @@ class _Pool(urllib3.PoolManager):
         asked["garage"] += 1
         if isinstance(body := words.get("body"), bytes) and len(body) > PIECE:
             words["body"] = BytesIO(body)
-        free = self._free.acquire(timeout=BRIEFLY)
+        free = self._free.acquire(timeout=timing.CONNECTION_WAIT)
         try:
             return super().urlopen(method, url, redirect, **words)
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 
 from kgfs.errors import AWAY, MissingError, OvertakenError, StoreError, TimedOutError
+from kgfs.stores import timing
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
@@ -27,13 +28,9 @@ from kgfs.stores.garage.segments import check_entries, encode_line
 
 MERGE_EVERY = 64
 """The number of appends of one ledger object after which it merges small pieces."""
-LOOK_EVERY = 1.0
-"""The seconds between two listings of segments: a mount asks ten times a second."""
 LIST_AFTER = 8
 """The number of polls of :meth:`S3Ledger.beyond` of which one lists the pieces. The others only look for the name of
 the next piece, which is not found after that piece was merged."""
-PAUSE = 5.0
-"""The seconds without a listing after the server did not answer."""
 
 
 class S3Ledger:
@@ -174,11 +171,11 @@ class S3Ledger:
         if now >= self._look_again:
             known = self._segments
             try:
-                self._segments, self._look_again = self._list_segments(), now + LOOK_EVERY
+                self._segments, self._look_again = self._list_segments(), now + timing.SEGMENTS_POLL
             except AWAY:
                 if not known:
                     raise
-                self._look_again = time.monotonic() + PAUSE
+                self._look_again = time.monotonic() + timing.SEGMENTS_RETRY
         return self._segments
 
     def _list_segments(self) -> list[Segment]:

@@ -12,6 +12,7 @@ import xxhash
 
 from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError, UnavailableError
 from kgfs.failpoints import border
+from kgfs.stores import timing
 from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.listing import check_folder
@@ -49,10 +50,6 @@ copying seven."""
 TRIES = 10
 """The maximal number of attempts to put a content that is deleted each time, or whose name a server reports as taken
 and then does not find."""
-REPLACED = 1.0
-"""The seconds within which another upload that checked the name earlier may overwrite what was put, on servers with
-:attr:`Bucket.looks_before_it_writes`. Milliseconds were observed. A server that takes longer breaks the promise of
-:meth:`S3Objects.put`."""
 CACHED_AT_PUT = 8 << 20
 """The size in bytes up to which an object is cached when it is put, for a new object is mostly read soon."""
 
@@ -191,7 +188,7 @@ class S3Objects:
             return True
         # If there is no note, any other upload has ended, and its outcome is visible.
         if in_parts or self._bucket.has(upload_name(key)):
-            time.sleep(REPLACED)
+            time.sleep(timing.UPLOAD_REPLACED)
         try:
             return sha256_in(self._bucket.head(name).meta) == sums.sha256
         except MissingError:
