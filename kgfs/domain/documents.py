@@ -28,6 +28,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     6: IngestVersion(
         "Pictures and scanned pages are recognised; names in code keep underscores, quotes their backticks"
     ),
+    7: IngestVersion("Relationships by name"),
 }
 """The versions of the ingest logic, by number.
 

@@ -42,6 +42,8 @@ class FoundConcept:
     odds: float | None = None
     """The log odds that it is worth looking up, before it is known how many documents of the ontology have it. None
     where the extractor has chosen it."""
+    kinds: tuple[str, ...] = ()
+    """Keys of the names of which its own name makes it a kind, longest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,18 @@ def holds(type_: str, different: int, strongest: float) -> bool:
     return different >= (2 if type_ == "RELATED_TO" and strongest <= TOGETHER else 1)
 
 
+BY_NAME = "by its name"
+"""What is shown in place of a confidence where a relationship follows from the name of its subject alone."""
+
+
 def strength(type_: str, places: int, confidence: float) -> float:
     """Return the number by which a page orders relationships, the highest first.
 
-    Typed ones come before RELATED_TO, of which the one with the most ``places`` is the strongest.
+    Typed ones come before RELATED_TO, of which the one with the most ``places`` is the strongest. Those by name, which
+    have no places, come last.
     """
+    if not places:
+        return 0.0
     return places / (places + 1) if type_ == "RELATED_TO" else 1 + confidence
 
 
@@ -107,3 +116,5 @@ class Mention:
     kind: str
     score: float
     definition: str
+    kinds: tuple[str, ...] = ()
+    """Keys of the names of which the concept's own name makes it a kind."""

@@ -96,6 +96,8 @@ class Signs:
     """The most that one of its sentences says of it (E of docs/knowledge.md)."""
     rank: int = 0
     """The background rank of its last word."""
+    restricts: bool = False
+    """Whether its first words restrict its last, so that by its name it is a kind of what that names."""
 
     @property
     def structure(self) -> bool:
@@ -115,6 +117,7 @@ class Signs:
             self.participle and other.participle,
             max(self.says, other.says),
             max(self.rank, other.rank),
+            restricts=self.restricts and other.restricts,
         )
 
 

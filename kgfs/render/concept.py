@@ -32,7 +32,7 @@ class RelatedLine:
     name: str
     label: str
     measure: str
-    """The confidence with two digits; of RELATED_TO the number of places instead."""
+    """The confidence with two digits; of RELATED_TO the number of places instead, and of those by name BY_NAME."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
 from kgfs.stores import timing
@@ -69,6 +70,7 @@ class Database:
             self._path, timeout=timing.WAL_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
+        connection.create_function("form_key", 1, form_key, deterministic=True)
         return connection
 
     def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:

@@ -111,6 +111,8 @@ def _plain(row: Any) -> dict[str, Any]:
     body = {name: getattr(row, name) for name in row.__slots__}
     if "odds" in body and body["odds"] is None:
         del body["odds"]  # so Readings that are older than the field keep their ids
+    if "kinds" in body and not body["kinds"]:
+        del body["kinds"]
     return body
 
 
@@ -202,7 +204,8 @@ def decode_reading(raw: bytes, key: str) -> Reading:
 
 def _concept(body: dict[str, Any]) -> FoundConcept:
     quotes = tuple(Quote(**quote) for quote in body["quotes"])
-    return FoundConcept(**{**body, "forms": tuple(body["forms"]), "quotes": quotes})
+    lists = {"forms": tuple(body["forms"]), "kinds": tuple(body.get("kinds", ())), "quotes": quotes}
+    return FoundConcept(**{**body, **lists})
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,12 +102,12 @@ class RelatedConcept(_Relationship, DerivedFolder[Related]):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         row = self._related()
+        link = ("concept.md", RelatedLink(self.context, self._concept, self._shown, row))
+        if row.by_name:
+            return [link]
         owner = Owner(row.relationship_id, self._concept.concept_id, self._concept.name, up="../" * 7)
         folder = RelatedConcept(self.context, self._concept, self._shown, row)
-        return [
-            ("concept.md", RelatedLink(self.context, self._concept, self._shown, row)),
-            ("evidence", EvidenceFolder(self.context, owner, folder.mtime)),
-        ]
+        return [link, ("evidence", EvidenceFolder(self.context, owner, folder.mtime))]
 
 
 class RelatedLink(_Relationship, DerivedLink[Related]):

@@ -32,6 +32,7 @@ class Told:
     definition: str = ""
     score: float = 0.5
     kind: str = "term"
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,7 @@ def prepared(
             told.kind,
             told.score,
             told.definition,
+            told.kinds,
         )
         stem = safe_stem(told.label)
         taken = name_taken(graph, doc.ontology, stem)

@@ -15,6 +15,7 @@ from kgfs.domain.names import encode_name
 from kgfs.render.words import visible
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
+from tests.support.graph_building import Doc, Told, publish
 from tests.support.library import ASTRAL, CRLF, MARKDOWN, ZEN, Library, fill, kind_of, library_at, read
 
 
@@ -110,6 +111,19 @@ def test_relationships_are_seen_from_both_ends(library: Library) -> None:
         assert json.loads(library.read(f"{folder}/evidence/1/citation.json"))["concept"] == here
         page = library.read(f"Zen/concepts/{here}.concept/concept.md").decode()
         assert f"](related/{type_}/{there}/concept.md)" in page
+
+
+def test_a_relationship_by_name_has_no_evidence(library: Library) -> None:
+    ontology = library.ontology().id
+    told = [Told("long night", kinds=("night",)), Told("night")]
+    publish(library.stores.graph, Doc("d" * 16, told, deposit=900, ontology=ontology))
+    folder = "Zen/concepts/long-night.concept/related/IS_A/night"
+    assert library.names(folder) == ["concept.md"]
+    link = library.node(f"{folder}/concept.md")
+    assert isinstance(link, Link) and link.target() == b"../../../../night.concept/concept.md"
+    page = library.read("Zen/concepts/long-night.concept/concept.md").decode()
+    assert "- IS_A [night](related/IS_A/night/concept.md) (by its name)" in page
+    assert library.find("Zen/concepts/night.concept/related/HAS_KIND/long-night/evidence") is None
 
 
 def test_concepts_are_listed_in_the_order_of_their_inode_numbers(library: Library) -> None:

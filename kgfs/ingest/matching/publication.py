@@ -162,7 +162,14 @@ class _Build:
     def _mention(self, found: FoundConcept) -> Mention:
         document = self._document
         return Mention(
-            document.doc_id, document.deposit, found.label, found.forms, found.kind, found.score, found.definition
+            document.doc_id,
+            document.deposit,
+            found.label,
+            found.forms,
+            found.kind,
+            found.score,
+            found.definition,
+            found.kinds,
         )
 
     def _chosen_chunk_ids(self) -> list[str]:
@@ -281,7 +288,8 @@ class _Build:
 def _joined(one: Mention, other: Mention) -> Mention:
     best = max(one, other, key=lambda mention: mention.score)
     forms = tuple(dict.fromkeys((*best.forms, *one.forms, *other.forms)))
-    return replace(best, forms=forms, definition=best.definition or one.definition or other.definition)
+    kinds = tuple(dict.fromkeys((*best.kinds, *one.kinds, *other.kinds)))
+    return replace(best, forms=forms, definition=best.definition or one.definition or other.definition, kinds=kinds)
 
 
 def _utf8(text: str) -> bytes:

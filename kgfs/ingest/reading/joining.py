@@ -119,7 +119,8 @@ def _one(group: Sequence[FoundConcept]) -> FoundConcept:
     forms = (form for concept in (best, *group) for form in concept.forms)
     definition = next((concept.definition for concept in (best, *group) if concept.definition), "")
     ordered = tuple(quotes[span] for span in sorted(quotes))
-    return replace(best, forms=tuple(dict.fromkeys(forms)), quotes=ordered, definition=definition)
+    kinds = tuple(dict.fromkeys(kind for concept in (best, *group) for kind in concept.kinds))
+    return replace(best, forms=tuple(dict.fromkeys(forms)), quotes=ordered, definition=definition, kinds=kinds)
 
 
 def _between(relationships: Sequence[FoundRelationship], norms: Mapping[str, str]) -> Iterator[FoundRelationship]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk
-from kgfs.ingest.reading import choice
+from kgfs.ingest.reading import by_name, choice
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
 from kgfs.models.contract import Signs
 from kgfs.models.extractor import junk
@@ -84,7 +84,9 @@ def rank(
     """
     groups = _grouped(validated)
     if any(group.signs for group in groups.values()):
-        kept = {group.key: _found(group) for group in _chosen(groups, title, validated, meaning)}
+        signs = {group.key: group.signs for group in groups.values() if group.signs}
+        chosen = _chosen(groups, title, validated, meaning)
+        kept = {group.key: replace(_found(group), kinds=by_name.kinds(group.key, signs)) for group in chosen}
         return tuple(kept.values()), _relationships(validated, kept)
     _score(groups, _linked(validated), title, chunks)
     tokens = sum(chunk.tokens for chunk in chunks)

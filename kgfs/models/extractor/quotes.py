@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kgfs.models.contract import RawQuote, Signs
 from kgfs.models.extractor import background
+from kgfs.models.extractor.by_name import restricts
 from kgfs.models.extractor.page import Candidate, Page
 from kgfs.models.extractor.telling import Form, Said, form_of, said_of
 
@@ -81,6 +82,7 @@ def _signs(page: Page, candidate: Candidate, said: Mapping[int, Said], whole: se
         participle=len(words) > 1 and doc[one.first].tag_ in ("VBG", "VBN"),
         says=max((one.says for one in said.values()), default=0.0),
         rank=background.rank(words[-1]),
+        restricts=restricts(doc, one.first, one.last),
     )
 
 

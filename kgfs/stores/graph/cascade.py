@@ -76,6 +76,7 @@ def redact(
     concept_times: dict[str, int] = {}
     numbers: dict[str, int] = {}
     ontologies: set[str] = set()
+    relationship_ids = {relationship.relationship_id for relationship in relationships}
     for concept_id in sorted(set(concept_ids)):
         row = connection.execute(
             "SELECT ontology, name, live, last_n FROM concept WHERE concept_id = ?", (concept_id,)
@@ -95,12 +96,20 @@ def redact(
             " OR concept_id IN (SELECT other FROM neighbour WHERE concept = ?1))",
             (concept_id,),
         ).fetchall()
+        relationship_ids |= {
+            relationship_id
+            for (relationship_id,) in connection.execute(
+                "SELECT relationship_id FROM relationship WHERE by_name = 1 AND ?1 IN (subject, object)"
+                " AND relationship_id IN (SELECT relationship_id FROM neighbour WHERE concept = ?1)",
+                (concept_id,),
+            )
+        }
     known: list[tuple[str, str, str, str, str, int, int]] = []
-    for relationship in relationships:
+    for relationship_id in sorted(relationship_ids):
         row = connection.execute(
             "SELECT relationship_id, ontology, subject, type, object, last_n, mtime FROM relationship"
             " WHERE relationship_id = ?",
-            (relationship.relationship_id,),
+            (relationship_id,),
         ).fetchone()
         if row is not None:
             known.append(row)

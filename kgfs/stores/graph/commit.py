@@ -167,7 +167,8 @@ class Commit:
         for row in concepts:
             ordinal = ordinals[row.concept_id] = ordinals.get(row.concept_id, -1) + 1
             values = [
-                packed(row.mention.forms) if column == "forms" else getattr(row.mention, column) for column in MENTION
+                packed(getattr(row.mention, column)) if column in ("forms", "kinds") else getattr(row.mention, column)
+                for column in MENTION
             ]
             self._sql.execute(
                 f"INSERT INTO mention (concept, document, ordinal, {', '.join(MENTION)})"
@@ -178,7 +179,8 @@ class Commit:
     def _relate(self, row: RelationshipRow) -> None:
         inverse(row.type)
         self._sql.execute(
-            "INSERT OR IGNORE INTO relationship VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0)",
+            "INSERT OR IGNORE INTO relationship (relationship_id, ontology, subject, type, object, evidence, confidence,"
+            " mtime, last_n) VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0)",
             (row.relationship_id, row.ontology, row.subject, row.type, row.object),
         )
 
@@ -210,6 +212,8 @@ class Commit:
         self._settling.settle(self._concepts, Moved(self._documents, self._evidence, self._related))
         for ontology, step in self._settling.steps.items():
             self._count(ontology, concepts=step)
+        for ontology, step in self._settling.by_name.steps.items():
+            self._count(ontology, relationships=step)
         self._write_counts()
         self._feed.write()
         return self.epoch
@@ -269,8 +273,8 @@ class Commit:
     def _settle_relationship(self, relationship_id: str) -> None:
         if relationship_id not in self._moved:
             return
-        ontology, subject, type_, object_, evidence_before = self._sql.execute(
-            "SELECT ontology, subject, type, object, evidence FROM relationship WHERE relationship_id = ?",
+        ontology, subject, type_, object_, evidence_before, by_name = self._sql.execute(
+            "SELECT ontology, subject, type, object, evidence, by_name FROM relationship WHERE relationship_id = ?",
             (relationship_id,),
         ).fetchone()
         evidence, different, confidence = self._sql.execute(
@@ -285,9 +289,10 @@ class Commit:
             "UPDATE relationship SET evidence = ?, confidence = ?, mtime = ? WHERE relationship_id = ?",
             (evidence, confidence, self._at, relationship_id),
         )
-        if not evidence and not evidence_before:
+        lives, lived = evidence or by_name, evidence_before or by_name
+        if not lives and not lived:
             return
-        what = "changed" if evidence and evidence_before else "added" if evidence else "removed"
+        what = "changed" if lives and lived else "added" if lives else "removed"
         weight = strength(type_, evidence, confidence)
         self._join(what, ontology, relationship_id, (subject, type_, object_, 0), weight)
         self._join(what, ontology, relationship_id, (object_, inverse(type_), subject, 1), weight)

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import Mention
 from kgfs.render.concept import ConceptPage, render
 from kgfs.render.summary import Summary, summarise, surface_forms
 from kgfs.render.words import folded_size
+from kgfs.stores.graph.by_name import ByName
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.pages import page_frame, page_size, with_lines
 from kgfs.stores.graph.rows import MENTION, SHOWN, listed, mention_row, packed, words
 
 _SAID = f"""
     SELECT count(DISTINCT mention.document), min(mention.deposit), min(label), max(label), min(forms), max(forms),
-        min(kind), max(kind), min(definition), max(definition)
+        min(kind), max(kind), min(definition), max(definition), min(kinds), max(kinds)
     FROM mention CROSS JOIN document ON document.key = mention.document
     WHERE mention.concept = ? AND document.state = {SHOWN}"""
 
@@ -65,6 +67,7 @@ class Concepts:
         self._page_before = page_before
         self._living: dict[str, _Living] = {}
         self._relabelled: set[str] = set()
+        self.by_name = ByName(connection, at, feed)
         self.steps: dict[str, int] = {}
         """Change of the number of living concepts, by ontology."""
 
@@ -79,7 +82,21 @@ class Concepts:
             for concept_id in self._relabelled
             for (other,) in self._sql.execute("SELECT other FROM neighbour WHERE concept = ?", (concept_id,))
         }
-        self._settle_pages(sorted({*touched, *neighbours}))
+        self._settle_pages(sorted({*touched, *neighbours, *self._settle_by_name()}))
+
+    def _settle_by_name(self) -> list[str]:
+        """Add and remove relationships by name, and return the ids of the concepts whose pages show that."""
+        self.by_name.settle()
+        for concept_id, step in self.by_name.related.items():
+            living = self._living.get(concept_id)
+            if living is None:
+                self._sql.execute(
+                    "UPDATE concept SET related = related + ? WHERE concept_id = ? AND live = 1", (step, concept_id)
+                )
+                continue
+            frame = replace(living.frame, related_count=living.frame.related_count + step)
+            self._living[concept_id] = replace(living, frame=frame, changed=True)
+        return [*self.by_name.related]
 
     # ------------------------------------------------------------------------------- labels and aliases
 
@@ -91,7 +108,7 @@ class Concepts:
         ).fetchone()
         mentions, documents, founded = self._mentions(key)
         if not mentions:
-            self._bury(key, ontology, name)
+            self._bury(key, concept_id, ontology, name)
             return
         summary = summarise(mentions)
         now = [founded, folded_size(summary.label), *_shown(summary)]
@@ -102,7 +119,11 @@ class Concepts:
                 (*now, key),
             )
         forms = {normalise_label(form): 2 for form in surface_forms(mentions)}
-        self._set_forms(key, ontology, forms | {normalise_label(summary.label): 1, norm: 0})
+        forms |= {normalise_label(summary.label): 1, norm: 0}
+        self._set_forms(key, ontology, forms)
+        self.by_name.set_kinds(key, concept_id, ontology, {kind for mention in mentions for kind in mention.kinds})
+        if founded != before[0] or now[2] != before[2]:  # of two concepts with one form the one founded first is meant
+            self.by_name.renamed(ontology, map(form_key, forms))
         if now[2] != before[2]:
             self._relabelled.add(concept_id)
         if not live:
@@ -136,17 +157,19 @@ class Concepts:
         if not documents:
             return [], 0, 0
         if said[0::2] == said[1::2]:
-            label, forms, kind, definition = said[0::2]
-            return [Mention("", founded, label, words(forms), kind, 0.0, definition)], documents, founded
+            label, forms, kind, definition, kinds = said[0::2]
+            one = Mention("", founded, label, words(forms), kind, 0.0, definition, words(kinds))
+            return [one], documents, founded
         return [mention_row(found) for found in self._sql.execute(_MENTIONS, (concept,))], documents, founded
 
-    def _bury(self, key: int, ontology: str, name: str) -> None:
+    def _bury(self, key: int, concept_id: str, ontology: str, name: str) -> None:
         self._sql.execute(
             "UPDATE concept SET live = 0, norm = '', norm_hash = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
             " evidence = 0, related = 0, size = 0, mtime = 0 WHERE key = ?",
             (key,),
         )
         self._set_forms(key, ontology, {})
+        self.by_name.set_kinds(key, concept_id, ontology, ())
         self._count(ontology, -1)
         self._feed.tell("removed", "concept", ontology, ontology, name)
 
@@ -155,7 +178,12 @@ class Concepts:
         for form in known.keys() - forms.keys():
             self._sql.execute("DELETE FROM concept_form WHERE concept = ? AND form = ?", (key, form))
         for form, rank in forms.items() - known.items():
-            self._sql.execute("INSERT OR REPLACE INTO concept_form VALUES (?, ?, ?, ?)", (key, form, rank, ontology))
+            self._sql.execute(
+                "INSERT OR REPLACE INTO concept_form (concept, form, rank, ontology, folded) VALUES (?, ?, ?, ?, ?)",
+                (key, form, rank, ontology, form_key(form)),
+            )
+        if known != forms:
+            self.by_name.renamed(ontology, map(form_key, known | forms))
 
     def _count(self, ontology: str, step: int) -> None:
         self.steps[ontology] = self.steps.get(ontology, 0) + step

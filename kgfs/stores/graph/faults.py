@@ -31,7 +31,7 @@ _DANGLING = (
     (
         "neighbour without a relationship",
         "SELECT n.concept || '/' || n.type || '/' || n.name, '' FROM neighbour n LEFT JOIN relationship r"
-        " ON r.relationship_id = n.relationship_id WHERE r.relationship_id IS NULL OR r.evidence = 0",
+        " ON r.relationship_id = n.relationship_id WHERE r.relationship_id IS NULL OR (r.evidence = 0 AND r.by_name = 0)",
     ),
     (
         "document that lacks sources",

@@ -48,4 +48,19 @@ MIGRATIONS: tuple[str, ...] = (
         bytes       INTEGER NOT NULL,
         is_original INTEGER NOT NULL
     ) WITHOUT ROWID;""",
+    # Finds concepts by a form, whatever its number, hyphens and case.
+    """ALTER TABLE concept_form ADD COLUMN folded TEXT NOT NULL DEFAULT '';
+    UPDATE concept_form SET folded = form_key(form);
+    CREATE INDEX concept_form_folded ON concept_form (ontology, folded, rank, concept);""",
+    # What concepts are kinds of by their names. A relationship lives while it has evidence, or by_name is 1.
+    """ALTER TABLE mention ADD COLUMN kinds TEXT NOT NULL DEFAULT '[]';
+    CREATE TABLE concept_kind (
+        concept  INTEGER NOT NULL REFERENCES concept (key),
+        kind     TEXT NOT NULL,
+        ontology TEXT NOT NULL,
+        PRIMARY KEY (concept, kind)
+    ) WITHOUT ROWID;
+    CREATE INDEX concept_kind_named ON concept_kind (ontology, kind, concept);
+    ALTER TABLE relationship ADD COLUMN by_name INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX relationship_by_name ON relationship (subject) WHERE by_name = 1;""",
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
+from kgfs.domain.knowledge import BY_NAME
 from kgfs.render.concept import (
     SHOWN_EVIDENCE,
     SHOWN_RELATED,
@@ -30,7 +31,7 @@ _OF_RELATED = f"""
     ORDER BY neighbour.strength DESC, neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming
     LIMIT {SHOWN_RELATED}"""
 
-_MEASURE = """CASE WHEN neighbour.type = 'RELATED_TO'
+_MEASURE = f"""CASE WHEN relationship.evidence = 0 THEN '{BY_NAME}' WHEN neighbour.type = 'RELATED_TO'
     THEN iif(relationship.evidence = 1, '1 place', relationship.evidence || ' places')
     ELSE printf('%.2f', relationship.confidence) END"""
 

@@ -275,7 +275,7 @@ class GraphReads:
         )
         rows = self._database.rows(
             "SELECT neighbour.relationship_id, neighbour.type, neighbour.name, neighbour.other, concept.label,"
-            " neighbour.incoming, relationship.confidence, relationship.mtime"
+            " neighbour.incoming, relationship.confidence, relationship.mtime, relationship.evidence = 0"
             " FROM neighbour CROSS JOIN relationship ON relationship.relationship_id = neighbour.relationship_id"
             " CROSS JOIN concept ON concept.concept_id = neighbour.other"
             f" WHERE neighbour.concept = ?1 AND {where}"
@@ -284,7 +284,9 @@ class GraphReads:
         )
         if len(rows) > limit and (limit < 1 or rows[limit][1:3] != rows[limit - 1][1:3]):
             rows.pop()
-        return [Related(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7]) for row in rows]
+        return [
+            Related(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7], bool(row[8])) for row in rows
+        ]
 
     # ----------------------------------------------------------------------------------- for matching
 

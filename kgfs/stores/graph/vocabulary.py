@@ -245,6 +245,8 @@ class Related:
     confidence: float
     """The highest confidence of its living evidence."""
     mtime: int
+    by_name: bool = False
+    """Whether it follows from the name of its subject alone. Then it has no evidence, and a confidence of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,8 @@ class Change:
     """``added``, ``changed`` or ``removed``."""
     kind: str
     """document (owner: ontology id, name: doc_id), concept (owner: ontology id, name: directory name), evidence
-    (owner: concept or relationship id, name: the number), related (owner: concept id, name: ``<type>/<name>``)."""
+    (owner: concept or relationship id, name: the number), related (owner: concept id, name: ``<type>/<name>``),
+    relationship (owner: its id, of one by name)."""
     ontology: str
     owner: str
     name: str

@@ -141,18 +141,21 @@ def relationships(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Owner
     """Return those of these relationships that live."""
     for row in sql.execute(
         f"SELECT {', '.join(_RELATIONSHIP)} FROM relationship"
-        " WHERE relationship_id IN (SELECT value FROM json_each(?)) AND evidence > 0 ORDER BY relationship_id",
+        " WHERE relationship_id IN (SELECT value FROM json_each(?)) AND (evidence > 0 OR by_name = 1)"
+        " ORDER BY relationship_id",
         (json.dumps(ids),),
     ):
         said: Properties = dict(zip(_RELATIONSHIP, row, strict=True))
         id_ = said.pop("relationship_id")
+        if not said["evidence"]:
+            said |= {"by_name": True, "confidence": None}
         digest = digest_of("relationship", row)
         yield Owner(id_, said | {"id": id_, "inverse": inverse(said["type"]), "digest": digest})
 
 
 LIVING = {
     "Concept": "SELECT concept_id FROM concept WHERE live = 1 AND concept_id > ? ORDER BY concept_id LIMIT ?",
-    "Relationship": "SELECT relationship_id FROM relationship WHERE evidence > 0 AND relationship_id > ?"
+    "Relationship": "SELECT relationship_id FROM relationship WHERE (evidence > 0 OR by_name = 1) AND relationship_id > ?"
     " ORDER BY relationship_id LIMIT ?",
     "Document": f"SELECT doc_id FROM document WHERE state = {SHOWN} AND doc_id > ? ORDER BY doc_id LIMIT ?",
 }

@@ -63,7 +63,8 @@ MERGE (r:Owner {space: $space, id: row.id}) SET r = row, r.space = $space, r:Rel
 MERGE (s:Owner {space: $space, id: row.subject}) MERGE (o:Owner {space: $space, id: row.object})
 MERGE (r)-[:SUBJECT]->(s) MERGE (r)-[:OBJECT]->(o)
 MERGE (s)-[x:RELATES_TO {relationship_id: row.id}]->(o)
-SET x.type = row.type, x.inverse = row.inverse, x.confidence = row.confidence, x.mtime = row.mtime""",
+SET x.type = row.type, x.inverse = row.inverse, x.confidence = row.confidence, x.mtime = row.mtime,
+    x.by_name = row.by_name""",
     "begin documents": """
 UNWIND $rows AS row
 MERGE (e:Edition {key: row.edition}) ON CREATE SET e.space = $space, e.doc_id = row.doc_id

@@ -1,0 +1,112 @@
+"""The forms of a name: which differently written words are one form, and where a text has such a form.
+
+Forms are equal but for case, number of the last word, and hyphen or space. A key is the folded form.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+LONGEST = 12
+"""The most words and signs of a form that is looked for in a text."""
+
+_ATOM = re.compile(r"\w+|[^\w\s\-‐‑]")
+_GAP = re.compile(r"[^\S\n]*\n?[^\S\n]*|[\-‐‑](?:[^\S\n]*\n[^\S\n]*)?")
+"""What may stand between two words of a form: space, at most one line's end, a hyphen."""
+_IRREGULAR = {
+    "caches": "cache",
+    "headaches": "headache",
+    "axes": "axis",
+    "children": "child",
+    "indices": "index",
+    "matrices": "matrix",
+    "vertices": "vertex",
+    "analyses": "analysis",
+    "hypotheses": "hypothesis",
+    "criteria": "criterion",
+    "phenomena": "phenomenon",
+}
+
+Span = tuple[int, int]
+Atom = tuple[int, int, str]
+"""Start and end of a word or sign in a text, and its folded form."""
+Known = Callable[[Collection[str]], tuple[Mapping[str, str], Collection[str]]]
+"""Given keys, return the name of those that are a form, and those with which a longer form begins."""
+
+
+def singular(norm: str) -> str:
+    """Return a normalised label with its last word in the singular, by plain rules: 'decorators' becomes 'decorator'."""
+    rest, space, word = norm.rpartition(" ")
+    if word in _IRREGULAR:
+        return rest + space + _IRREGULAR[word]
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is", "ous", "'s", "sis")):
+        return norm
+    if word.endswith("ies") and len(word) > 4:
+        return norm[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
+        return norm[:-2]
+    return norm[:-1]
+
+
+def form_key(form: str) -> str:
+    """Return the key of a form: its words and signs, folded, with single spaces, the last one in the singular."""
+    return singular(" ".join(word for _, _, word in _atoms(form)))
+
+
+def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, list[Span]]:
+    """Return the places in a text that have a known form, by the name that ``known`` gives it, in order of the text.
+
+    A place begins and ends with a word's or sign's own border, inside one of the spans ``within``. Places may contain
+    one another: 'context manager' stands in 'asynchronous context manager' too. ``known`` is asked once for each
+    number of words.
+    """
+    runs = [run for start, end in within for run in _runs(text, start, end)]
+    begun = [(run, at) for run in runs for at in range(len(run))]
+    found: dict[str, list[Span]] = {}
+    for count in range(1, LONGEST + 1):
+        begun = [(run, at) for run, at in begun if at + count <= len(run)]
+        if not begun:
+            break
+        said = [" ".join(word for _, _, word in run[at : at + count]) for run, at in begun]
+        names, prefixes = known({*said, *map(singular, said)})
+        further = []
+        for (run, at), key in zip(begun, said, strict=True):
+            name = names.get(singular(key)) or names.get(key)
+            if name is not None:
+                found.setdefault(name, []).append((run[at][0], run[at + count - 1][1]))
+            if key in prefixes:
+                further.append((run, at))
+        begun = further
+    return {name: sorted(spans) for name, spans in found.items()}
+
+
+def known_among(forms: Mapping[str, str]) -> Known:
+    """Return the function that :func:`places_of` asks, for forms by key."""
+    beginnings: set[str] = set()
+    for key in forms:
+        words = key.split(" ")
+        beginnings.update(" ".join(words[:count]) for count in range(1, len(words)))
+
+    def known(keys: Collection[str]) -> tuple[Mapping[str, str], Collection[str]]:
+        return {key: forms[key] for key in keys if key in forms}, {key for key in keys if key in beginnings}
+
+    return known
+
+
+def _runs(text: str, start: int, end: int) -> Iterator[list[Atom]]:
+    """Yield the words and signs of a span, parted where no form goes on."""
+    run: list[Atom] = []
+    for atom in _atoms(text, start, end):
+        if run and not _GAP.fullmatch(text, run[-1][1], atom[0]):
+            yield run
+            run = []
+        run.append(atom)
+    if run:
+        yield run
+
+
+def _atoms(text: str, start: int = 0, end: int | None = None) -> Iterator[Atom]:
+    for match in _ATOM.finditer(text, start, len(text) if end is None else end):
+        yield match.start(), match.end(), unicodedata.normalize("NFKC", match[0]).casefold()
