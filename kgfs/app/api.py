@@ -13,6 +13,7 @@ from kgfs.app.backlog import FailedDocumentsError, wait
 from kgfs.app.deciding import merge_concepts, split_concept
 from kgfs.app.forgetting import Proposal, forget
 from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed
+from kgfs.app.matching import get_document, match_chunks
 from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
 from kgfs.app.queries import (
     Removed,
@@ -40,25 +41,34 @@ from kgfs.knowledge.by_document import LIMIT, MOST
 from kgfs.knowledge.cite import Cited
 from kgfs.knowledge.compare import Comparison
 from kgfs.knowledge.history import Difference
+from kgfs.knowledge.match import COUNT, THRESHOLD, MatchedChunk, MatchFilters, WholeDocument
 from kgfs.knowledge.search import LIMIT as PASSAGES
 from kgfs.knowledge.status import STANDS_STILL
 
+get_chunk = cite
+"""The Source of a ``chunk_id``, by the name that agents know."""
+
 __all__ = [
+    "COUNT",
     "LIMIT",
     "MOST",
     "PASSAGES",
     "STANDS_STILL",
+    "THRESHOLD",
     "Cited",
     "Comparison",
     "Deposit",
     "Difference",
     "FailedDocumentsError",
     "Ingested",
+    "MatchFilters",
+    "MatchedChunk",
     "Outdated",
     "Probe",
     "Proposal",
     "Removed",
     "SpokenOf",
+    "WholeDocument",
     "ask",
     "back_up_home",
     "changed_settings",
@@ -73,10 +83,13 @@ __all__ = [
     "documents_of_concept",
     "empty_trash",
     "forget",
+    "get_chunk",
+    "get_document",
     "goal_of",
     "history",
     "hosts",
     "ingest",
+    "match_chunks",
     "merge_concepts",
     "migrate_home",
     "plan_migration",

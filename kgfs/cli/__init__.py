@@ -29,6 +29,7 @@ VERBS = {
     "wait": "Wait until nothing is owed.",
     "search": "Find the passages that answer some words.",
     "ask": "Answer a question with sentences of the documents.",
+    "match": "Find the passages closest in meaning, under all filters.",
     "status": "What is kept, what is owed, who works.",
     "hosts": "The homes that share a bucket, and which purges wait for them.",
     "history": "The versions of a file.",

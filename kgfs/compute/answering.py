@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kgfs.compute import likeness, nearest
+from kgfs.compute import likeness, matching, nearest
 from kgfs.compute.questions import Materials, Message
 from kgfs.errors import BadInputError
 
 QUESTIONS: Mapping[str, Callable[[Materials, Message], Any]] = {
     nearest.NAME: nearest.answer,
     likeness.NAME: likeness.answer,
+    matching.NAME: matching.answer,
 }
 """The value of a question's ``question`` field → the function that answers it with plain data. The function raises
 BadInputError to refuse a question."""

@@ -65,7 +65,9 @@ class MemoryVectors:
                 if row.doc_id not in doc_ids and not (row.kind == "concept" and row.item in concepts)
             }
 
-    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+    def query(
+        self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0, *, exact: bool = False
+    ) -> list[Hit]:
         wanted = unit(vector, "The query")
         best: dict[tuple[str, str], Hit] = {}
         for row in self.fetch(where):

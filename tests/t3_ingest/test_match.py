@@ -1,227 +1,176 @@
-"""Matching: label, alias, likeness, names, numbers; and that carrying out the decisions gives what they say."""
+"""match_chunks, get_document, get_chunk: all fields, all filters, exact, asked of a worker as it answers."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
-from kgfs.domain.documents import Document
-from kgfs.domain.identity import concept_id_of
-from kgfs.ingest.matching.match import match
-from kgfs.ingest.matching.publication import carry_out
-from kgfs.ingest.reading.embeddings import concept_rows
-from kgfs.settings import Pipeline
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.graph.vocabulary import Mark, Scope
-from kgfs.stores.readings import Decisions, Reading, decode_decisions, decode_reading
-from tests.fakes.vectors import MemoryVectors
-from tests.support.readings import ONTOLOGY, document_of, embeddings_of, reading_of
+from kgfs.app import api
+from kgfs.cli import main
+from kgfs.compute import matching
+from kgfs.compute.answering import answering
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.likeness import likeness
+from kgfs.compute.questions import Materials, QuestionServer
+from kgfs.errors import BadInputError, KgfsError, MissingError, NoWorkerError, StoreError
+from kgfs.knowledge.match import MatchFilters
+from kgfs.stores.vectors.contract import Row
+from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.support.library import Library, library_at
 
-SETTINGS = Pipeline()
+WORDS = ("zen", "koan", "tea", "monk")
+TEXTS = {
+    "Zen/documents/one/koan.md": "A koan is a riddle.\n\nZen has many a koan.\n",
+    "Zen/documents/two/tea.txt": "Tea for a monk.\n",
+    "Tea/documents/tea.txt": "Tea, and tea, and tea.\n",
+}
+
+
+def embed(texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+    """Counts of four words: a model whose cosines can be told by hand."""
+    rows = []
+    for text in texts:
+        counts = np.array([text.lower().count(word) for word in WORDS], np.float32) + 1e-3
+        rows.append((counts / np.linalg.norm(counts))[None, :])
+    return rows
 
 
 @pytest.fixture
-def graph() -> Iterator[Graph]:
-    graph = SqliteGraph(None)
-    yield graph
-    graph.close()
+def library(tmp_path: Path) -> Iterator[Library]:
+    with library_at(tmp_path / "home") as library:
+        config = library.context.config
+        vectors = SqliteVectors(config.vectors_db, "toy")
+        for path, text in TEXTS.items():
+            library.add(path, text.encode(), {})
+            document = library.document(path)
+            for source in library.stores.graph.sources(document.doc_id):
+                at, vector = (document.doc_id, source.chunk_index), embed([source.full_text])[0][0]
+                vectors.upsert([Row("source", f"{at[0]}:{at[1]}", 0, vector, document.ontology, *at)])
+        materials = Materials(embed, vectors, lambda text: "is" in text.split())
+        with QuestionServer(config.run, answering(materials)):
+            yield library
+        vectors.close()
 
 
-def publish(graph: Graph, document: Document, reading: Reading, text: str, supersedes: Sequence[str] = ()) -> Decisions:
-    decisions = match(graph, None, ONTOLOGY, reading, None, SETTINGS)
-    carry_out(
-        graph, document, reading, decisions, text=text, content_version=1, supersedes=supersedes, at=document.deposit
+def found(
+    library: Library, wanted: str | Sequence[float], threshold: float = 0.0, count: int = 10, **filters: object
+) -> list[str]:
+    chosen = MatchFilters(**filters)  # type: ignore[arg-type]
+    return [one.document for one in api.match_chunks(library.context.config, wanted, threshold, count, chosen)]
+
+
+def test_all_fields_of_a_chunk_are_there(library: Library) -> None:
+    config, document = library.context.config, library.document("Zen/documents/two/tea.txt")
+    (one, *_) = api.match_chunks(config, "tea monk", 0.9)
+    row = library.stores.graph.document(document.doc_id)
+    assert row is not None and one.similarity == pytest.approx(1.0, abs=1e-3)
+    assert (one.doc_id, one.source_id, one.source_uri) == (document.doc_id, row.source_id, "documents/two/tea.txt")
+    assert (one.document, one.ontology, one.content) == ("documents/two/tea.txt", "Zen", "Tea for a monk.\n")
+    assert (one.line_from, one.line_to, one.page_number, one.document_type) == (1, 1, None, row.document_type)
+    assert set(asdict(one)) >= {"chunk_id", "source_title", "section_path"}
+    chunk = api.get_chunk(config, one.chunk_id)
+    assert (chunk.text, chunk.doc_id) == (one.content, one.doc_id)
+
+
+def test_words_or_a_vector_a_threshold_and_a_count(library: Library) -> None:
+    assert found(library, "tea", 0.99) == ["documents/tea.txt"]
+    assert found(library, [0, 0, 5, 0], 0.99) == ["documents/tea.txt"]
+    assert len(found(library, "koan", 0.0)) == 3 and len(found(library, "koan", 0.0, 2)) == 2
+    assert found(library, "koan", 0.8)[0] == "documents/one/koan.md"
+    similar = [one.similarity for one in api.match_chunks(library.context.config, "koan", 0.0)]
+    assert similar == sorted(similar, reverse=True)
+
+
+def test_every_filter_narrows(library: Library) -> None:
+    document = library.document("Zen/documents/two/tea.txt")
+    row = library.stores.graph.document(document.doc_id)
+    assert row is not None
+    only = ["documents/two/tea.txt"]
+    assert set(found(library, "tea", ontology="Zen")) == {"documents/one/koan.md", "documents/two/tea.txt"}
+    assert found(library, "tea", doc_id=document.doc_id) == only
+    assert found(library, "tea", source_id=row.source_id) == only
+    assert found(library, "tea", path="two/") == found(library, "tea", path="documents/two/") == only
+    assert set(found(library, "tea", type="md")) == {"documents/one/koan.md"}
+    assert found(library, "tea", ingest_version=row.ingest_version, ontology="Zen", type="txt") == only
+    assert (
+        found(library, "tea", ingest_version=99) == [] == found(library, "tea", doc_id=document.doc_id, ontology="Tea")
     )
-    return decisions
+    assert found(library, "tea", after="2100") == [] and len(found(library, "tea", before="2100")) == 3
+    assert found(library, "tea", role="metric") == [] == found(library, "tea", source_variant="normalized")
+    assert found(library, "tea", domain="x") == [] == found(library, "tea", authority="high")
 
 
-def test_a_new_concept_is_founded_with_a_name_of_its_own(graph: Graph) -> None:
-    text = "Direct experience comes first."
-    document = document_of(text)
-    decisions = publish(graph, document, reading_of(document, text, {"Direct experience": [text]}), text)
-    assert [(c.how, c.name, c.numbers) for c in decisions.concepts] == [("new", "direct-experience", (1,))]
-    concept = graph.concept_named(ONTOLOGY, "direct-experience")
-    assert concept is not None
-    assert concept.label == "Direct experience"
-    [instance] = graph.instances(concept.concept_id)
-    assert instance.quote == text
-
-
-def test_labels_that_differ_in_case_are_one_concept_and_its_evidence_is_numbered_on(graph: Graph) -> None:
-    for deposit, text in enumerate(["Zen is old.", "They say zen is calm."], 1):
-        document = document_of(text, f"{deposit}.txt", deposit)
-        label = "Zen" if deposit == 1 else "zen"
-        decisions = publish(graph, document, reading_of(document, text, {label: [text]}), text)
-    assert [(c.how, c.numbers) for c in decisions.concepts] == [("exact", (2,))]
-    assert graph.counts(ONTOLOGY)["concepts"] == 1
-
-
-def test_an_alias_joins(graph: Graph) -> None:
-    first, second = "Garbage collection (GC) frees memory.", "GC is slow."
-    document = document_of(first)
-    reading = reading_of(document, first, {"Garbage collection": [first]}, forms={"Garbage collection": ["GC"]})
-    publish(graph, document, reading, first)
-    other = document_of(second, "b.txt", 2)
-    decisions = publish(graph, other, reading_of(other, second, {"GC": [second]}), second)
-    assert [(c.how, c.name) for c in decisions.concepts] == [("alias", "garbage-collection")]
-
-
-@pytest.mark.parametrize(
-    ("label", "direction", "how"),
-    [
-        ("type hinting", (1.0, 0.1, 0.0), "embedding"),
-        ("duck typing", (0.0, 1.0, 0.0), "new"),
-        ("type hints 3", (1.0, 0.0, 0.0), "new"),
-    ],
-)
-def test_likeness_joins_above_the_threshold_unless_digits_differ(
-    graph: Graph, label: str, direction: tuple[float, float, float], how: str
+def test_many_documents_are_asked_in_parts_and_the_result_is_the_same(
+    library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "Type hints help. More on it here."
-    document = document_of(text)
-    reading = reading_of(document, text, {"Type hints": ["Type hints help."]})
-    decisions = publish(graph, document, reading, text)
-    vectors = MemoryVectors("test")
-    found = embeddings_of(reading, {"Type hints": (1.0, 0.0, 0.0)})
-    vectors.upsert(concept_rows(ONTOLOGY, reading, decisions, found))
-    other = document_of(text + " ", "b.txt", 2)
-    later = reading_of(other, text + " ", {label: ["More on it here."]})
-    decided = match(graph, vectors, ONTOLOGY, later, embeddings_of(later, {label: direction}), SETTINGS)
-    assert [concept.how for concept in decided.concepts] == [how]
+    whole = found(library, "tea", 0.0, before="2100")
+    monkeypatch.setattr(matching, "DOCUMENTS", 1)
+    assert found(library, "tea", 0.0, before="2100") == whole and len(whole) == 3
 
 
-def test_of_two_that_want_one_name_the_later_gets_a_suffix(graph: Graph) -> None:
-    text = "C++ is fast. C, on the other hand, is small."
-    document = document_of(text)
-    reading = reading_of(document, text, {"a b": ["C++ is fast."], "a-b": ["C, on the other hand, is small."]})
-    names = [concept.name for concept in publish(graph, document, reading, text).concepts]
-    assert names[0] == "a-b"
-    assert names[1].startswith("a-b~")
-
-
-def test_a_republished_document_keeps_the_numbers_of_what_stays(graph: Graph) -> None:
-    text = "One says so. Two says so."
-    document = document_of(text)
-    publish(graph, document, reading_of(document, text, {"so": ["One says so."]}), text)
-    again = reading_of(document, text, {"so": ["One says so.", "Two says so."]})
-    decisions = publish(graph, document, again, text)
-    assert [concept.numbers for concept in decisions.concepts] == [(1, 2)]
-    assert [row.n for row in graph.instances(decisions.concepts[0].concept_id)] == [1, 2]
-
-
-def test_relationships_have_evidence_of_their_own(graph: Graph) -> None:
-    text = "A koan is a riddle."
-    document = document_of(text)
-    reading = reading_of(document, text, {"koan": [text], "riddle": [text]}, [("koan", "IS_A", "riddle", text)])
-    decisions = publish(graph, document, reading, text)
-    koan = graph.concept_named(ONTOLOGY, "koan")
-    assert koan is not None
-    [related] = graph.related(koan.concept_id)
-    assert (related.type, related.name, related.incoming) == ("IS_A", "riddle", False)
-    assert [row.quote for row in graph.instances(decisions.relationships[0].relationship_id)] == [text]
-
-
-def test_readings_and_decisions_come_back_from_their_json_as_they_were() -> None:
-    text = "A koan is a riddle."
-    document = document_of(text)
-    reading = reading_of(document, text, {"koan": [text], "riddle": [text]}, [("koan", "IS_A", "riddle", text)])
-    graph = SqliteGraph(None)
-    decisions = publish(graph, document, reading, text)
-    graph.close()
-    assert decode_reading(reading.encode(), reading.key) == reading
-    assert decode_decisions(decisions.encode(), decisions.key) == decisions
-
-
-def test_a_symmetric_relationship_said_from_either_end_is_one(graph: Graph) -> None:
-    for deposit, ends in enumerate([("koan", "riddle"), ("riddle", "koan")], 1):
-        text = f"{ends[0]} contrasts with {ends[1]}."
-        document = document_of(text, f"{deposit}.txt", deposit)
-        stated = [(ends[0], "CONTRASTS_WITH", ends[1], text)]
-        publish(graph, document, reading_of(document, text, {"koan": [text], "riddle": [text]}, stated), text)
-    assert graph.counts(ONTOLOGY)["relationships"] == 1
-
-
-def word(graph: Graph, scope: str, norm: str, *, joined: str = "", apart: str = "") -> None:
-    """A person's word on a label: directory names of the concept that it is, and of the one that it never is."""
-    marks = [
-        Mark(concept_id_of(scope, norm), ONTOLOGY, graph.names_taken(ONTOLOGY, [name]).get(name, ""), is_joined)
-        for name, is_joined in ((joined, True), (apart, False))
-        if name
+def test_what_is_no_match_is_refused(library: Library) -> None:
+    wrong: list[tuple[str | list[float], float, int, dict[str, object], type[KgfsError]]] = [
+        ("tea", 2.0, 1, {}, BadInputError),
+        ("tea", 0.5, 0, {}, BadInputError),
+        ("tea", 0.5, 1, {"source_variant": "cooked"}, BadInputError),
+        ("tea", 0.5, 1, {"after": "soon"}, BadInputError),
+        ("tea", 0.5, 1, {"ontology": "Nobody"}, MissingError),
+        ([0.0, 0.0, 0.0, 0.0], 0.5, 1, {}, StoreError),
+        ([1.0, 2.0], 0.5, 1, {}, StoreError),
     ]
-    graph.reassign(f"word on {scope}:{norm}", [], 1, marks)
+    for wanted, threshold, count, filters, error in wrong:
+        with pytest.raises(error):
+            found(library, wanted, threshold, count, **filters)
 
 
-def test_a_persons_word_comes_before_label_alias_and_likeness(graph: Graph) -> None:
-    text = "Zen is old. Chan is older."
-    document = document_of(text)
-    publish(graph, document, reading_of(document, text, {"Zen": ["Zen is old."], "Chan": ["Chan is older."]}), text)
-    word(graph, ONTOLOGY, "chan", joined="zen", apart="chan")
-    later = document_of("Chan sits.", "b.txt", 2)
-    decisions = publish(graph, later, reading_of(later, "Chan sits.", {"Chan": ["Chan sits."]}), "Chan sits.")
-    assert [(c.how, c.name, c.numbers) for c in decisions.concepts] == [("decided", "zen", (2,))]
+def test_without_a_worker_it_says_so(tmp_path: Path) -> None:
+    with library_at(tmp_path / "home") as library:
+        library.add("Zen/documents/a.txt", b"A koan.\n", {})
+        with pytest.raises(NoWorkerError):
+            found(library, "koan")
 
 
-def test_a_word_holds_for_a_reading_that_is_compared_with_nothing(graph: Graph) -> None:
-    """As when a whole ontology is read anew: what was merged does not come apart."""
-    text = "Zen is old. Chan is older."
-    document = document_of(text)
-    reading = reading_of(document, text, {"Zen": ["Zen is old."], "Chan": ["Chan is older."]})
-    publish(graph, document, reading, text)
-    word(graph, ONTOLOGY, "chan", joined="zen")
-    scope = Scope(since=99, but=document.doc_id)
-    decided = match(graph, None, ONTOLOGY, reading, None, SETTINGS, scope)
-    assert [(c.how, c.name) for c in decided.concepts] == [("new", "zen"), ("decided", "zen")]
+def test_a_document_is_whole_by_its_id_its_path_or_one_of_its_chunks(library: Library) -> None:
+    config, path = library.context.config, "Zen/documents/one/koan.md"
+    document = library.document(path)
+    chunk_id = library.stores.graph.sources(document.doc_id)[-1].chunk_id
+    for named in (document.doc_id, chunk_id, "Zen/one/koan.md"):
+        whole = api.get_document(config, named)
+        assert (whole.id, whole.content) == (document.doc_id, TEXTS[path])
+        assert whole.metadata["document"] == "documents/one/koan.md" and whole.metadata["ontology"] == "Zen"
+    listed = api.get_document(config, document.doc_id, content=False)
+    assert listed.content is None and listed.content_available
+    assert library.read(listed.content_location) == TEXTS[path].encode()
+    with pytest.raises(MissingError):
+        api.get_document(config, "ffffffffffff")
 
 
-def test_a_label_kept_apart_joins_neither_by_another_form_nor_by_likeness(graph: Graph) -> None:
-    text = "Type hints help. More on it here."
-    document = document_of(text)
-    reading = reading_of(document, text, {"Type hints": ["Type hints help."], "PEP 484": ["More on it here."]})
-    decisions = publish(graph, document, reading, text)
-    vectors = MemoryVectors("test")
-    found = embeddings_of(reading, {"Type hints": (1.0, 0.0, 0.0), "PEP 484": (0.0, 0.0, 1.0)})
-    vectors.upsert(concept_rows(ONTOLOGY, reading, decisions, found))
-    later = document_of(text + " ", "b.txt", 2)
-    like = reading_of(later, text + " ", {"type hinting": ["More on it here."]}, forms={"type hinting": ["Type hints"]})
-    directions = embeddings_of(like, {"type hinting": (1.0, 0.0, 0.0)})
+def test_the_verbs(library: Library, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    def run(*words: str) -> bytes:
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--home", str(library.context.config.home)])
+        assert not ended.value.code, words
+        return bytes(capsysbinary.readouterr().out)
 
-    def decided() -> list[tuple[str, str]]:
-        found = match(graph, vectors, ONTOLOGY, like, directions, SETTINGS, source_id=later.source_id)
-        return [(concept.how, concept.name) for concept in found.concepts]
-
-    assert decided() == [("alias", "type-hints")]
-    word(graph, later.source_id, "", apart="type-hints")
-    assert decided() == [("new", "type-hinting")]
-    word(graph, later.source_id, "type hinting", joined="pep-484")
-    assert decided() == [("decided", "pep-484")]
+    (one,) = json.loads(run("match", "tea", "monk", "--threshold", "0.99", "--json"))
+    assert one["document"] == "documents/two/tea.txt" and one["similarity"] > 0.99
+    (tmp_path / "vector").write_text("[0, 0, 1, 1]")
+    assert b"documents/two/tea.txt:1-1" in run(
+        "match", "--vector", str(tmp_path / "vector"), "--ontology", "Zen", "--count", "1"
+    )
+    assert run("cite", one["chunk_id"], "--document") == b"Tea for a monk.\n"
+    assert json.loads(run("cite", one["chunk_id"], "--document", "--json"))["id"] == one["doc_id"]
 
 
-def test_a_label_that_is_kept_apart_from_the_very_concept_it_founds_gets_another(graph: Graph) -> None:
-    text = "Python is a language."
-    document = document_of(text)
-    publish(graph, document, reading_of(document, text, {"Python": [text]}), text)
-    snake = "A python is a snake."
-    zoo = document_of(snake, "zoo.txt", 2)
-    word(graph, zoo.source_id, "", apart="python")
-    reading = reading_of(zoo, snake, {"python": [snake]})
-    decisions = match(graph, None, ONTOLOGY, reading, None, SETTINGS, source_id=zoo.source_id)
-    [found] = decisions.concepts
-    assert found.how == "new"
-    assert found.concept_id not in graph.names_taken(ONTOLOGY, ["python"]).values()
-    assert found.name.startswith("python~")
-
-
-def test_what_was_merged_into_a_concept_that_left_brings_it_back_under_its_name(graph: Graph) -> None:
-    text = "Zen is old."
-    document = document_of(text)
-    publish(graph, document, reading_of(document, text, {"Zen": [text]}), text)
-    word(graph, ONTOLOGY, "chan", joined="zen")
-    graph.forget("f", [document.doc_id], 5)
-    later = document_of("Chan sits.", "b.txt", 2)
-    decisions = publish(graph, later, reading_of(later, "Chan sits.", {"Chan": ["Chan sits."]}), "Chan sits.")
-    assert [(c.how, c.name, c.numbers) for c in decisions.concepts] == [("new", "zen", (2,))]
-    concept = graph.concept_named(ONTOLOGY, "zen")
-    assert concept is not None
-    assert concept.label == "Chan"
+def test_how_alike_texts_are_and_which_have_a_verb(library: Library) -> None:
+    run = library.context.config.run
+    said = likeness(run, "tea", ["tea", "koan"], ["it is so", "a cup"], Deadline(5))
+    assert said.cosines[0] > 0.99 > 0.1 > said.cosines[1] and said.verbs == (True, False)
+    with pytest.raises(StoreError, match="too large"):
+        likeness(run, "tea", ["tea"] * 601, [], Deadline(5))

@@ -119,10 +119,13 @@ class Vectors(Protocol):
         """
         ...
 
-    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+    def query(
+        self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0, *, exact: bool = False
+    ) -> list[Hit]:
         """Return the ``limit`` items with the highest scores of at least ``threshold``, best first.
 
-        Each item appears once, with its best window. Items with equal scores are in order of item.
+        Each item appears once, with its best window. Items with equal scores are in order of item. With ``exact`` every
+        row is compared, also where the store has an approximate index.
         """
         ...
 

@@ -192,7 +192,9 @@ class QdrantVectors:
 
     # ------------------------------------------------------------------------------------------- reading
 
-    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+    def query(
+        self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0, *, exact: bool = False
+    ) -> list[Hit]:
         wanted = unit(vector, "The query")
         checked(where)
         if limit <= 0 or passes_none(where):
@@ -200,7 +202,7 @@ class QdrantVectors:
         ask = max(4 * limit, 32)
         while True:
             try:
-                found = self._nearest(wanted, where, ask, threshold)
+                found = self._nearest(wanted, where, ask, threshold, exact or self._place.exact)
             except _NoCollectionError:
                 return []
             except BadInputError:
@@ -215,7 +217,9 @@ class QdrantVectors:
                 return hits[:limit]
             ask *= 4
 
-    def _nearest(self, wanted: Vector, where: Filter, limit: int, threshold: float) -> list[models.ScoredPoint]:
+    def _nearest(
+        self, wanted: Vector, where: Filter, limit: int, threshold: float, exact: bool
+    ) -> list[models.ScoredPoint]:
         """Return the ``limit`` nearest points that pass the filter and the threshold, best first."""
         with self._spoken():
             answer = self._client.query_points(
@@ -225,7 +229,7 @@ class QdrantVectors:
                 limit=limit,
                 score_threshold=threshold if threshold > -1.0 else None,
                 with_payload=list(PAYLOAD),
-                search_params=models.SearchParams(exact=self._place.exact),
+                search_params=models.SearchParams(exact=exact),
             )
         return list(answer.points)
 

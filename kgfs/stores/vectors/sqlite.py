@@ -155,7 +155,9 @@ class SqliteVectors:
 
     # ------------------------------------------------------------------------------------------- reading
 
-    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+    def query(
+        self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0, *, exact: bool = False
+    ) -> list[Hit]:
         wanted = unit(vector, "The query")
         checked(where)
         picture = self._newest()
