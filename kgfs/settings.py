@@ -106,6 +106,16 @@ class Models:
     """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
     threads: int = 0
     """Threads of the embedding runtime; 0 means one a core."""
+    rerank_url: str = ""
+    """A server that ranks documents for a query: ``http(s)://host:port``, asked with ``POST /v1/rerank`` (``kgfs search --rerank``)."""
+    rerank_model: str = ""
+    """The model that it is asked for; empty for its own choice."""
+    rerank_key_file: str = ""
+    """File with the key for it."""
+    rerank_timeout: float = 30.0
+    """Seconds that it may be silent."""
+    rerank_path: str = ""
+    """Instead of a server: a folder with ``model.onnx`` and ``tokenizer.json`` of a cross-encoder."""
     price_in: float = 0.0
     """Price of a million tokens read, for the plan of ``kgfs regenerate``; used where an extractor is billed."""
     price_out: float = 0.0
@@ -114,6 +124,12 @@ class Models:
     def __post_init__(self) -> None:
         if self.embedder not in EMBEDDERS:
             raise BadInputError(f"models.embedder is '{self.embedder}'; known are {', '.join(EMBEDDERS)}.")
+        if self.rerank_url and not is_address(self.rerank_url, "http", "https", below=True):
+            raise BadInputError(f"models.rerank_url is no http(s)://host:port: '{self.rerank_url}'.")
+        if self.rerank_url and self.rerank_path:
+            raise BadInputError("models.rerank_url and models.rerank_path name two models; set one of them.")
+        _holds_no_secret("models.rerank_url", self.rerank_url, "models.rerank_key_file")
+        _more_than_0("models", self, LONGEST, "rerank_timeout")
         _at_least("models", self, 0, "threads", "price_in", "price_out")
 
 

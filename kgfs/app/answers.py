@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from kgfs.app import timing
 from kgfs.app.home import open_deposits, open_to_ask
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
@@ -16,9 +17,6 @@ from kgfs.stores.catalog.facts import QuestionSaved
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
-ASK_SECONDS = 60.0
-"""Seconds that a question from the command line may take."""
-
 
 def ask(config: Config, question: str, ontology: str = "") -> AnswerPage:
     """Return the answer to a question, in one ontology or in all. A saved question shows this answer from now on.
@@ -27,7 +25,7 @@ def ask(config: Config, question: str, ontology: str = "") -> AnswerPage:
     """
     with open_to_ask(config) as stores:
         asked = ontology_called(stores, ontology).id if ontology else ""
-        answer = asking.ask(stores, config.run, question, asked, Deadline(ASK_SECONDS))
+        answer = asking.ask(stores, config.run, question, asked, Deadline(timing.ASK))
         for saved in _saved_as(stores, asked, question):
             keep(config, asked, saved, answer)
             with open_deposits(config, stores) as (deposits, _):

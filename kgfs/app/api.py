@@ -35,6 +35,7 @@ from kgfs.app.sharing_homes import hosts, strike_off
 from kgfs.app.snapshots import put_snapshot
 from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
 from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
+from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank, search_reranked
 from kgfs.app.working import run_worker
 from kgfs.ingest.writing.intake import Ingested
 from kgfs.knowledge.by_document import LIMIT, MOST
@@ -44,6 +45,7 @@ from kgfs.knowledge.history import Difference
 from kgfs.knowledge.match import COUNT, THRESHOLD, MatchedChunk, MatchFilters, WholeDocument
 from kgfs.knowledge.search import LIMIT as PASSAGES
 from kgfs.knowledge.status import STANDS_STILL
+from kgfs.knowledge.windows import Content, Prepared, Relevant, Section
 
 get_chunk = cite
 """The Source of a ``chunk_id``, by the name that agents know."""
@@ -57,6 +59,7 @@ __all__ = [
     "THRESHOLD",
     "Cited",
     "Comparison",
+    "Content",
     "Deposit",
     "Difference",
     "FailedDocumentsError",
@@ -64,9 +67,12 @@ __all__ = [
     "MatchFilters",
     "MatchedChunk",
     "Outdated",
+    "Prepared",
     "Probe",
     "Proposal",
+    "Relevant",
     "Removed",
+    "Section",
     "SpokenOf",
     "WholeDocument",
     "ask",
@@ -93,6 +99,8 @@ __all__ = [
     "merge_concepts",
     "migrate_home",
     "plan_migration",
+    "prepare_for_contradiction_check",
+    "prepare_for_reranking",
     "projection_state",
     "put_snapshot",
     "rebuild_home",
@@ -100,12 +108,14 @@ __all__ = [
     "regenerate",
     "removed",
     "reprocess",
+    "rerank",
     "restore_home",
     "restore_originals",
     "restore_removed",
     "run_worker",
     "search",
     "search_passages",
+    "search_reranked",
     "split_concept",
     "status",
     "strike_off",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+from kgfs.app import timing
 from kgfs.app.home import open_to_ask
 from kgfs.app.queries import named_document
 from kgfs.compute.deadline import Deadline
@@ -16,8 +17,6 @@ from kgfs.knowledge import match
 from kgfs.knowledge.cite import resolve
 from kgfs.knowledge.match import COUNT, THRESHOLD, MatchedChunk, MatchFilters, WholeDocument
 
-MATCH_SECONDS = 120.0
-"""Seconds that an exact match may take."""
 _CHUNK_ID = re.compile(r"[0-9a-f]{12,64}")
 
 
@@ -34,7 +33,7 @@ def match_chunks(
     where no worker runs, BadInputError for a bad filter, number or vector, and MissingError for an unknown ontology.
     """
     with open_to_ask(config) as stores:
-        patience = Deadline(MATCH_SECONDS)
+        patience = Deadline(timing.MATCH)
         return match.match_chunks(stores, config.run, wanted, threshold, count, filters or MatchFilters(), patience)
 
 

@@ -36,3 +36,9 @@ SNAPSHOT_BUSY = 60.0
 """Seconds that a command retries while a worker changes the graph or another home makes a snapshot."""
 SNAPSHOT_POLL = 1.0
 """Seconds between those attempts."""
+ASK = 60.0
+"""Seconds that a question from the command line may take."""
+MATCH = 120.0
+"""Seconds that an exact match may take."""
+SEGMENTS_ALIKE = 30.0
+"""Seconds that the worker's model has to compare the segments of one document."""

@@ -26,6 +26,7 @@ from kgfs.render.source import Marks
 )
 @click.option("--page", type=click.IntRange(1), default=1, help="The next documents.", show_default=True)
 @click.option("--passages", is_flag=True, help="The best passages, also several of one document.")
+@click.option("--rerank", is_flag=True, help="Have the model of models.rerank_url or models.rerank_path rank the best.")
 @as_json
 @with_config
 def command(
@@ -35,6 +36,7 @@ def command(
     limit: int | None,
     page: int,
     passages: bool,
+    rerank: bool,
     as_json: bool,
 ) -> None:
     """Show the documents that answer WORDS best, by their words and by their meaning.
@@ -54,6 +56,8 @@ def command(
     """
     if passages and page != 1:
         raise click.UsageError("--page turns the pages of documents. For more passages give --limit.")
+    if passages and rerank:
+        raise click.UsageError("--rerank ranks documents, not passages.")
     asked = " ".join(words).encode("utf-8", "replace").decode()
     marks = Marks(config.tree.mark_start, config.tree.mark_end)
     found: Results | ResultPage
@@ -62,7 +66,8 @@ def command(
         wanted = words_of(found.wanted)
         data, lines = as_data(found), [_passage(hit, wanted, marks) for hit in found.hits]
     else:
-        found = api.search(config, asked, ontology or "", limit or api.LIMIT, page)
+        search = api.search_reranked if rerank else api.search
+        found = search(config, asked, ontology or "", limit or api.LIMIT, page)
         wanted = words_of(found.wanted)
         data, lines = by_document.as_data(found, marks), [_document(one, wanted, marks) for one in found.documents]
     if found.only_text:

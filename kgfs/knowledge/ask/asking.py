@@ -11,6 +11,7 @@ from kgfs.compute.likeness import likeness
 from kgfs.domain.word_forms import forms_of
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
+from kgfs.knowledge import timing
 from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.ask.choosing import chosen
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
@@ -23,8 +24,6 @@ from kgfs.stores.stores import Stores
 
 COMPARED = 120
 """The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
-MODEL_SECONDS = 8.0
-"""Seconds to wait for the worker's models. After that words alone decide."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
@@ -95,7 +94,7 @@ def _judged(
     texts = [text for position in positions for text in (position.near, position.in_place)]
     try:
         said = likeness(
-            run, question.text, texts, [gathered.candidates[at].text for at in near], patience.within(MODEL_SECONDS)
+            run, question.text, texts, [gathered.candidates[at].text for at in near], patience.within(timing.ASK_MODEL)
         )
     except GivenUpError:
         raise
