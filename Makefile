@@ -57,7 +57,7 @@ bench: $(VENV)/.ready          ## speed beside the thinnest filesystem there cou
 bench-busy: $(VENV)/.ready     ## what reading costs while the worker is busy: ARGS=DIR
 	$(BIN)/python -m bench.busy $(ARGS)
 
-bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyphrases DIR --documents DIR"
+bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyphrases DIR --home DIR --sheet FILE"
 	$(BIN)/python -m bench.quality $(ARGS)
 
 fuzz: $(VENV)/.ready           ## parsers on damaged documents, 500 mutations a format: ARGS="DIR --count 500"

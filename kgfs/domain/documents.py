@@ -28,7 +28,9 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     6: IngestVersion(
         "Pictures and scanned pages are recognised; names in code keep underscores, quotes their backticks"
     ),
-    7: IngestVersion("Relationships by name"),
+    7: IngestVersion(
+        "Concepts are chosen by weights fitted anew; items of lists are quoted with the words before the list; relationships by name"
+    ),
 }
 """The versions of the ingest logic, by number.
 

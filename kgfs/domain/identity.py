@@ -72,9 +72,15 @@ def instance_id_of(owner: str, doc_id: str, start: int, end: int) -> str:
 
 
 _SPACE = re.compile(r"\s+")
+_OUTER = " \t\n.,;:!?\"'`*()[]{}<>-–—"
+_SPECIAL = re.compile(r"__[^\W_]\w*__(?!\w)")
 
 
 def normalise_label(label: str) -> str:
-    """Return the form under which labels are equal: NFKC, case-folded, inner space single, outer punctuation removed."""
+    """Return the form under which labels are equal: NFKC, case-folded, inner space single, outer punctuation removed.
+
+    The underscores of names such as ``__await__`` are no punctuation: ``await`` is another name.
+    """
     folded = unicodedata.normalize("NFKC", label).casefold()
-    return _SPACE.sub(" ", folded).strip(" \t\n.,;:!?\"'`*_()[]{}<>-–—")
+    plain = _SPACE.sub(" ", folded).strip(_OUTER)
+    return plain if _SPECIAL.match(plain) else plain.strip(_OUTER + "_")

@@ -13,13 +13,16 @@ _TITLE_FIELD = re.compile(
     r"^:?title[ \t]{0,8}[:=][ \t]{1,8}([^\r\n]{1,500})((?:\r?\n[ \t]{1,40}[^\s:][^\r\n]{0,500}){0,3})", re.I | re.M
 )
 _HEAD = 1 << 14
+_NOTE = re.compile(r"\.(?:md|markdown)$", re.I)
+_WIKILINK = re.compile(r"\[\[[^\]\[\n]+\]\]")
 
 
 def title_of(name: str, text: str, blocks: Sequence[Block]) -> str:
     """Return the title of a document, on one line. It is never empty for a file that has a name.
 
     The title is a ``title`` field of the front matter or header; else the first heading; else the first line if it is
-    short; else the file's name without folders and extension.
+    short; else the file's name without folders and extension. A note with wikilinks that does not begin with a heading
+    has the name of its file, by which other notes link to it.
     """
     for block in blocks[:3]:
         if block.kind == "meta" and (
@@ -28,10 +31,17 @@ def title_of(name: str, text: str, blocks: Sequence[Block]) -> str:
             title = words_of((found[1] + found[2]).strip().strip("\"'"))
             if title:
                 return title
+    if _NOTE.search(name) and _WIKILINK.search(text) and not _begins_with_heading(blocks):
+        return stem_of(name)
     for block in blocks:
         if block.kind == "heading" and block.title:
             return block.title
     return _first_short_line(text) or stem_of(name)
+
+
+def _begins_with_heading(blocks: Sequence[Block]) -> bool:
+    first = next((block for block in blocks if block.kind not in ("meta", "rule")), None)
+    return first is not None and first.kind == "heading" and first.level == 1
 
 
 def _first_short_line(text: str) -> str:

@@ -87,7 +87,7 @@ class Signs:
     link: bool = False
     tag: bool = False
     strong: bool = False
-    """Whether it is emphasised, a defined term or a name that is marked up as code."""
+    """Whether it is emphasised or a defined term."""
     record: bool = False
     """Whether it is a lone name in a record (a speaker's turn), where names are persons."""
     participle: bool = False
@@ -98,11 +98,13 @@ class Signs:
     """The background rank of its last word."""
     restricts: bool = False
     """Whether its first words restrict its last, so that by its name it is a kind of what that names."""
+    code: bool = False
+    """Whether it is marked up as code. Records before version 4 of the grammar count such names as ``strong``."""
 
     @property
     def structure(self) -> bool:
         """Return whether the writer marked it."""
-        return self.heading or self.link or self.tag or self.strong
+        return self.heading or self.link or self.tag or self.strong or self.code
 
     def __add__(self, other: Signs) -> Signs:
         return Signs(
@@ -118,6 +120,7 @@ class Signs:
             max(self.says, other.says),
             max(self.rank, other.rank),
             restricts=self.restricts and other.restricts,
+            code=self.code or other.code,
         )
 
 

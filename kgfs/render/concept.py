@@ -48,7 +48,7 @@ class ConceptPage:
     evidence_count: int
     related_count: int
     evidence: tuple[EvidenceLine, ...]
-    """The first SHOWN_EVIDENCE by number."""
+    """The SHOWN_EVIDENCE strongest: those that define the concept, then by confidence, then by number."""
     related: tuple[RelatedLine, ...]
     """The SHOWN_RELATED strongest, the strongest first."""
 

@@ -23,7 +23,7 @@ def test_what_two_sentences_say_something_of_is_looked_at() -> None:
 
 def test_common_words_and_phrases_nothing_is_said_of_are_no_concepts() -> None:
     def chosen(signs: Signs, best: float) -> bool:
-        odds = choice.log_odds(signs, 1, 0.5, 0.4, best)
+        odds = choice.log_odds("x", "", signs, 0.5, 0.4, best)
         return choice.is_concept(FoundConcept("x", "x", ("x",), "term", 0.5, "", (Quote(0, 1, 0),), odds), 0, 0)
 
     assert chosen(SAID, 0.8)
@@ -33,7 +33,7 @@ def test_common_words_and_phrases_nothing_is_said_of_are_no_concepts() -> None:
 
 
 def test_what_many_documents_have_is_a_term() -> None:
-    found = FoundConcept("x", "x", ("x",), "term", 0.8, "", (Quote(0, 1, 0),), odds=1.5)
+    found = FoundConcept("x", "x", ("x",), "term", 0.8, "", (Quote(0, 1, 0),), odds=2.5)
     assert choice.is_concept(found, 0, 1000)
     assert choice.is_concept(found, 1, 1)
     assert not choice.is_concept(found, 40, 100)
@@ -46,11 +46,25 @@ def test_a_lead_that_stands_three_times_is_a_speaker() -> None:
 def test_marks_of_the_writer_are_read() -> None:
     text = "---\ntags: [plants]\n---\n# Greenhouse\n\nThe [[Whitefly|white fly]] likes {#anchor} #warmth.\n\nAda: Hello there.\n"
     blocks = prose_of(text)
-    assert [(block.kind, block.text) for block in blocks[:2]] == [("tag", "plants"), ("tag", "Whitefly")]
+    assert [(block.kind, block.text) for block in blocks[:2]] == [("tag", "plants"), ("heading", "Greenhouse")]
     sentence = next(block for block in blocks if block.text.startswith("The"))
     assert [(sentence.text[start:end], how) for start, end, how in sentence.marks] == [
         ("white fly", "strong"),
         ("warmth", "tag"),
     ]
+    assert [(sentence.text[start:end], name) for start, end, name in sentence.targets] == [("white fly", "Whitefly")]
     assert (blocks[-1].lead, blocks[-1].text) == ("Ada", "Hello there.")
     assert all(text[block.starts[0]] == block.text[0] for block in blocks)
+
+
+def test_items_that_are_no_sentence_are_quoted_with_what_stands_before_their_list() -> None:
+    text = "Kinds of layout:\n\n- [[Tree Layout]]\n- ![[Shot 2023.png|300]] [[Radial Layout|radial]]\n\n**Two Words**\n\nAlso plain.\n"
+    kinds = [(block.kind, text[block.context :][:5] if block.context >= 0 else "") for block in prose_of(text)]
+    assert kinds == [("paragraph", ""), ("item", "Kinds"), ("item", "Kinds"), ("heading", ""), ("paragraph", "")]
+    assert "Shot" not in " ".join(block.text for block in prose_of(text))
+
+
+def test_targets_of_references_are_no_names_and_code_is_read_as_code() -> None:
+    block = prose_of("See :ref:`appendix-3` and `a.b`, ``c = 1`` or :ref:`the index <idx>`.\n")[0]
+    assert block.text == "See it and a.b, it or the index."
+    assert [block.text[start:end] for start, end in block.literal] == ["a.b", "it"]

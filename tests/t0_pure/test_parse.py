@@ -168,6 +168,7 @@ def test_windows_1252_is_refused_with_a_way_out() -> None:
     ("name", "text", "parser", "title"),
     [
         ("a.md", "---\ntitle: 'The Way of Zen'\nauthor: x\n---\n\n# Other\n", "markdown/1", "The Way of Zen"),
+        ("Oak trees.md", "See [[Elm]].\n\n## Later\n", "markdown/1", "Oak trees"),
         ("a.md", "Intro first.\n\n# The *real* [title](http://x) #\n", "markdown/1", "The real title"),
         ("a.md", "Set in text\n===========\n", "markdown/1", "Set in text"),
         (

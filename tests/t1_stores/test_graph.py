@@ -398,7 +398,7 @@ def test_sizes_are_those_of_words_on_one_line(graph: Graph) -> None:
     assert sizes_are_true(graph)
     page = graph.page(cid("Zen"))
     assert page is not None
-    assert [line.n for line in page.evidence] == [2, 3]
+    assert [line.n for line in page.evidence] == [3, 2]
     assert graph.concept(cid("Zen")).mtime == 9  # type: ignore[union-attr]
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 
@@ -20,7 +21,7 @@ from kgfs.models.extractor import junk
 
 Vectors = npt.NDArray[np.float32]
 
-CONCEPT = 0.65
+CONCEPT = 0.72
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
@@ -30,7 +31,35 @@ SPEAKER = 3
 """A lead that stands so often is a speaker or a field."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
-_BIAS = -4.57
+_BIAS = -1.2
+_LIKE_DOCUMENT, _LIKE_LABELS = 3.1, -2.4
+_SHARE = -1.6
+"""The weight of ln(1 + documents of the ontology that have the candidate)."""
+_WEIGHTS = {
+    "rank of one word": 0.43,
+    "rank of several": 0.17,
+    "several words": 0.5,
+    "long": -2.35,
+    "code name": 0.9,
+    "acronym": 0.95,
+    "name": 0.6,
+    "link": 3.3,
+    "tag": 1.2,
+    "heading": 0.9,
+    "heading of several": 0.9,
+    "emphasis": 1.25,
+    "code": 0.7,
+    "says": 0.35,
+    "whole": 0.45,
+    "participle": -2.3,
+    "in the title": 0.45,
+}
+_MIDDLE = 8.5
+"""The logarithm of a middle background rank."""
+_LONG = 3
+_CODE = re.compile(r"[_.]\w|[a-z][A-Z]|\(\)")
+_ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
+_WORD = re.compile(r"\w+")
 
 
 def passed_on(signs: Signs, mentions: int, *, defined: bool) -> bool:
@@ -42,30 +71,47 @@ def passed_on(signs: Signs, mentions: int, *, defined: bool) -> bool:
     return defined or signs.whole >= 3 or (signs.whole >= 2 and signs.subject >= 1)
 
 
-def log_odds(signs: Signs, words: int, like_document: float, like_labels: float, best: float) -> float:
+def log_odds(label: str, title: str, signs: Signs, like_document: float, like_labels: float, best: float) -> float:
     """Return the log odds that a candidate is worth looking up.
 
     ``like_document`` and ``like_labels`` are the cosines of its label to the document and to the mean of all labels,
     0 without an embedder. ``best`` is the Q of its best sentence: without a telling sentence, and without a link or
     tag, it is never above that of a term.
     """
-    odds = (
-        _BIAS
-        + 0.37 * math.log(max(signs.rank, 1))
-        + 2.46 * signs.link
-        + 0.71 * signs.tag
-        + (1.27 if signs.heading and words > 1 else 0)
-        + 0.36 * signs.heading
-        + 0.29 * signs.says
-        + 3.34 * like_document
-        - 2.29 * like_labels
-        + 0.78 * math.log1p(signs.whole)
-        + 1.04 * signs.strong
-        - 2.36 * signs.participle
-    )
+    odds = _BIAS + sum(_WEIGHTS[name] * value for name, value in features(label, title, signs).items())
+    odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels
     if best < TELLING and not (signs.link or signs.tag):
         odds = min(odds, _logit(CONCEPT) - 0.1)
     return round(odds, 3)
+
+
+def features(label: str, title: str, signs: Signs) -> dict[str, float]:
+    """Return what the odds are a weighted sum of, by name: the signs, and what the label looks like."""
+    key = junk.fold(normalise_label(label)).split()
+    several = len(key) > 1
+    code, acronym = bool(_CODE.search(label)), bool(_ACRONYM.fullmatch(label))
+    marked = signs.heading or signs.link
+    titled = {junk.fold(word) for word in _WORD.findall(normalise_label(title))}
+    rank = math.log(max(signs.rank, 1)) - _MIDDLE
+    return {
+        "rank of one word": rank if not (several or code or acronym) else 0.0,
+        "rank of several": rank if several else 0.0,
+        "several words": several,
+        "long": len(key) > _LONG,
+        "code name": code,
+        "acronym": acronym,
+        "name": label[:1].isupper() and not (acronym or code or marked),
+        "link": signs.link,
+        "tag": signs.tag,
+        "heading": signs.heading and not several,
+        "heading of several": signs.heading and several,
+        "emphasis": signs.strong,
+        "code": signs.code,
+        "says": signs.says,
+        "whole": math.log1p(signs.whole),
+        "participle": signs.participle,
+        "in the title": sum(word in titled for word in key) / max(len(key), 1),
+    }
 
 
 def is_concept(found: FoundConcept, having: int, others: int) -> bool:
@@ -73,7 +119,7 @@ def is_concept(found: FoundConcept, having: int, others: int) -> bool:
     if found.odds is None:
         return True
     share = having / max(others, _LIBRARY)
-    return found.odds - 0.76 * math.log1p(share * _LIBRARY) >= _logit(CONCEPT)
+    return found.odds + _SHARE * math.log1p(share * _LIBRARY) >= _logit(CONCEPT)
 
 
 def is_term(odds: float) -> bool:

@@ -127,7 +127,7 @@ def _by_odds(groups: Collection[_Group], title: str, meaning: Meaning) -> list[_
     like = choice.likeness(*vectors) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
     for group, document, labels in zip(groups, *like, strict=True):
         best = max(quote.score for quote in group.quotes.values())
-        group.odds = choice.log_odds(_signs(group, title), len(group.key.split()), document, labels, best)
+        group.odds = choice.log_odds(_label(group), title, _signs(group, title), document, labels, best)
         group.score = round(choice.probability(group.odds), 4)
     return sorted(groups, key=lambda group: (-(group.odds or 0.0), group.key))
 

@@ -21,6 +21,12 @@ _CONDITIONS = frozenset(("if", "unless", "whether", "until", "provided", "assumi
 _DENYING = frozenset(
     ("not", "n't", "n’t", "never", "longer", "hardly", "rarely", "barely", "neither", "nor", "without")
 )
+_PARTLY = frozenset(
+    "commonly frequently generally largely mainly mostly normally occasionally often partly primarily rarely sometimes typically usually".split()  # noqa: SIM905
+)
+"""Adverbs by which a sentence says of some what the verb says."""
+_PLACES = frozenset(("where", "whereby", "wherever"))
+"""Words at the start of a part of a sentence, which explains what the sentence before it shows."""
 _CLAUSES = frozenset(("ccomp", "advcl", "relcl", "acl", "xcomp", "csubj", "csubjpass", "parataxis", "pcomp"))
 
 
@@ -63,7 +69,7 @@ def _states(verb: Token, *, passive: bool) -> bool:
             return False
         if child.dep_ == "advcl" and any(word.lower_ in _CONDITIONS for word in child.children):
             return False
-        if child.dep_ in ("mark", "advmod") and child.lower_ in _CONDITIONS:
+        if child.dep_ in ("mark", "advmod") and child.lower_ in (_CONDITIONS | _PARTLY | _PLACES):
             return False
         if verb.lemma_ == "be" and child.dep_ == "advcl" and any(word.lower_ == "when" for word in child.children):
             return False

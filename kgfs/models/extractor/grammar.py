@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from kgfs.domain.identity import normalise_label
 from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, RawRelationship
 from kgfs.models.extractor import junk, output, quotes, telling, typed
-from kgfs.models.extractor.definitions import defining
-from kgfs.models.extractor.page import Page, page_of
+from kgfs.models.extractor.definitions import defining, names_a_thing
+from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import prose_of
 from kgfs.models.extractor.quotes import Definitions, forms_of, read
 from kgfs.models.extractor.related import said_by
@@ -23,7 +23,7 @@ class GrammarExtractor:
     """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
-    version = "3"
+    version = "4"
     billed = False
     takes_known = False
 
@@ -99,16 +99,24 @@ def _define_term(page: Page, index: int, found: dict[str, Definitions]) -> None:
     """Add the definition of a term: the sentence that follows it, indented below it."""
     if index + 1 < len(page.sentences) and page.sentences[index + 1].kind == "paragraph":
         key = junk.fold(normalise_label(page.sentences[index].words.text))
-        if key in page.candidates:
-            found.setdefault(key, {})[index + 1] = page.sentences[index + 1].words.text.strip().rstrip(".")
+        said = page.sentences[index + 1].words
+        if key in page.candidates and names_a_thing(said):
+            found.setdefault(key, {})[index + 1] = said.text.strip().rstrip(".")
+
+
+def _is_likely(candidate: Candidate) -> bool:
+    """Return whether a candidate may be a concept by what the passage shows: marked, or whole in two sentences."""
+    whole = {mention.sentence for mention in candidate.mentions if mention.whole}
+    return len(whole) > 1 or any(mention.mark for mention in candidate.mentions)
 
 
 def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote, float]]:
     found: list[tuple[str, str, str, RawQuote, float]] = []
+    likely = {key for key, candidate in page.candidates.items() if _is_likely(candidate)}
     for index, sentence in enumerate(page.sentences):
         if sentence.kind in ("heading", "term"):
             continue
-        for said in said_by(sentence.words, page.places(index)):
+        for said in said_by(sentence.words, page.places(index), is_likely=likely.__contains__):
             quote = RawQuote(text[sentence.start : sentence.end], sentence.start, sentence.end)
             found.append((said.subject, said.type, said.object, quote, said.confidence))
     return found

@@ -26,11 +26,11 @@ STOP_WORDS = frozenset(
 
 HOLLOW = frozenset(
     """ability above abstract acceptance addition advantage aim alternative amount answer appendix approach argument aspect
-    author authors background basis behaviour behavior benefit bit case cases category cause chance change changes chapter choice
+    author authors background bar basis baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
     circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
     disadvantage document draft e.g. effect effort end entry etc everyone evidence example examples exception existence
-    experience explanation extent fact factor fashion feature figure finding first following footnote footnotes form future
+    experience explanation extent fact factor fashion feature figure finding first following foo footnote footnotes form future
     goal group half hand help history i.e. idea ideas impact implication importance instance intent intention introduction issue
     issues item kind lack level line list lot lots main majority manner matter mean meaning means mention method mind minor
     moment month months motivation name names nature need needs new note notes notion number numbers object objection
@@ -48,6 +48,7 @@ HOLLOW = frozenset(
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://|www\.|\S+@\S+\.\w|\b\w+\.(?:com|org|net|html?|io)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*:]|[*:]$|^\.\.")
 _CODE = re.compile(r"[()\[\];!?\"]|[+*/%=]=|->|\w\.\w+\.|^[-–—/.,']|[-–—/,']$")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _DATE = re.compile(
     r"(?:\d{1,2}[-/. ])?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?(?:[-/. ,]+\d{1,4})*"
@@ -84,7 +85,7 @@ def reason(label: str) -> str:
         return "letter"
     if _ADDRESS.search(label):
         return "address"
-    if _CODE.search(label):
+    if _CODE.search(label) and not _DOTTED.fullmatch(label):
         return "code"
     if _MARKUP.search(label):
         return "markup"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from kgfs.models.extractor.prose import Prose
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-_LITERAL = re.compile(r"_{0,2}[A-Za-z][\w-]+(?: [A-Za-z][\w-]*){0,2}")
+_LITERAL = re.compile(r"_{0,2}[A-Za-z][\w-]{2,}(?:(?:\.[A-Za-z_][\w-]*)+|(?: [A-Za-z][\w-]*){0,2})")
+_SPOKEN = re.compile(r"\w")
 _LONGEST_MARKED = 5
 """The most words of emphasis that name something. Longer emphasis is a sentence."""
 _LONGEST_LINK = 8
@@ -33,6 +34,8 @@ class Sentence:
     kind: str
     """The kind of the paragraph that contains the sentence."""
     words: Span
+    context: int = -1
+    """The position of the passage from which the words can be understood, where they are no sentence; -1 for none."""
     lead: str = ""
     """The speaker or field before a colon that the sentence's paragraph begins with."""
 
@@ -105,22 +108,34 @@ def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: 
 def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
     marks = _marks(prose, offset, doc)
     owner: list[int] = [-1] * len(doc)
-    for span in doc.sents:
+    for span in _sentences(prose, offset, doc):
         quote = _quote(prose, offset + span.start_char, offset + span.end_char, passage)
         if quote is None:
             continue
         for index in range(span.start, span.end):
             owner[index] = len(page.sentences)
-        page.sentences.append(Sentence(*quote, prose.kind, span, prose.lead))
-    for phrase in (*phrases(doc), *(Phrase(first, last, run=True) for first, last in marks)):
+        page.sentences.append(Sentence(*quote, prose.kind, span, prose.context, prose.lead))
+    names = [span for span, how in marks.items() if how == "code"]
+    whole = (phrase for phrase in phrases(doc) if not any(_cuts(phrase, name) for name in names))
+    for phrase in (*whole, *(Phrase(first, last, run=True) for first, last in marks)):
         sentence = owner[phrase.start]
-        if sentence >= 0 and sentence == owner[phrase.end - 1]:
+        if sentence >= 0 and sentence == owner[phrase.end - 1] and not is_numbered(doc, phrase.end):
             _mention(page, doc, phrase, sentence, marks.get((phrase.start, phrase.end), ""))
+    for start, end, name in prose.targets:
+        shown = doc.char_span(start - offset, end - offset) if offset <= start < end else None
+        if shown is not None and len(name.split()) <= _LONGEST_LINK and owner[shown.start] == owner[shown.end - 1] >= 0:
+            _mention(page, doc, Phrase(shown.start, shown.end, run=True), owner[shown.start], "link", name)
 
 
-def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str) -> None:
-    words = doc[phrase.start : phrase.end]
-    spelling = words.text
+def _cuts(phrase: Phrase, name: tuple[int, int]) -> bool:
+    """Return whether a phrase has a part of a name in code, and not all of it."""
+    shared = min(phrase.end, name[1]) - max(phrase.start, name[0])
+    return 0 < shared < name[1] - name[0]
+
+
+def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str, name: str = "") -> None:
+    """Add a mention of a phrase; of ``name`` where the phrase is shown for a link to it."""
+    spelling = name or doc[phrase.start : phrase.end].text
     if junk.reason(spelling):
         return
     key = junk.fold(normalise_label(spelling))
@@ -134,7 +149,7 @@ def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str) -> 
     candidate.run |= phrase.run
     candidate.chunk |= phrase.chunk
     in_heading = page.sentences[sentence].kind in ("heading", "term")
-    explained = in_heading or phrase.start == page.sentences[sentence].words.start
+    explained = (in_heading or phrase.start == page.sentences[sentence].words.start) and not name
     if explained and doc[phrase.start].pos_ != "PROPN" and spelling[:1].isupper() and spelling[1:].islower():
         spelling = spelling[0].lower() + spelling[1:]
     candidate.spellings[spelling] += _FEW if explained else 1  # type: ignore[assignment]
@@ -148,11 +163,23 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
     if start == end:
         return None
     first, last = prose.span(start, end)
-    while first > 0 and passage[first - 1] == "`":  # the mark that opens code belongs to its sentence
-        first -= 1
-    while last < len(passage) and passage[last] == "`":
-        last += 1
+    # Marks that open before the first word, and close behind the last, belong to the sentence.
+    for opened, closed in prose.markup:
+        if opened <= first < closed and not _SPOKEN.search(passage, opened, first):
+            first = opened
+        if opened < last <= closed and (passage[last : last + 2] == "](" or not _SPOKEN.search(passage, last, closed)):
+            last = closed
     return first, last
+
+
+def _sentences(prose: Prose, offset: int, doc: Doc) -> Iterator[Span]:
+    """Yield the sentences. None ends inside code, whose full stops are part of names."""
+    start = 0
+    for span in doc.sents:
+        end = offset + span.end_char
+        if span.end == len(doc) or not any(first < end < last for first, last in prose.literal):
+            yield doc[start : span.end] if start < span.start else span
+            start = span.end
 
 
 def _marks(prose: Prose, offset: int, doc: Doc) -> dict[tuple[int, int], str]:

@@ -26,6 +26,13 @@ class Prose:
     """Spans of ``text`` that were marked up as code."""
     marks: list[tuple[int, int, str]] = field(default_factory=list)
     """Spans of ``text`` that the writer marked: ``strong`` (emphasis), ``link`` (a wikilink) or ``tag``."""
+    targets: list[tuple[int, int, str]] = field(default_factory=list)
+    """Spans of ``text`` that are shown for a wikilink to a note of another name, with that name."""
+    context: int = -1
+    """The position in the passage from which an item that is no sentence can be understood: where the heading or the
+    words before its list begin. -1 for a block that stands for itself."""
+    markup: list[tuple[int, int]] = field(default_factory=list)
+    """Spans of the passage that are one piece of inline markup: a link, emphasis or code with its marks."""
     lead: str = ""
     """The words before a colon that the block began with, a speaker or a field. They were cut off."""
 
@@ -73,6 +80,12 @@ _CODE_LINE = re.compile(
 _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}\n]*\}\s*$")
 """An anchor or class at the end of a line, as Markdown's dialects write it: ``{#name}``, ``{: .note}``."""
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_NAMED = re.compile(r"[^\W\d_][\w'’-]*")
+_LOWER = frozenset("a an and as at by for from in into of on or the to with".split())  # noqa: SIM905
+_LONGEST_HEADING = 9
+"""The most words of a lone line that is a heading by its capitals."""
+_TARGETS = frozenset(("ref", "numref", "doc", "download", "eq", "footcite", "cite"))
+"""Roles of reStructuredText whose words without a title are the target's id, and no name."""
 _FRONT = re.compile(r"---[ \t]*\n(?P<inside>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _KEYWORDS = re.compile(
     r"^(?:tags?|keywords|aliases|topics|categories)[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[ \t]+[^\n]+)*)",
@@ -80,7 +93,10 @@ _KEYWORDS = re.compile(
 )
 _KEYWORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
 _LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
-_ALIASED = re.compile(r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\]\[|#\s])[^\]\[|\n]*\|[^\]\[\n]+\]\]")
+_LONGEST_CONTEXT = 160
+"""The most characters of the words before a list that its items are quoted with."""
+_LONGEST_LIST = 500
+"""The most characters from these words to the end of an item."""
 _SPEECH = 8
 """Words in a line with a lead, on average, from which lines are what speakers say and not fields."""
 
@@ -101,6 +117,8 @@ _INLINE = re.compile(
     r"|(?<![\w#&/{])\#(?P<hashed>[^\W\d_][\w-]*(?:/[\w-]+)*)(?![\w/#])"
     r"|(?P<space>\s+)"
 )
+_PLAIN = re.compile(r"[^\W_]+(?:[ ’'-][^\W_]+)+")
+"""Words in single backticks that are no code: in reStructuredText these are emphasis."""
 _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 
 
@@ -110,12 +128,16 @@ def prose_of(passage: str) -> list[Prose]:
     front = _FRONT.match(passage)
     if front:
         found.extend(_keywords(passage, *front.span("inside")))
-    found.extend(_aliased(passage))
+    before = -1
     for kind, lines in _blocks(passage, front.end() if front else 0):
         block = _read(kind, passage, lines)
         _cut_lead(block)
         if _WORD.search(block.text):
             found.append(block)
+        if kind != "item":
+            before = lines[0].start if lines[-1].end - lines[0].start <= _LONGEST_CONTEXT else -1
+        elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
+            block.context = before
     return found
 
 
@@ -127,16 +149,8 @@ def _keywords(passage: str, start: int, end: int) -> Iterator[Prose]:
                 first, last = word.span()
                 block = Prose("tag", word[0], [*range(first, last)], [*range(first + 1, last + 1)])
                 block.marks.append((0, last - first, "tag"))
+                block.context = field_.start()
                 yield block
-
-
-def _aliased(passage: str) -> Iterator[Prose]:
-    """Yield the targets of links that are shown by other words, each as a block of the kind ``tag``."""
-    for link in _ALIASED.finditer(passage):
-        first, last = link.span("target")
-        block = Prose("tag", link["target"], [*range(first, last)], [*range(first + 1, last + 1)])
-        block.marks.append((0, last - first, "link"))
-        yield block
 
 
 def _cut_lead(block: Prose) -> None:
@@ -149,6 +163,7 @@ def _cut_lead(block: Prose) -> None:
     block.text, block.starts, block.ends = block.text[cut:], block.starts[cut:], block.ends[cut:]
     block.literal = [(start - cut, end - cut) for start, end in block.literal if start >= cut]
     block.marks = [(start - cut, end - cut, what) for start, end, what in block.marks if start >= cut]
+    block.targets = [(start - cut, end - cut, name) for start, end, name in block.targets if start >= cut]
 
 
 # ------------------------------------------------------------------------------------------ structure
@@ -236,7 +251,18 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
         else:
             current.append(line)
     if current:
-        yield kind, current
+        lone = len(lines) == 1 and kind == "paragraph" and _is_lone_heading(current[0].text)
+        yield ("heading" if lone else kind), current
+
+
+def _is_lone_heading(text: str) -> bool:
+    """Return whether a line that stands alone is a heading: all of it is bold, or its words have capitals."""
+    words = text.split()
+    if not 0 < len(words) <= _LONGEST_HEADING or text.rstrip("*_ ")[-1:] in (*".,;:!?", ""):
+        return False
+    bold = re.fullmatch(r"\s*(\*\*|__)(?!\s)[^*]+\1\s*", text)
+    named = [word for word in _NAMED.findall(text) if word not in _LOWER]
+    return bool(bold) or (len(named) > 1 and len(named) * 2 > len(words) and all(word[0].isupper() for word in named))
 
 
 def _cut(line: _Line, count: int) -> _Line:
@@ -312,25 +338,36 @@ def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
                 keep(done, found.start())
             done = found.end()
             groups = found.groupdict()
+            if groups["space"] is None:
+                block.markup.append(found.span())
             if groups["space"] is not None:
                 say(" ", found.start(), found.end())
             elif groups["colons"] is not None:
                 say(":", found.start(), found.end())
             elif groups["literal"] is not None:
                 code(*found.span("literal"), found.span())
+            elif groups["quoted"] is not None and found[0][-1] == "`" and not _PLAIN.fullmatch(groups["quoted"]):
+                code(*found.span("quoted"), found.span())
+            elif groups["target"] is not None and found[0][0] == "!":
+                continue  # a picture or a note that is shown in place
             elif groups["target"] is not None:
                 shown = "alias" if groups["alias"] else "target"
                 before = length
                 keep(*found.span(shown))
-                if found[0][0] != "!":
-                    block.marks.append((before, length, "link" if shown == "target" else "strong"))
+                block.marks.append((before, length, "link" if shown == "target" else "strong"))
+                if shown == "alias" and (target := groups["target"].strip()):
+                    block.targets.append((before, length, target))
             elif groups["hashed"] is not None:
                 before = length
                 keep(*found.span("hashed"))
                 block.marks.append((before, length, "tag"))
             elif groups["role"] is not None:
                 named = groups["named"].strip()
-                if named.isdigit():
+                if groups["role"] in _TARGETS and not groups["aim"]:
+                    say(STAND_IN, *found.span())
+                elif groups["role"] in _TARGETS:
+                    keep(*found.span("named"))
+                elif named.isdigit():
                     say(f"{groups['role'].upper()} {named}", *found.span())
                 elif named:
                     inner = found.start("named") + len(groups["named"]) - len(groups["named"].lstrip("~!. "))

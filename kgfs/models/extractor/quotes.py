@@ -77,12 +77,13 @@ def _signs(page: Page, candidate: Candidate, said: Mapping[int, Said], whole: se
         heading="heading" in kinds,
         link="link" in marks,
         tag="tag" in marks,
-        strong="strong" in marks or "code" in marks or "term" in kinds,
+        strong="strong" in marks or "term" in kinds,
         record=lone and spoken,
         participle=len(words) > 1 and doc[one.first].tag_ in ("VBG", "VBN"),
         says=max((one.says for one in said.values()), default=0.0),
         rank=background.rank(words[-1]),
         restricts=restricts(doc, one.first, one.last),
+        code="code" in marks,
     )
 
 
@@ -97,10 +98,14 @@ def _quotes(
         named = telling or {mention.sentence: 0.0 for mention in candidate.mentions}
         silent = {index: page.sentences[index].kind not in ("paragraph", "item") for index in named}
         chosen = {min(named, key=lambda index: (silent[index], -named[index], index))}
+    starts = {index: page.sentences[index].start for index in chosen}
+    for index in chosen - telling.keys():  # no sentence: an item of a list is quoted with what stands before the list
+        if page.sentences[index].context >= 0:
+            starts[index] = page.sentences[index].context
     return tuple(
         RawQuote(
-            text=text[page.sentences[index].start : page.sentences[index].end],
-            start=page.sentences[index].start,
+            text=text[starts[index] : page.sentences[index].end],
+            start=starts[index],
             end=page.sentences[index].end,
             defines=index in definitions,
             definition=definitions.get(index, ""),

@@ -27,13 +27,17 @@ class Said:
 
 
 def said_by(
-    sentence: Span, labels: Mapping[Phrase, str], is_end: Callable[[str], bool] = lambda key: True
+    sentence: Span,
+    labels: Mapping[Phrase, str],
+    is_end: Callable[[str], bool] = lambda key: True,
+    is_likely: Callable[[str], bool] = lambda key: False,
 ) -> Iterator[Said]:
     """Yield the relationships between the labels of one sentence.
 
     ``labels`` are the keys of its labels by their tokens, ``first:end`` of the Doc. A typed relationship needs a label
     that is the whole phrase, and of which ``is_end`` holds. Two labels that do not overlap give one RELATED_TO, with
-    confidence BOUND if the grammar binds them, else TOGETHER, unless a typed relationship joins them.
+    confidence BOUND if the grammar binds them, else TOGETHER, unless a typed relationship joins them. Of labels inside
+    a longer one only those count of which ``is_likely`` holds.
     """
     joined: set[frozenset[str]] = set()
     for stated in typed(sentence):
@@ -45,9 +49,12 @@ def said_by(
         return
     readable = is_readable(sentence)
     strongest: dict[tuple[str, str], float] = {}
-    places = outermost(labels)
+    outer = set(outermost(labels))
+    places = sorted(place for place, key in labels.items() if place in outer or is_likely(key))
     for at, one in enumerate(places):
         for other in places[at + 1 :]:
+            if other[0] < one[1]:
+                continue
             pair = min(labels[one], labels[other]), max(labels[one], labels[other])
             if pair[0] == pair[1] or frozenset(pair) in joined:
                 continue

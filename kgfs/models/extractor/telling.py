@@ -20,6 +20,9 @@ PART = 0.35
 """Factor of the role of a phrase that is only the end of a longer noun phrase."""
 Q_BIAS = -0.1
 
+_PLACED = frozenset("above below following previous preceding aforementioned latter former here".split())  # noqa: SIM905
+"""Words that point to another place of the text."""
+_DEMONSTRATIVE = frozenset(("this", "these", "those", "such"))
 _CONNECTIVES = frozenset(("however", "therefore", "thus", "moreover", "furthermore", "instead", "otherwise", "hence"))
 _MODALS = frozenset(("can", "must", "may", "should", "will", "might", "could", "would", "shall"))
 _POINTING = frozenset(("this", "that", "these", "those", "such", "its", "their", "his", "her", "our", "my", "your"))
@@ -83,6 +86,14 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     if subject is not None and any(child.lower_ in ("this", "these", "such") for child in subject.children):
         worth -= 1.5
         telling -= 1.0
+    if subject is None and root.tag_ == "VB":
+        telling -= 0.8
+    if any(child.dep_ == "mark" for child in root.children) or (subject is not None and subject.tag_ == "EX"):
+        worth, telling = worth - 1.0, telling - 0.8
+    if any(word.lower_ in _PLACED for word in sentence):
+        telling -= 0.7
+    if any(_is_unresolved(word, subject) for word in sentence):
+        telling -= 0.7
     early = [word.lower_ for word in sentence[:8] if word.pos_ == "PRON"]
     lost = sum(word in ("it", "this", "them", "they", "these", "those") for word in early)
     worth -= 0.8 * lost
@@ -110,6 +121,13 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     if record:
         telling -= 0.5
     return Form(worth, telling)
+
+
+def _is_unresolved(word: Token, subject: Token | None) -> bool:
+    """Return whether a word points to what another sentence names: "these issues", "has done that"."""
+    if word.lower_ in _DEMONSTRATIVE and word.dep_ == "det":
+        return word.head is not subject
+    return word.lower_ in ("that", "this") and word.dep_ in ("dobj", "pobj")
 
 
 def said_of(sentence: Span, form: Form, first: int, last: int, *, part: bool, strong: bool, earliest: bool) -> Said:
@@ -145,6 +163,8 @@ def said_of(sentence: Span, form: Form, first: int, last: int, *, part: bool, st
         says, telling = says - 0.6, telling - 2.3
     if relative:
         telling -= 1.8
+    if before in ("like", "(") and not subject:
+        telling -= 0.8
     if any(child.dep_ == "poss" for child in head.children) and subject:
         telling -= 2.9
     says += form.worth

@@ -63,4 +63,6 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX concept_kind_named ON concept_kind (ontology, kind, concept);
     ALTER TABLE relationship ADD COLUMN by_name INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX relationship_by_name ON relationship (subject) WHERE by_name = 1;""",
+    # Pages show the strongest evidence first.
+    "CREATE INDEX instance_strength ON instance (owner, defines DESC, confidence DESC, n, document);",
 )

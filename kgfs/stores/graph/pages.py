@@ -22,7 +22,8 @@ from kgfs.stores.graph.rows import SHOWN, words
 
 _OF_EVIDENCE = f"""
     FROM instance CROSS JOIN document ON document.key = instance.document
-    WHERE instance.owner = ?1 AND document.state = {SHOWN} ORDER BY instance.n LIMIT {SHOWN_EVIDENCE}"""
+    WHERE instance.owner = ?1 AND document.state = {SHOWN}
+    ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT {SHOWN_EVIDENCE}"""
 
 _OF_RELATED = f"""
     FROM neighbour CROSS JOIN relationship ON relationship.relationship_id = neighbour.relationship_id

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
-from kgfs.render.concept import SHOWN_RELATED
+from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED
 from kgfs.render.words import folded_size, has_controls
 from kgfs.stores.database import Database
 from kgfs.stores.graph.pages import page_frame, page_size
 from kgfs.stores.graph.rows import LEAVING, words
 
-RENDERED = 2
+RENDERED = 3
 """The version of the renderers as far as sizes depend on it, kept in the row ``rendered`` of ``meta``. 1: control
 characters are shown as one character each. 2: pages show the SHOWN_RELATED strongest relationships, and places of
-RELATED_TO."""
+RELATED_TO. 3: pages show the SHOWN_EVIDENCE strongest pieces of evidence."""
 
 _RENDERED = "SELECT value FROM meta WHERE name = 'rendered'"
 
@@ -53,6 +53,11 @@ def _renew(database: Database) -> None:
             _of_concepts(connection, concepts)
         if rendered < 2:
             _of_pages(connection, _with_related(connection))
+        if rendered < 3:
+            many = connection.execute(
+                "SELECT concept_id FROM concept WHERE live = 1 AND evidence > ?", (SHOWN_EVIDENCE,)
+            )
+            _of_pages(connection, {concept_id for (concept_id,) in many})
         if rendered < RENDERED:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (RENDERED,))
 

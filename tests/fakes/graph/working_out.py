@@ -61,7 +61,7 @@ def work_out(
 
 
 def _page(view: View, concept: Concept) -> ConceptPage:
-    evidence = view.evidence(concept.concept_id)
+    evidence = sorted(view.evidence(concept.concept_id), key=lambda row: (not row.defines, -row.confidence, row.n))
     return ConceptPage(
         concept_id=concept.concept_id,
         ontology=concept.ontology,
