@@ -173,7 +173,7 @@ def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingest
     found = recognise(config, stores, path)
     if found is None or found.document is None:
         raise BadInputError(f"{path} is no document of this home. Say with --ontology where it belongs.")
-    if not stores.catalog.names.names_of(found.doc_id):
+    if not stores.catalog.names.held(found.doc_id):
         return Ingested(found.path, "", Action.SKIP.value, "no path has these bytes any more")
     if found.document.state is State.UNSUPPORTED:
         return Ingested(found.path, "", Action.SKIP.value, f"not read: {found.document.reason}")

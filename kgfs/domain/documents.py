@@ -30,6 +30,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     ),
     7: IngestVersion(
         "Concepts are chosen by weights fitted anew; items of lists are quoted with the words before the list; relationships by name"
+        "; attachments, and mails of mailboxes, are documents of their own; mails are read as conversations"
     ),
 }
 """The versions of the ingest logic, by number.
@@ -186,4 +187,10 @@ class Document:
     """Id of the Reading that was published before ``reading``; empty if there was none."""
     former_decisions: str = ""
     named_at: int = 0
-    """When a live name last gained or lost the document, as far as the number of its names tells."""
+    """When a live name or a parent last gained or lost the document, as far as their number tells."""
+    parent: str = ""
+    """The doc_id of the Document that it was first found in as a part; '' if it was deposited itself. It never
+    changes."""
+    root: str = ""
+    """The doc_id of the Document that no other one is the parent of, in the same sense; '' without a parent."""
+    depth: int = 0

@@ -6,8 +6,11 @@ LF only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from kgfs.domain.parts import Part
 from kgfs.domain.places import Place
 
 
@@ -49,6 +52,10 @@ class Text:
     """The number of pages, slides, sheets, messages or cells; 0 where the format has none."""
     note: str = ""
     """What could not be read, for people; empty if everything was."""
+    parts: tuple[Part, ...] = ()
+    """The parts that are documents of their own, in order. Their bytes were handed over apart."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the document says of itself as a whole (JSON): of a mail its subject, people, dates and threads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 KNOWN is the descriptor of a file with the pages that were recognised before, as JSON.
 
 It writes frames to standard output: a length (4 bytes, big-endian) and so much JSON. A frame is a list of pieces, or
-``{"unreadable": reason}``, or ``{"done": how it was kept off the network}``, which is the last.
+``{"unreadable": reason}``, or ``{"done": how it was kept off the network}``, which is the last; or ``{"part": facts,
+"size": bytes}``, behind which frames of raw bytes follow until the part is complete.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import struct
 import sys
@@ -22,6 +24,7 @@ from kgfs.formats.sandbox import Limits, allow_cpu, confine
 
 FRAME = 1 << 16
 """Characters of pieces from which a frame is written."""
+PIECE_OF_PART = 1 << 20
 RECURSION = 20_000
 """Calls within calls; the nesting of documents is what takes them."""
 HEADER = struct.Struct(">I")
@@ -40,7 +43,13 @@ def main(parser: str, limits: Limits, source: BinaryIO, target: BinaryIO, known:
     pending: list[list[Any]] = []
     size = 0
     try:
-        for piece in _pieces(row, source.read(), known):
+        for piece in _pieces(row, _mapped(source) if row.mapped else source.read(), known):
+            if piece.content is not None:
+                _write(target, pending)
+                _write_part(target, piece)
+                pending, size = [], 0
+                allow_cpu(limits)
+                continue
             pending.append(_plain(piece))
             size += len(piece.text)
             if piece.kind in ("", RECOGNISED) or size >= FRAME:
@@ -65,9 +74,25 @@ def _pieces(row: Format, content: bytes, known: Mapping[int, str]) -> Iterator[P
     return row.pieces(content)
 
 
+def _mapped(source: BinaryIO) -> Any:
+    """Return the file as mapped memory; an empty one as bytes."""
+    size = os.fstat(source.fileno()).st_size
+    return mmap.mmap(source.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+
+
 def _plain(piece: Piece) -> list[Any]:
     facts = {name: clean(value) if isinstance(value, str) else value for name, value in piece.facts.items()}
-    return [piece.kind, clean(piece.text), piece.level, piece.place, facts]
+    return [piece.kind, clean(piece.text), piece.level, piece.place, facts, piece.about]
+
+
+def _write_part(target: BinaryIO, piece: Piece) -> None:
+    content = memoryview(piece.content or b"")
+    _write(target, {"part": dict(piece.facts), "size": len(content)})
+    for at in range(0, len(content), PIECE_OF_PART):
+        some = content[at : at + PIECE_OF_PART]
+        target.write(HEADER.pack(len(some)))
+        target.write(some)
+    target.flush()
 
 
 def _write(target: BinaryIO, frame: Any) -> None:

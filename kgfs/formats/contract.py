@@ -57,6 +57,8 @@ class Format:
     pieces_of_scans: Callable[[bytes, Mapping[int, str]], Iterator[Piece]] | None = None
     """In place of ``pieces`` for a format whose pages are recognised one by one; takes the pages that were recognised
     before, too."""
+    mapped: bool = False
+    """Whether ``pieces`` gets the file as mapped memory, which allows slices and searches, in place of its bytes."""
     signature: Callable[[bytes], bool] = _no_signature
     """Tells whether the bytes are in this format, whatever the file's name. Signatures are checked first, in the
     order of FORMATS."""

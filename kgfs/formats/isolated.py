@@ -42,10 +42,12 @@ def parse_apart(
     """
     known = pages.known() if pages is not None else {}
     for frame in _frames(name, parser, content, limits, beat, known):
-        if isinstance(frame, list):
-            for kind, text, level, place, facts in frame:
+        if isinstance(frame, Piece):
+            yield frame
+        elif isinstance(frame, list):
+            for kind, text, level, place, facts, about in frame:
                 if kind != RECOGNISED:
-                    yield Piece(kind, text, level, place, facts)
+                    yield Piece(kind, text, level, place, facts, about=about)
                 elif pages is not None:
                     pages.keep(place["page"], text, facts["scans"])
         elif "unreadable" in frame:
@@ -84,8 +86,13 @@ def _frames(
         complete = False
         try:
             with process.stdout as pipe:
-                for raw in _raw_frames(pipe, name, limits, beat):
+                raw_frames = _raw_frames(pipe, name, limits, beat)
+                for raw in raw_frames:
                     frame = json.loads(raw)
+                    if isinstance(frame, dict) and "part" in frame:
+                        if (part := _whole_part(frame, raw_frames)) is not None:
+                            yield part
+                        continue
                     complete = isinstance(frame, dict)
                     yield frame
             if not complete:
@@ -93,6 +100,17 @@ def _frames(
         finally:
             process.kill()
             process.wait()
+
+
+def _whole_part(frame: dict[str, Any], raw_frames: Iterator[bytes]) -> Piece | None:
+    """Return the part whose bytes follow; None if the process ended before the last of them."""
+    content = bytearray()
+    while len(content) < frame["size"]:
+        more = next(raw_frames, None)
+        if more is None:
+            return None
+        content += more
+    return Piece("part", facts=frame["part"], content=bytes(content))
 
 
 def _raw_frames(pipe: IO[bytes], name: str, limits: Limits, beat: Callable[[], None]) -> Iterator[bytes]:

@@ -1,18 +1,23 @@
-"""Mails (EML), mailboxes (MBOX) and archived web pages (MHTML): headers and bodies; attachments are listed by name."""
+"""Mails (EML) and archived web pages (MHTML): headers and bodies; attachments are listed, and handed over as parts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from email import message_from_bytes, policy
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
+from email.utils import getaddresses, parsedate_to_datetime
+from itertools import pairwise
+from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
 from kgfs.formats.html import decoded, pieces_of
-from kgfs.formats.pieces import Piece, heading
+from kgfs.formats.mail_quotes import addresses_in, quoted_from
+from kgfs.formats.pieces import Piece, clean, heading
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 DEEPEST = 20
@@ -20,28 +25,86 @@ DEEPEST = 20
 PARTS = 10_000
 
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?")
-_OF_MAILS = frozenset({b"from", b"received", b"return-path", b"message-id", b"mime-version", b"date", b"subject", b"to",
+OF_MAILS = frozenset({b"from", b"received", b"return-path", b"message-id", b"mime-version", b"date", b"subject", b"to",
                        b"delivered-to", b"dkim-signature", b"content-type", b"reply-to"})  # fmt: skip
-_BORDER = re.compile(rb"(?m)^From [^\n]*\n(?=[A-Za-z][A-Za-z0-9-]{1,60}:|>?From )")
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A part of a mail that is a document of its own."""
+
+    given: str
+    media_type: str
+    content: bytes
+
+    def piece(self) -> Piece:
+        """Return the piece that hands it over."""
+        return Piece("part", facts={"given": self.given, "media_type": self.media_type}, content=self.content)
+
+
+class Conversation:
+    """What a mail says of the conversation that it holds: its own message, embedded ones and quoted ones."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self._people: dict[str, None] = {}
+        self._dates: list[int] = []
+
+    def begin(self) -> dict[str, int]:
+        """Return the locator of the next message."""
+        self.messages += 1
+        return {"message": self.messages}
+
+    def meet(self, message: Message) -> None:
+        """Take people and date of a message from its header."""
+        fields = [str(value) for name in ("From", "To", "Cc") for value in message.get_all(name, [])]
+        self.name(address for _, address in _addresses(fields))
+        if (sent := date_of(message)) is not None:
+            self._dates.append(sent)
+
+    def name(self, addresses: Iterable[str]) -> None:
+        """Take people who are named by their addresses."""
+        self._people |= {clean(address).casefold(): None for address in addresses if "@" in address}
+
+    def about(self, message: Message) -> dict[str, Any]:
+        """Return ``Text.about`` of the mail whose outermost message this is."""
+        answered = _ids(message, "References") or _ids(message, "In-Reply-To")
+        return {
+            "subject": clean(_field(message, "Subject")),
+            "participants": list(self._people),
+            "initiator": next((one for one in self._people), ""),
+            "date_start": min(self._dates, default=0),
+            "date_end": max(self._dates, default=0),
+            "messages": self.messages,
+            "message_id": next(iter(_ids(message, "Message-ID")), ""),
+            "references": answered,
+        }
 
 
 def message_pieces(content: bytes) -> Iterator[Piece]:
-    yield from _message(message_from_bytes(content, policy=policy.compat32), 1, 0)
+    """Yield the blocks of a mail, the attachments as parts. Each message of the conversation has a locator."""
+    message, conversation = message_from_bytes(content, policy=policy.compat32), Conversation()
+    yield from _message(message, 1, 0, conversation)
+    yield Piece("", facts={"pages": conversation.messages}, about=conversation.about(message))
 
 
-def mailbox_pieces(content: bytes) -> Iterator[Piece]:
-    starts = [found.start() for found in _BORDER.finditer(content)]
-    if not starts:
-        raise UnreadableTextError("damaged: it begins as a mailbox does, and no mail follows")
-    yield Piece("", facts={"pages": len(starts)})
-    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(content)], strict=True), 1):
-        raw = content[content.index(b"\n", start) + 1 : end]
-        raw = re.sub(rb"(?m)^>(>*From )", rb"\1", raw)
-        first = True
-        for piece in _message(message_from_bytes(raw, policy=policy.compat32), 1, 0):
-            yield Piece(piece.kind, piece.text, piece.level, {"message": number} if first else None)
-            first = False
-        yield Piece("")
+def _addresses(fields: list[str]) -> list[tuple[str, str]]:
+    try:
+        return getaddresses(fields)
+    except (ValueError, TypeError, IndexError):  # of fields that are no addresses
+        return []
+
+
+def date_of(message: Message) -> int | None:
+    """Return when a message was sent, in nanoseconds; None where its header does not tell."""
+    try:
+        return int(parsedate_to_datetime(str(message.get("Date", ""))).timestamp()) * 10**9
+    except (ValueError, TypeError, OverflowError, OSError, IndexError):
+        return None
+
+
+def _ids(message: Message, name: str) -> list[str]:
+    return [clean(found) for found in re.findall(r"<([^<>\s]{1,900})>", str(message.get(name, "")))]
 
 
 def page_pieces(content: bytes) -> Iterator[Piece]:
@@ -54,51 +117,68 @@ def page_pieces(content: bytes) -> Iterator[Piece]:
     raise UnreadableTextError("it holds no web page")
 
 
-def _message(message: Message, level: int, depth: int) -> Iterator[Piece]:
+def _message(message: Message, level: int, depth: int, conversation: Conversation) -> Iterator[Piece]:
     subject = _field(message, "Subject")
+    conversation.meet(message)
+    place: dict[str, int] | None = conversation.begin()
     if level == 1:
         yield Piece("", facts={"title": subject})
     if subject:
-        yield heading(subject, level)
+        yield heading(subject, level, place)
+        place = None
     fields = [(name, _field(message, name)) for name in SHOWN if name != "Subject"]
     if lines := [f"**{name}:** {value}" for name, value in fields if value]:
-        yield Piece("meta", "\n".join(lines))
-    attachments: list[str] = []
-    yield from _body(message, level, depth, attachments)
-    if attachments:
-        yield Piece("meta", "\n".join(["**Attachments:**", *(f"- {name}" for name in attachments)]))
+        yield Piece("meta", "\n".join(lines), place=place)
+        place = None
+    if place is not None:
+        yield Piece("", place=place)
+    attachments: list[Attachment] = []
+    yield from _body(message, level, depth, attachments, conversation)
+    if lines := [_listed(each) for each in attachments]:
+        yield Piece("meta", "\n".join(["**Attachments:**", *lines]))
 
 
-def _body(part: Message, level: int, depth: int, attachments: list[str]) -> Iterator[Piece]:
+def _body(
+    part: Message, level: int, depth: int, attachments: list[Attachment], conversation: Conversation
+) -> Iterator[Piece]:
     kind = part.get_content_type()
-    name = _decoded(part.get_filename() or "")
+    name = given_name(part)
     if depth > DEEPEST:
-        attachments.append("(nested too deeply)")
+        attachments.append(Attachment("", "nested too deeply", b""))
     elif kind == "message/rfc822" and isinstance(part.get_payload(), list):
         for inner in part.get_payload():
             if isinstance(inner, Message):
-                yield from _message(inner, min(level + 1, 6), depth + 1)
+                yield from _message(inner, min(level + 1, 6), depth + 1, conversation)
     elif part.is_multipart():
         inner = list(part.get_payload())[:PARTS]
         if kind == "multipart/alternative":
             plain = [each for each in inner if each.get_content_type() == "text/plain" and _bytes(each).strip()]
             inner = plain[:1] or inner[-1:]
         for each in inner:
-            yield from _body(each, level, depth + 1, attachments)
+            yield from _body(each, level, depth + 1, attachments, conversation)
     elif name or part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
-        attachments.append(f"{name or 'without a name'} ({kind}, {len(_bytes(part))} bytes)")
+        attachments.append(Attachment(given_name(part), kind, _bytes(part)))
+        yield attachments[-1].piece()
     elif kind == "text/html":
         page = pieces_of(decoded(_bytes(part), part.get_content_charset() or ""))
         yield from (Piece(each.kind, each.text, each.level) for each in page)
     else:
-        yield from _plain(decoded(_bytes(part), part.get_content_charset() or ""))
+        words = decoded(_bytes(part), part.get_content_charset() or "").replace("\r\n", "\n")
+        starts = quoted_from(words)
+        yield from _plain(words[: starts[0]] if starts else words)
+        for start, end in pairwise([*starts, len(words)]):
+            quoted = words[start:end]
+            conversation.name(addresses_in("\n".join(quoted.lstrip().split("\n")[:8])))
+            place: dict[str, int] | None = conversation.begin()
+            for piece in _plain(quoted):
+                yield replace(piece, place=place)
+                place = None
 
 
 def _plain(words: str) -> Iterator[Piece]:
     from kgfs.formats.lines import lines_of
     from kgfs.formats.plain import plain_blocks
 
-    words = words.replace("\r\n", "\n")
     for block in plain_blocks(lines_of(words)):
         piece = words[block.start : block.end]
         quoted = all(line.startswith(">") for line in piece.split("\n") if line.strip())
@@ -108,6 +188,20 @@ def _plain(words: str) -> Iterator[Piece]:
 def _bytes(part: Message) -> bytes:
     found = part.get_payload(decode=True)
     return found if isinstance(found, bytes) else b""
+
+
+def _listed(attachment: Attachment) -> str:
+    name = " ".join(clean(attachment.given).split()) or "without a name"
+    return f"- {name} ({attachment.media_type}, {len(attachment.content)} bytes)"
+
+
+def given_name(part: Message) -> str:
+    """Return the name that a part has, as its sender wrote it."""
+    raw = part.get_filename() or ""
+    try:
+        return str(make_header(decode_header(raw)))
+    except (LookupError, ValueError, MessageError):
+        return raw
 
 
 def _field(message: Message, name: str) -> str:
@@ -122,7 +216,7 @@ def _decoded(raw: str) -> str:
     return " ".join(words.split())
 
 
-def _fields(content: bytes) -> set[bytes]:
+def header_fields(content: bytes) -> set[bytes]:
     """Return the names of the header fields that the bytes begin with, in lower case."""
     names = set()
     for line in content[:16384].split(b"\n"):
@@ -136,18 +230,12 @@ def _fields(content: bytes) -> set[bytes]:
 
 
 def _is_message(content: bytes) -> bool:
-    names = _fields(content)
-    return len(names & _OF_MAILS) >= 3 and b"from" in names
-
-
-def _is_mailbox(content: bytes) -> bool:
-    if not content.startswith(b"From "):
-        return False
-    return len(_fields(content[content.find(b"\n") + 1 :][:16384]) & _OF_MAILS) >= 2
+    names = header_fields(content)
+    return len(names & OF_MAILS) >= 3 and b"from" in names
 
 
 def _is_page(content: bytes) -> bool:
-    names = _fields(content)
+    names = header_fields(content)
     return (
         b"mime-version" in names
         and b"multipart/related" in content[:4096].lower()
@@ -156,8 +244,7 @@ def _is_page(content: bytes) -> bool:
     )
 
 
-MESSAGE = Format("eml/1", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
-MAILBOX = Format("mbox/1", "application/mbox", frozenset({"mbox"}), pieces=mailbox_pieces, signature=_is_mailbox)
+MESSAGE = Format("eml/2", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
 ARCHIVED_PAGE = Format(
     "mhtml/1", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from kgfs.domain.parts import Part, PartKind, PartNames, printable
 from kgfs.domain.places import Place
 from kgfs.domain.text import Block, Text
 from kgfs.errors import UnreadableTextError
@@ -15,6 +17,10 @@ from kgfs.formats.titles import title_of
 
 RECOGNISED = "recognised"
 """The kind of a piece that is the recognised text of a page, of ``facts["scans"]`` such pages."""
+
+Keep = Callable[[str, str, bytes], str]
+"""Store the bytes of a part: called with its name, its SHA-256 and its bytes; returns their garage key."""
+
 NO_TEXT = "no text was found. The original is kept."
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]|[\ud800-\udfff]")
@@ -34,7 +40,11 @@ class Piece:
     place: Mapping[str, str | int] | None = None
     """The locator that holds from this piece on, if it is another one."""
     facts: Mapping[str, str | int] = field(default_factory=dict)
-    """``title``, ``pages``, ``note``: of the document as a whole."""
+    """``title``, ``pages``, ``note``: of the document as a whole. Of a part ``given``, ``kind``, ``media_type``."""
+    content: bytes | None = None
+    """The bytes of a part of the document (kind ``part``), which is a document of its own."""
+    about: Mapping[str, Any] | None = None
+    """As ``Text.about``: added to what other pieces say."""
 
 
 def heading(text: str, level: int, place: Mapping[str, str | int] | None = None) -> Piece:
@@ -69,18 +79,27 @@ def clean(text: str) -> str:
     return _NOT_TEXT.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def put_together(name: str, parser: str, media_type: str, pieces: Iterable[Piece]) -> Text:
+def put_together(name: str, parser: str, media_type: str, pieces: Iterable[Piece], keep: Keep | None = None) -> Text:
     """Return the Text of a document from its pieces, a blank line between two of them.
 
-    UnreadableTextError if they have no text.
+    Hand the bytes of each part to ``keep``, without which parts are left out. UnreadableTextError if the pieces have
+    neither text nor parts.
     """
+    names = PartNames()
+    found: list[Part] = []
+    about: dict[str, Any] = {}
     parts: list[str] = []
     blocks: list[Block] = []
     places: list[Place] = []
     facts: dict[str, str | int] = {}
     at = 0
     for piece in pieces:
+        if piece.content is not None:
+            if keep is not None:
+                found.append(_part(names, piece, keep))
+            continue
         facts |= piece.facts
+        about |= piece.about or {}
         text = piece.text.strip("\n")
         if text.strip():
             if parts:
@@ -95,12 +114,23 @@ def put_together(name: str, parser: str, media_type: str, pieces: Iterable[Piece
         if text.strip():
             parts.append(text)
             at += len(text)
-    if not any(block.kind != "rule" for block in blocks):
+    if not found and not any(block.kind != "rule" for block in blocks):
         raise UnreadableTextError(f"{name}: {facts.get('note') or NO_TEXT}")
-    text = "".join([*parts, "\n"])
+    text = "".join([*parts, "\n"]) if parts else ""
     title = " ".join(str(facts.get("title", "")).split())[:300]
     if len(title) < 3 or _NO_TITLE.search(title):
         title = title_of(name, text, blocks)
     digest = hashlib.sha256(text.encode()).hexdigest()
     pages, note = int(facts.get("pages", 0)), str(facts.get("note", ""))
-    return Text(text, digest, parser, media_type, "", title, tuple(blocks), tuple(places), pages, note)
+    made_of = tuple(blocks), tuple(places), pages, note, tuple(found), about
+    return Text(text, digest, parser, media_type, "", title, *made_of)
+
+
+def _part(names: PartNames, piece: Piece, keep: Keep) -> Part:
+    content, facts = piece.content or b"", {key: str(value) for key, value in piece.facts.items()}
+    given, media_type = facts.get("given", ""), clean(facts.get("media_type", ""))
+    name = names.take(given, media_type)
+    sha256 = hashlib.sha256(content).hexdigest() if content else ""
+    key = keep(name, sha256, content) if content else ""
+    kind = facts.get("kind", PartKind.ATTACHMENT.value)
+    return Part(name, printable(given), kind, media_type, sha256, len(content), key)

@@ -12,6 +12,7 @@ from kgfs.formats import (
     epub,
     html,
     mail,
+    mailbox,
     markdown,
     notebook,
     odt,
@@ -27,7 +28,7 @@ from kgfs.formats.contract import Format, Pages
 from kgfs.formats.decoding import decode_start
 from kgfs.formats.isolated import parse_apart
 from kgfs.formats.magic import known_format
-from kgfs.formats.pieces import put_together
+from kgfs.formats.pieces import Keep, put_together
 from kgfs.formats.sandbox import Limits
 
 FORMATS: tuple[Format, ...] = (
@@ -40,7 +41,7 @@ FORMATS: tuple[Format, ...] = (
     html.FORMAT,
     mail.ARCHIVED_PAGE,
     mail.MESSAGE,
-    mail.MAILBOX,
+    mailbox.FORMAT,
     picture.PNG,
     picture.JPEG,
     picture.WEBP,
@@ -68,6 +69,7 @@ def parse(
     limits: Limits = STANDARD_LIMITS,
     beat: Callable[[], None] = lambda: None,
     pages: Pages | None = None,
+    keep: Keep | None = None,
 ) -> Text:
     """Return the Text of a file. Isolated formats are parsed in a process of their own, within ``limits``; ``beat`` is
     called every second meanwhile, and what it raises ends that process. ``pages`` has the pages that were recognised
@@ -75,14 +77,14 @@ def parse(
 
     ``name`` is its path or the last part of that; the extension helps to find the format. For text formats the
     decoding is exact: ``text.encode(encoding) == content``, with byte-order mark and line ends. Takes time linear in
-    the size. Raises UnreadableTextError, which names what the file seems to be and the remedy, and ParserFailedError
+    the size. ``keep`` stores the bytes of the parts that are documents of their own. Raises UnreadableTextError, which names what the file seems to be and the remedy, and ParserFailedError
     where the process crashed.
     """
     found = format_of(name, content)
     if found.read is not None:
         return found.read(name, content)
     pieces = parse_apart(name, found.parser, content, limits, beat, pages)
-    return put_together(name, found.parser, found.media_type, pieces)
+    return put_together(name, found.parser, found.media_type, pieces, keep)
 
 
 def format_of(name: str, content: bytes) -> Format:

@@ -27,7 +27,7 @@ from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.storing import identify, keep, settle, spool
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import Reading, decode_reading
+from kgfs.stores.readings import Reading, decode_reading, has_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Reader:
         the original is not what was kept; what ``progress`` raises ends the work.
         """
         finished = self._finished(document)
-        if finished is not None:
+        if finished is not None and has_parts(self.objects, finished):
             return finished
         report = _Report(progress)
         draft = Draft(
@@ -132,6 +132,9 @@ class Reader:
             run=self.run,
             known=self.known,
         )
+        if finished is not None:  # the bytes of its parts left with them: only they are needed
+            stages.parse(draft)
+            return finished
         for stage in READING:
             report(stage.name, stage.share)
             with self.clock.stage(stage.name):
@@ -183,6 +186,8 @@ class Reader:
             places=text.places,
             pages=text.pages,
             note=text.note,
+            parts=text.parts,
+            about=text.about,
         )
 
 

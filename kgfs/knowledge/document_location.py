@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import Name, Version
 from kgfs.domain.names import extension_of
+from kgfs.domain.parts import PartKind
+from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.names import history_folder
 from kgfs.render.source import REMOVED, STALE, Origin
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.contract_names import Names, PartRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ def standing_of(names: Names, doc_id: str) -> DocumentLocation:
         if found is not None:
             paths.append(f"documents/{found[0]}")
             changed = max(changed, found[1], _minted_at(names, name, name.version))
+    parts = [(place, _place_of_part(names, place)) for place in names.part_of(doc_id)]
+    for _, (places, since) in parts:
+        paths += [one for one in places if one not in paths]
+        changed = max(changed, since)
     if paths:
         return DocumentLocation(Origin(paths[0], others=tuple(paths[1:])), changed)
     removed_at = document.removed_at if document else 0
@@ -60,6 +66,22 @@ def standing_of(names: Names, doc_id: str) -> DocumentLocation:
             shown = f"versions/{version_path(path, holder.id, version)}"
             return DocumentLocation(Origin(shown, STALE), max(since, _minted_at(names, holder, version.n + 1)))
     return DocumentLocation(Origin(f"archive/{doc_id}/original", REMOVED), removed_at)
+
+
+def _place_of_part(names: Names, place: PartRow) -> tuple[tuple[str, ...], int]:
+    """Return the paths at which a part is shown, and since when: an attachment stands in the folder of its parent, a
+    mail of a mailbox in its own, and a segment of a transcript is shown as the transcript."""
+    if place.kind == PartKind.SEGMENT:
+        above = standing_of(names, place.parent)
+        return (above.origin.path, *above.origin.others), above.changed_at
+    if place.kind == PartKind.MAIL:
+        return (f"archive/{place.child}/{MAIL}",), 0
+    return (attachment_path(place),), 0
+
+
+def attachment_path(place: PartRow) -> str:
+    """Return the path of an attachment below the ontology's folder, encoded as names are."""
+    return f"archive/{place.parent}/attachments/{place.name}"
 
 
 def place_of(names: Names, name: Name) -> tuple[str, int] | None:

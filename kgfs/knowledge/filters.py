@@ -99,9 +99,13 @@ def _passes(stores: Stores, query: Query, doc_id: str) -> bool:
 
 
 def _paths(names: Names, doc_id: str) -> list[str]:
-    return [found[0] for name in names.names_of(doc_id) if (found := place_of(names, name)) is not None]
+    """Return the paths of the document's files below documents/; of a part, its name below the paths of its parents."""
+    own = [found[0] for name in names.names_of(doc_id) if (found := place_of(names, name)) is not None]
+    parts = names.part_of(doc_id)
+    return own + [f"{path}/{part.name}" for part in parts for path in _paths(names, part.parent)]
 
 
 def _dates(names: Names, doc_id: str) -> list[int]:
-    """Return the times at which the document's files were last changed."""
-    return [name.mtime for name in names.names_of(doc_id)]
+    """Return the times at which the document's files, and those that it is a part of, were last changed."""
+    own = [name.mtime for name in names.names_of(doc_id)]
+    return own + [date for part in names.part_of(doc_id) for date in _dates(names, part.parent)]

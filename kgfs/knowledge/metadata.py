@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from kgfs.domain.documents import State
+from kgfs.domain.documents import Document, State
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, extension_of
+from kgfs.domain.parts import PartKind, companion
 from kgfs.errors import MissingError
-from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.conversation import is_mail, thread_of
+from kgfs.knowledge.document_location import attachment_path, standing_of
+from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.metadata import Metadata
+from kgfs.stores.catalog.contract_names import PartRow
 from kgfs.stores.stores import Stores
 
 
@@ -34,10 +40,19 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         version=held[0].n if held else 0,
         version_path=held[0].path if held else "",
         versions=tuple(names.succession(doc_id)),
+        attachments={row.name: _part(stores, row) for row in names.parts(doc_id)},
+        parents=tuple(dict.fromkeys(row.parent for row in names.part_of(doc_id))),
+        own_name=own_name(stores, document),
     )
     changed = changed_at(stores, doc_id)
     if row is None:
         return page, changed
+    mail = stores.graph.mail(doc_id)
+    if mail is not None:
+        others = thread_of(stores, row.ontology, mail)
+        rows = (stores.graph.document(other.doc_id) for other in others)
+        changed = max([changed, *(other.ingested_at for other in rows if other is not None)])
+        page = replace(page, mail=mail, thread=tuple(other.doc_id for other in others))
     page = replace(
         page,
         title=row.source_title,
@@ -45,9 +60,55 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         text_sha256=row.text_sha256,
         text_length=row.content_length,
         chunks=row.chunk_count,
+        readable=companion(own_name(stores, document)),
+        pages=row.pages,
         ingested_at=row.ingested_at,
     )
     return page, changed
+
+
+def _part(stores: Stores, row: PartRow) -> dict[str, Any]:
+    """Return what is known of a part: where it stands in the archive, its state, and the name that it was given."""
+    document = stores.catalog.names.document(row.child) if row.child else None
+    own = attachment_path(row)
+    if row.kind != PartKind.ATTACHMENT and document is not None:
+        own = f"archive/{row.child}/{own_name(stores, document)}"
+    shown = stores.graph.document(row.child) if row.child else None
+    return {
+        "doc_id": row.child or None,
+        "given_name": row.given,
+        "kind": row.kind,
+        "content_type": row.media_type,
+        "size": row.size,
+        "state": _state(document),
+        "reason": document.reason or None if document is not None else None,
+        "download_uri": own,
+        "browse_uri": companion(own) or own if shown is not None else None,
+    }
+
+
+def _state(document: Document | None) -> str | None:
+    if document is None:
+        return None
+    return (State.QUEUED if document.state is State.WORKING else document.state).value
+
+
+RESERVED = ("original", "text.txt", "metadata.json", "concepts", "attachments")
+"""Names that a folder of the archive has for itself."""
+
+
+def own_name(stores: Stores, document: Document) -> str:
+    """Return the name under which the archive has the original of a Document: ``email.eml`` of a mail, else that of its
+    first deposit, behind an underscore where the folder has a file of that name, and its id where it would be too
+    long."""
+    if is_mail(stores, document):
+        return MAIL
+    name = document.source_id.rpartition("/")[2]
+    if name in RESERVED or name.removesuffix(".md") in RESERVED:
+        name = f"_{name}"
+    if len(decode_name(name)) > MAX_NAME_BYTES - len(".md"):
+        name = f"{document.doc_id}.{extension_of(name)}"
+    return name
 
 
 def changed_at(stores: Stores, doc_id: str) -> int:
@@ -58,4 +119,7 @@ def changed_at(stores: Stores, doc_id: str) -> int:
     if document is None:
         raise MissingError(f"No document has the id {doc_id}.")
     located = standing_of(stores.catalog.names, doc_id).changed_at
-    return max(document.deposited_at, document.removed_at, located, row.ingested_at if row else 0)
+    parts = (stores.catalog.names.document(row.child) for row in stores.catalog.names.parts(doc_id) if row.child)
+    shown = (stores.graph.document(part.doc_id) for part in parts if part is not None)
+    of_parts = max((one.ingested_at for one in shown if one is not None), default=0)
+    return max(document.deposited_at, document.removed_at, located, row.ingested_at if row else 0, of_parts)

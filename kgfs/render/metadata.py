@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from kgfs.domain.documents import Document, Succession
+from kgfs.domain.mails import Mail
+from kgfs.render.conversation import NAME
 from kgfs.render.words import json_page, time_of
 
 
@@ -26,12 +30,54 @@ class Metadata:
     text_sha256: str = ""
     text_length: int = 0
     chunks: int = 0
+    attachments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of each part its name → what is known of it."""
+    parents: tuple[str, ...] = ()
+    """The Documents that hold this one as a part, the first one first."""
+    own_name: str = ""
+    """The name of the original in the folder, and of its readable form; '' where there is none."""
+    readable: str = ""
+    pages: int = 0
+    mail: Mail | None = None
+    thread: tuple[str, ...] = ()
+    """The other mails of the conversation that the graph shows, by date."""
     ingested_at: int = 0
-    """0, and the five fields above empty, while the graph does not show the document."""
+    """0, and title, media type and Text empty, while the graph does not show the document."""
+
+
+def source_uri(document: Document) -> str:
+    """Return where the document was first found, below the ontology's folder: in documents/, or in its parent."""
+    first_path = document.source_id.partition("/")[2]
+    if document.parent:
+        return f"archive/{document.parent}/attachments/{first_path.rpartition('/')[2]}"
+    return f"documents/{first_path}"
+
+
+def _mail(metadata: Metadata) -> dict[str, Any]:
+    mail = metadata.mail
+    first, last = (mail.date_start, mail.date_end) if mail else (0, 0)
+    return {
+        "subject": mail.subject if mail else None,
+        "participants": list(mail.participants) if mail else [],
+        "email_subject": mail.subject if mail else None,
+        "email_participants": list(mail.participants) if mail else [],
+        "email_initiator": (mail.participants[0] if mail.participants else None) if mail else None,
+        "email_date_start": time_of(first) if first else None,
+        "email_date_end": time_of(last) if last else None,
+        "email_message_count": mail.messages if mail else None,
+        "message_id": mail.message_id or None if mail else None,
+        "email_browse_uri": _uri(metadata.document, f"{metadata.own_name}.md") if mail else None,
+        "email_download_uri": _uri(metadata.document, metadata.own_name) if mail else None,
+        "thread": {doc_id: f"archive/{doc_id}/{NAME}.md" for doc_id in metadata.thread},
+    }
+
+
+def _uri(document: Document, name: str) -> str:
+    return f"archive/{document.doc_id}/{name}"
 
 
 def render(metadata: Metadata) -> bytes:
-    """Return the file. Fields of mails and of parts of documents are there, and empty while none are read."""
+    """Return the file. Fields of mails and of parts are there, and empty, of any other document."""
     document = metadata.document
     first_path = document.source_id.partition("/")[2]
     return json_page(
@@ -43,14 +89,22 @@ def render(metadata: Metadata) -> bytes:
             "content_hash": document.sha256,
             "key": document.key,
             "source_id": document.source_id,
-            "source_uri": f"documents/{first_path}",
+            "source_uri": source_uri(document),
+            "source_title": metadata.title,
+            "document_type": metadata.media_type,
+            "file_path": source_uri(document),
             "file_name": first_path.rpartition("/")[2],
-            "subject": None,
-            "participants": [],
-            "parent_id": None,
-            "root_id": document.doc_id,
-            "depth": 0,
-            "attachments": {},
+            "file_hash": document.sha256,
+            **_mail(metadata),
+            "parent_id": document.parent or None,
+            "root_id": document.root or document.doc_id,
+            "depth": document.depth,
+            "path": first_path.split("/")[-1 - document.depth :] if document.parent else [],
+            "parents": list(metadata.parents),
+            "attachments": dict(metadata.attachments),
+            "attachment_content_type": metadata.media_type or None if document.parent else None,
+            "attachment_size_bytes": document.size if document.parent else None,
+            "pages": metadata.pages or None,
             "size": document.size,
             "media_type": metadata.media_type,
             "state": document.state.value,
@@ -74,6 +128,14 @@ def render(metadata: Metadata) -> bytes:
             "chunks": metadata.chunks,
             "deposited_at": time_of(document.deposited_at),
             "ingested_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
+            "created_at": time_of(document.deposited_at),
+            "processed_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
+            "status": document.state.value,
+            "error_message": document.reason or None,
+            "content_version": metadata.version or 1,
+            "archive_path": f"archive/{document.doc_id}",
+            "archive_browse_uri": _uri(document, metadata.readable or "text.txt") if metadata.ingested_at else None,
+            "archive_download_uri": _uri(document, metadata.own_name or "original"),
             "download_uri": f"archive/{document.doc_id}/original",
             "browse_uri": f"archive/{document.doc_id}/text.txt" if metadata.ingested_at else None,
         }

@@ -54,6 +54,21 @@ def base_size(title: str, media_type: str, size: int, text: str) -> int:
     return len(rendered(_render(title, media_type, size, text, "")))
 
 
+def type_of(media_type: str) -> str:
+    """Return the words for a media type."""
+    return "Markdown" if is_markdown(media_type) else _TYPES.get(media_type, media_type)
+
+
+def body(media_type: str, text: str) -> bytes:
+    """Return what the file shows below its header; of a Markdown document, all of it."""
+    return rendered(_body(media_type, text))
+
+
+def header_size(title: str, media_type: str, size: int) -> int:
+    """Return the part of :func:`base_size` that is the header's."""
+    return 0 if is_markdown(media_type) else len(rendered(_header(title, media_type, size, "")))
+
+
 def size(base: int, media_type: str, path: str) -> int:
     """Return the size of the file in bytes, from its :func:`base_size`."""
     return base if is_markdown(media_type) else base + len(link_to(path))
@@ -65,9 +80,15 @@ def link_to(path: str) -> str:
 
 
 def _render(title: str, media_type: str, size: int, text: str, link: str) -> str:
-    if is_markdown(media_type):
-        return text
-    header = (
+    return (
+        _body(media_type, text)
+        if is_markdown(media_type)
+        else (_header(title, media_type, size, link) + _body(media_type, text))
+    )
+
+
+def _header(title: str, media_type: str, size: int, link: str) -> str:
+    return (
         f"# {fold(title)}\n"
         "\n"
         f"**Type:** {_TYPES.get(media_type, media_type)}\n"
@@ -78,5 +99,10 @@ def _render(title: str, media_type: str, size: int, text: str, link: str) -> str
         "---\n"
         "\n"
     )
-    body = text.removeprefix("\ufeff")
-    return header + (to_markdown(body) if media_type == RESTRUCTURED else body)
+
+
+def _body(media_type: str, text: str) -> str:
+    if is_markdown(media_type):
+        return text
+    words = text.removeprefix("\ufeff")
+    return to_markdown(words) if media_type == RESTRUCTURED else words

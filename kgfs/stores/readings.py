@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.parts import Part
 from kgfs.domain.places import Locator, Place, locate
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.errors import CorruptError, MissingError, StoreError
@@ -71,6 +73,15 @@ class Reading:
     """As ``Text.pages``."""
     note: str = ""
     """What could not be read, for people."""
+    parts: tuple[Part, ...] = ()
+    """As ``Text.parts``."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """As ``Text.about``."""
+
+    @property
+    def carries_knowledge(self) -> bool:
+        """Whether a Source of the document, or of a part of it, may be found."""
+        return any(verdict.passed for verdict in self.verdicts) or bool(self.parts and not self.chunks)
 
     @property
     def id(self) -> str:
@@ -85,7 +96,7 @@ class Reading:
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal Readings have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
-        for name in ("run", "sections", "places", "pages", "note"):
+        for name in ("run", "sections", "places", "pages", "note", "parts", "about"):
             if not body[name]:
                 del body[name]  # so Readings that are older than the field keep their ids
         return _json(body)
@@ -125,6 +136,11 @@ def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
     """Return the Reading with the id ``reading``. Raises MissingError if the garage has none."""
     key = reading_key(doc_id, reading)
     return decode_reading(objects.get(key), key)
+
+
+def has_parts(objects: Objects, reading: Reading) -> bool:
+    """Return whether the garage has the bytes of all parts that the Reading names."""
+    return all(objects.exists(part.key) for part in reading.parts if part.key)
 
 
 def text_of(objects: Objects, document: Document, reading: Reading) -> str:
@@ -197,6 +213,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["records"] = tuple(body["records"])
         body["sections"] = tuple((start, tuple(path)) for start, path in body.get("sections", ()))
         body["places"] = tuple((start, place) for start, place in body.get("places", ()))
+        body["parts"] = tuple(Part(**part) for part in body.get("parts", ()))
         return Reading(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: not a Reading ({error}).") from error

@@ -37,7 +37,12 @@ def _in_ontology(stores: Stores, ontology: Ontology, path: str) -> Iterator[Foun
     elif part == "versions":
         yield from _of_versions(names, ontology, rest)
     elif part == "archive":
-        document = names.document(rest.partition("/")[0])
+        doc_id, _, below = rest.partition("/")
+        if below.startswith("attachments/"):
+            name = below.removeprefix("attachments/")
+            row = names.part(doc_id, name) or names.part(doc_id, name.removesuffix(_MARKDOWN))
+            doc_id = row.child if row is not None else ""
+        document = names.document(doc_id)
         if document is not None and document.ontology == ontology.id:
             yield from of_document(stores, document)
     elif part == "concepts":

@@ -7,11 +7,19 @@ exact Text) also afterwards, as long as the original is kept.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 
 from kgfs.domain.documents import Document, Ontology
+from kgfs.domain.parts import companion
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.archived import has_original, has_text
-from kgfs.knowledge.metadata import changed_at, metadata
+from kgfs.knowledge.conversation import conversation_of
+from kgfs.knowledge.joined import Span, consists_of_parts, shown_parts, size_of, spans_of_page, spans_of_text
+from kgfs.knowledge.metadata import changed_at, metadata, own_name
+from kgfs.render import companion as companion_md
+from kgfs.render import conversation as conversation_md
+from kgfs.render import text as text_md
+from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
 from kgfs.stores.catalog.facts import VersionMinted
@@ -20,10 +28,11 @@ from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.changes import DocumentChanged, DocumentPublished, DocumentPurged
-from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, Page, open_original
+from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, Page, open_original, token_of
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.places import DOCUMENT
+from kgfs.tree.spans import Spans
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.tree_removal import is_being_removed
 
@@ -74,9 +83,15 @@ class Archived(DerivedFolder[Document]):
         row = self.context.stores.graph.document(self._doc_id)
         return max(document.deposited_at, row.ingested_at if row else 0)
 
+    def lookup(self, name: str) -> Node | None:
+        document = known(self.context.stores, self._doc_id)
+        found = self.context.views.find(DOCUMENT, name, self.context, self._doc_id)
+        return found if found is not None else own_files(self.context, document).get(name)
+
     def entries(self) -> Sequence[tuple[str, Node]]:
-        known(self.context.stores, self._doc_id)
-        return self.context.views.entries(DOCUMENT, self.context, self._doc_id)
+        document = known(self.context.stores, self._doc_id)
+        listed = self.context.views.entries(DOCUMENT, self.context, self._doc_id)
+        return [*listed, *own_files(self.context, document).items()]
 
 
 class _ArchivedFile(DerivedFile[None]):
@@ -105,6 +120,115 @@ class OriginalFile(_ArchivedFile):
         return open_original(self.context.stores, document.key, document.sha256)
 
 
+MAILS = "mails"
+"""The group of the pages that show a conversation."""
+
+
+class OwnFile(DerivedFile[None]):
+    """Serve the bytes of a Document under a name that it was given."""
+
+    __slots__ = ("_doc_id",)
+
+    def __init__(self, context: TreeContext, doc_id: str, key: keys.Key) -> None:
+        super().__init__(context, key)
+        self._doc_id = doc_id
+
+    def look(self) -> tuple[int, int]:
+        document = known(self.context.stores, self._doc_id)
+        return document.size, document.deposited_at
+
+    def handle(self) -> Handle:
+        document = known(self.context.stores, self._doc_id)
+        return open_original(self.context.stores, document.key, document.sha256)
+
+
+class CompanionFile(DerivedFile[None]):
+    """Serve ``<name>.md``, the readable form of the Document whose bytes stand at ``name``."""
+
+    __slots__ = ("_doc_id", "_name")
+
+    def __init__(self, context: TreeContext, doc_id: str, key: keys.Key, name: str) -> None:
+        super().__init__(context, key)
+        self._doc_id = doc_id
+        self._name = name
+
+    def look(self) -> tuple[int, int]:
+        stores = self.context.stores
+        row = shown(stores, self._doc_id)
+        size = companion_md.size(self._companion(row), row.text_md_size)
+        if consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
+            at = max(row.ingested_at, *(part.ingested_at for part in parts))
+            return size + size_of(spans_of_page(parts, partial(read_text, stores))), at
+        return size, row.ingested_at
+
+    def handle(self) -> Handle:
+        stores = self.context.stores
+        row = shown(stores, self._doc_id)
+        if consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
+            header = companion_md.render(self._companion(row), "")
+            spans = [Span(len(header), lambda: header), *spans_of_page(parts, partial(read_text, stores))]
+            return Spans(spans, token_of(self.context))
+        return super().handle()
+
+    def content(self) -> bytes:
+        row = shown(self.context.stores, self._doc_id)
+        return companion_md.render(self._companion(row), read_text(self.context.stores, row))
+
+    def _companion(self, row: DocumentRow) -> companion_md.Companion:
+        about = row.source_title, row.document_type, row.size_bytes
+        return companion_md.Companion(self._name, *about, row.pages, row.ingested_at)
+
+
+def own_files(context: TreeContext, document: Document) -> dict[str, Node]:
+    """Return the original under the name with which it was deposited first, and its readable form."""
+    found: dict[str, Node] = {}
+    name = own_name(context.stores, document)
+    if has_original(context.stores, document):
+        found[name] = OwnFile(context, document.doc_id, keys.archived(document.doc_id, name))
+    readable = companion(name)
+    if readable and context.stores.graph.document(document.doc_id) is not None:
+        key = keys.archived(document.doc_id, readable)
+        is_read = context.stores.graph.mail(document.doc_id) is not None
+        found[readable] = (
+            ConversationFile(context, document.doc_id, key)
+            if is_read
+            else CompanionFile(context, document.doc_id, key, name)
+        )
+    return found
+
+
+class ConversationFile(DerivedFile[None]):
+    """Serve ``email.eml.md``, the conversation that a mail holds."""
+
+    __slots__ = ("_doc_id",)
+
+    def __init__(self, context: TreeContext, doc_id: str, key: keys.Key) -> None:
+        super().__init__(context, key)
+        self._doc_id = doc_id
+
+    def group(self) -> tuple[str, Hashable]:
+        return MAILS, None
+
+    def look(self) -> tuple[int, int]:
+        about, changed, row = self._about()
+        header = text_md.header_size(row.source_title, row.document_type, row.size_bytes)
+        return conversation_md.size(about, row.text_md_size - header), changed
+
+    def content(self) -> bytes:
+        about, _, row = self._about()
+        stores = self.context.stores
+        reading = load_reading(stores.garage.objects, self._doc_id, row.reading)
+        starts = conversation_md.starts_of(reading.places, about.messages)
+        return conversation_md.render(about, read_text(stores, row), starts)
+
+    def _about(self) -> tuple[conversation_md.Conversation, int, DocumentRow]:
+        row = shown(self.context.stores, self._doc_id)
+        found = conversation_of(self.context.stores, self._doc_id)
+        if found is None:
+            raise MissingError(f"Document {self._doc_id} is no mail.")
+        return (*found, row)
+
+
 class TextTxt(_ArchivedFile):
     """Serve the exact Text as UTF-8. The character and byte offsets of citations refer to it."""
 
@@ -118,12 +242,17 @@ class TextTxt(_ArchivedFile):
             return self._earlier_text().size, changed_at(stores, self._doc_id)
         if is_original(row):
             return row.size_bytes, row.ingested_at
+        if consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
+            at = max(row.ingested_at, *(part.ingested_at for part in parts))
+            return size_of(spans_of_text(stores, parts, partial(_text_bytes, stores))), at
         last = stores.graph.source(self._doc_id, row.chunk_count - 1) if row.chunk_count else None
         return last.byte_end if last else 0, row.ingested_at
 
     def handle(self) -> Handle:
         stores, document = self.context.stores, known(self.context.stores, self._doc_id)
         row = stores.graph.document(self._doc_id)
+        if row is not None and consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
+            return Spans(spans_of_text(stores, parts, partial(_text_bytes, stores)), token_of(self.context))
         exact = is_original(row) if row else self._earlier_text().is_original
         if exact and has_original(stores, document):
             return open_original(stores, document.key, document.sha256)
@@ -213,14 +342,33 @@ def entries_changed(change: DocumentPublished, stale: Invalidations) -> None:
     """Invalidate the folder's entries. They depend on whether the graph shows the document, and links to concepts on
     its Reading.
     """
-    for name in stale.context.views.at(DOCUMENT):
+    stores = stale.context.stores
+    document = stores.catalog.names.document(change.doc_id)
+    names = [MAIL, companion(MAIL), *stale.context.views.at(DOCUMENT)]
+    if document is not None:
+        own = document.source_id.rpartition("/")[2]
+        names += [own, companion(own), own_name(stores, document), companion(own_name(stores, document))]
+    for name in filter(None, names):
         stale.key_entry(keys.archived(change.doc_id), name.encode())
+        stale.key(keys.archived(change.doc_id, name), data=True)
+    if stale.has_group(MAILS):
+        for inode, _ in stale.group(MAILS):  # a mail that came or left may be one of their conversations
+            stale.inode(inode, data=True)
+
+
+def joined_changed(doc_id: str, stale: Invalidations) -> None:
+    """Invalidate what is put together from the parts of a document."""
+    document = stale.context.stores.catalog.names.document(doc_id)
+    own = document.source_id.rpartition("/")[2] if document is not None else ""
+    for name in ("text.txt", "metadata.json", companion(own)):
+        stale.key(keys.archived(doc_id, name), data=True)
 
 
 def purged(change: DocumentPurged, stale: Invalidations) -> None:
     """Invalidate the folder and the original of a purged document."""
     stale.key_left(keys.archived(change.doc_id))
     stale.key(keys.archived(change.doc_id, "original"), data=True)
+    stale.key(keys.archived(change.doc_id))
 
 
 def minted(fact: VersionMinted, stale: Invalidations) -> None:
@@ -252,6 +400,10 @@ def is_original(row: DocumentRow) -> bool:
 def read_text(stores: Stores, row: DocumentRow) -> str:
     """Return the Text that the graph shows of a document, as :func:`text_read_by` does."""
     return text_read_by(stores, row.doc_id, row.reading)
+
+
+def _text_bytes(stores: Stores, row: DocumentRow) -> bytes:
+    return encode(read_text(stores, row))
 
 
 def text_read_by(stores: Stores, doc_id: str, reading_id: str) -> str:

@@ -22,6 +22,7 @@ from kgfs.stores.catalog.facts import (
     LinkMade,
     Moved,
     OntologyRenamed,
+    PartsFound,
     ReadingOwed,
     Removed,
     Settled,
@@ -184,6 +185,8 @@ class Translator:
             case DocumentRead():
                 for doc_id in (fact.doc_id, *fact.superseded):
                     yield from self._state_of(doc_id)
+            case PartsFound():
+                yield from self._state_of(fact.doc_id)
             case DocumentFailed() | DocumentForgotten() | ReadingOwed():
                 yield from self._state_of(fact.doc_id)
             case ForgettingOwed():
@@ -240,6 +243,9 @@ class Translator:
         found = self._names.document(doc_id)
         if found is not None:
             yield OntologyChanged(found.ontology)
+        for part in self._names.parts(doc_id):  # they come and go with it
+            if part.child:
+                yield from self._document(part.child)
 
     def of_graph(self, change: GraphChange) -> Iterator[object]:
         yield OntologyChanged(change.ontology)

@@ -88,6 +88,11 @@ def archived(doc_id: str, name: str = "") -> Key:
     return ("archived", doc_id, name)
 
 
+def attached(doc_id: str, name: str) -> Key:
+    """Return the key of ``archive/<doc_id>/attachments/<name>``."""
+    return ("attached", doc_id, name)
+
+
 def found_in(doc_id: str, concept_id: str) -> Key:
     """Return the key of ``archive/<doc_id>/concepts/<name>.md``."""
     return ("found", doc_id, concept_id)

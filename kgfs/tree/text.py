@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kgfs.domain.documents import Name, NameKind
+from kgfs.domain.parts import PartKind
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import place_of
+from kgfs.knowledge.joined import Span, consists_of_parts, shown_parts, size_of, spans_of_page
 from kgfs.render import text as render
 from kgfs.render.names import id_in, with_id, with_suffix
 from kgfs.stores.catalog.facts import VersionMinted
@@ -20,11 +23,12 @@ from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.archive import is_original, read_text
 from kgfs.tree.changes import DocumentPublished, NameChanged, NameShown
-from kgfs.tree.derived import DerivedFile, open_original
+from kgfs.tree.derived import DerivedFile, open_original, token_of
 from kgfs.tree.documents import children, live
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.mirrors import Mirror, MirrorFolder
 from kgfs.tree.node import Handle, Node
+from kgfs.tree.spans import Spans
 from kgfs.tree.tree_context import TreeContext
 
 SUFFIX = ".md"
@@ -125,11 +129,18 @@ class TextFile(DerivedFile[Shown]):
 
     def look(self) -> tuple[int, int]:
         shown = self.take_row() or self._shown()
+        if consists_of_parts(shown.row) and (parts := shown_parts(self.context.stores, shown.row.doc_id)):
+            at = max(shown.mtime, *(part.ingested_at for part in parts))
+            return shown.size + size_of(spans_of_page(parts, partial(read_text, self.context.stores))), at
         return shown.size, shown.mtime
 
     def handle(self) -> Handle:
         shown = self._shown()
         row = shown.row
+        if consists_of_parts(row) and (parts := shown_parts(self.context.stores, row.doc_id)):
+            header = self.content()
+            spans = spans_of_page(parts, partial(read_text, self.context.stores))
+            return Spans([Span(len(header), lambda: header), *spans], token_of(self.context))
         if render.is_markdown(row.document_type) and is_original(row) and row.text_md_size == row.size_bytes:
             # The next version has the same inode, so the kernel must not cache pages.
             return open_original(self.context.stores, row.garage_key, row.content_hash)
@@ -182,7 +193,9 @@ def name_changed(change: NameChanged | VersionMinted, stale: Invalidations) -> N
 
 def document_published(change: DocumentPublished, stale: Invalidations) -> None:
     """Invalidate the Texts of all names of a document, and the entries that may be their names."""
-    for name in stale.context.stores.catalog.names.names_of(change.doc_id):
+    names = stale.context.stores.catalog.names
+    above = {row.parent for row in names.part_of(change.doc_id) if row.kind != PartKind.ATTACHMENT}
+    for name in [name for doc_id in sorted({change.doc_id, *above}) for name in names.names_of(doc_id)]:
         MIRROR.shown(NameShown(name.parent, name.name, name.id), stale)
         stale.key_left(keys.text_file(name.id))
         stale.key(keys.text_file(name.id), data=True)

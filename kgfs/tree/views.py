@@ -11,13 +11,14 @@ from typing import Any
 
 from kgfs.stores.catalog.facts import (
     ConflictKept,
+    PartsFound,
     QuestionRemoved,
     QuestionSaved,
     SearchRemoved,
     SearchSaved,
     VersionMinted,
 )
-from kgfs.tree import archive, ask, cite, concepts, documents, evidence, related, search, text, versions
+from kgfs.tree import archive, ask, attachments, cite, concepts, documents, evidence, related, search, text, versions
 from kgfs.tree.about import about_md
 from kgfs.tree.changes import (
     ConceptChanged,
@@ -182,6 +183,14 @@ VIEWS: tuple[View[Any], ...] = (
         about=((f"{_CONCEPT}/related/<type>/<name>/", "another concept, and the evidence that they are related"),),
     ),
     # -------------------------------------------------------------------------------------- a document
+    View(
+        "attachments",
+        DOCUMENT,
+        attachments.folder,
+        follows=(DocumentChanged,),
+        stale=(on(PartsFound, attachments.found), on(DocumentPublished, attachments.published)),
+        about=(("archive/<doc_id>/attachments/<name>", "what came with a mail, and `<name>.md`, its readable form"),),
+    ),
     View("concepts", DOCUMENT, archive.found_concepts, follows=(DocumentChanged,)),
     View("metadata.json", DOCUMENT, archive.metadata_json, follows=(DocumentChanged,)),
     View("original", DOCUMENT, archive.original),

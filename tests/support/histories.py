@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from email.message import EmailMessage
 from functools import cache
 
 from hypothesis import strategies as st
@@ -51,6 +52,7 @@ from tests.support.library import read
 
 ONTOLOGIES = ("Zen", "Memory")
 FILES = ("a.txt", "b.md", "c.txt", "ü.txt")
+MAILS = ("m.eml", "n.eml")
 SENTENCES = (
     "Zen is a school of Buddhism. ",
     "A koan is a riddle used in Zen practice. ",
@@ -149,6 +151,27 @@ def write(place: Place, chance: random.Random) -> None:
     file = place.deposits.open(made.id, write=True, truncate=True)
     try:
         file.write(0, "".join(chance.choices(SENTENCES, k=chance.randint(1, 4))).encode())
+        file.flush()
+    finally:
+        file.release()
+
+
+@operation
+def write_mail(place: Place, chance: random.Random) -> None:
+    """A mail with attachments that other mails, and files, may have too."""
+    parent, name = place.folder(chance), chance.choice(MAILS)
+    standing = place.stores.catalog.names.child(parent, name)
+    made = standing or place.deposits.make_file(parent, name, 0o644, os.getuid(), os.getgid())
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = "a@example.com", "b@example.com", chance.choice("xy")
+    message.set_content(chance.choice(SENTENCES))
+    for sentence in chance.sample(SENTENCES[:3], k=chance.randint(0, 2)):
+        message.add_attachment(sentence.encode(), maintype="text", subtype="plain", filename="a.txt")
+    if message.is_multipart():
+        message.set_boundary("=====")
+    file = place.deposits.open(made.id, write=True, truncate=True)
+    try:
+        file.write(0, message.as_bytes())
         file.flush()
     finally:
         file.release()

@@ -149,15 +149,40 @@ def test_mails_and_mailboxes() -> None:
     )
     text = parse("engine", mail.encode())
     covered(text)
-    assert (text.parser, text.title) == ("eml/1", "Tide tables")
+    assert (text.parser, text.title) == ("eml/2", "Tide tables")
     assert "**From:** Jürgen <j@example.org>" in text.text and "The harbour is open, Jürgen." in text.text
     assert "- report.pdf (application/pdf, 5 bytes)" in text.text and "JVBERi0" not in text.text
+    assert text.about["participants"] == ["j@example.org", "a@example.org"] and text.about["messages"] == 1
+    kept: list[bytes] = []
     box = parse(
         "a.mbox",
         f"From j@example.org Mon Mar  2\n{mail}\nFrom j@example.org Tue\n{mail.replace('open', 'shut')}".encode(),
+        keep=lambda name, sha256, content: kept.append(content) or name,  # type: ignore[func-returns-value]
     )
-    covered(box)
-    assert box.pages == 2 and where(box, "shut") == {"message": 2} and where(box, "open") == {"message": 1}
+    assert (box.pages, box.text, [part.name for part in box.parts]) == (2, "", ["00001.eml", "00002.eml"])
+    assert kept == [mail.encode(), mail.replace("open", "shut").encode()], "byte for byte"
+
+
+def test_a_mail_is_read_as_the_conversation_that_it_holds() -> None:
+    quoted = (
+        "Top answer.\n\nOn Mon, 2 Mar 2026 at 10:00, Jane <jane@example.org> wrote:\n> The tide is high.\n>\n"
+        "> Am 1.3.2026 schrieb Ann <ann@example.org>:\n>> Who opens the gate?\n"
+    )
+    forwarded = "See below.\n\n-----Original Message-----\nFrom: Ann <ann@example.org>\nSent: Monday\nTo: Jane\nSubject: gate\n\nOpen it.\n"
+    between = "On Monday <jane@example.org> wrote:\n> The tide is high.\nYes, and the wind.\n> And low later.\n"
+    for body, messages, people in (
+        (quoted, 3, {"ann", "jane", "j"}),
+        (forwarded, 2, {"ann", "j"}),
+        (between, 1, {"j"}),
+    ):
+        text = parse(
+            "a.eml", f"From: j@example.org\nSubject: Tide\nDate: Mon, 2 Mar 2026 10:00:00 +0000\n\n{body}".encode()
+        )
+        covered(text)
+        assert text.about["messages"] == messages == text.places[-1][1]["message"]
+        assert set(text.about["participants"]) == {f"{one}@example.org" for one in people}
+        assert all(line.strip("> ") in text.text for line in body.splitlines())
+    assert where(text, "wind") == {"message": 1}, "what is answered between the lines is not parted"
 
 
 def test_encodings_that_do_not_exist_leave_the_words_as_they_came() -> None:

@@ -18,8 +18,8 @@ TEXT = (
     "# Mills\n\n" + "\n\n".join(f"The sluice gate of the tide mill {n} is made of oak. " * 9 for n in range(9)) + "\n"
 )
 
-MAIL = "no mail is read yet"
-MEMBER = "nothing is read yet that is part of another document"
+MAIL = "the document is no mail"
+MEMBER = "the document is part of no other"
 NOTHING = "kgfs knows nothing that would be this"
 MODEL = "only a language model writes it"
 
@@ -27,7 +27,7 @@ EMPTY = {
     "document": {
         "parent_id": MEMBER,
         **dict.fromkeys(("email_subject", "email_participants", "email_initiator", "email_message_count"), MAIL),
-        **dict.fromkeys(("email_date_start", "email_date_end"), MAIL),
+        **dict.fromkeys(("email_date_start", "email_date_end", "message_id", "thread"), MAIL),
         **dict.fromkeys(("attachment_content_type", "attachment_size_bytes"), MEMBER),
         "error_message": "what cannot be read does not stand in the graph",
         "superseded_by": "what was superseded does not stand in the graph",
@@ -43,7 +43,7 @@ EMPTY = {
     },
 }
 ZERO = {
-    "document": {"depth": 0, "path": "[]"},
+    "document": {"depth": 0, "path": "[]", "pages": 0},
     "source": {"chunk_index": 0, "char_start": 0, "byte_start": 0, "overlap_chars": 0},
 }
 """Values of a document that is part of no other, and of its first Source."""

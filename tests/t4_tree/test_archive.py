@@ -29,7 +29,7 @@ def test_an_earlier_version_keeps_its_text(library: Library, encoding: str) -> N
     library.add("Zen/documents/zen.txt", LATER.encode(), {"Zen": ["Zen came to Japan."]})
     assert library.stores.graph.document(doc_id) is None
     folder = f"Zen/archive/{doc_id}"
-    assert library.names(folder) == ["metadata.json", "original", "text.txt"]
+    assert library.names(folder) == ["metadata.json", "original", "text.txt", "zen.txt"]
     assert library.read(f"{folder}/text.txt") == before
     assert library.node(f"{folder}/text.txt").attr().size == len(before)
     assert library.read(f"{folder}/original") == FIRST.encode(encoding)
@@ -39,4 +39,4 @@ def test_a_document_that_was_never_read_has_no_text(library: Library) -> None:
     library.write("Zen/documents/zen.txt", FIRST.encode())
     library.settle()
     doc_id = library.document("Zen/documents/zen.txt").doc_id
-    assert library.names(f"Zen/archive/{doc_id}") == ["metadata.json", "original"]
+    assert library.names(f"Zen/archive/{doc_id}") == ["metadata.json", "original", "zen.txt"]

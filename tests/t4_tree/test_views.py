@@ -166,13 +166,13 @@ def test_text_shows_what_was_read_under_names_that_do_not_clash(library: Library
 def test_archive_keeps_original_text_and_metadata(library: Library) -> None:
     document = library.document("Zen/documents/wide.txt")
     folder = f"Zen/archive/{document.doc_id}"
-    assert library.names(folder) == ["concepts", "metadata.json", "original", "text.txt"]
+    assert library.names(folder) == [*("concepts", "metadata.json", "original", "text.txt", "wide.txt", "wide.txt.md")]
     assert library.read(f"{folder}/original") == ASTRAL.encode("utf-16")
     assert library.read(f"{folder}/text.txt").decode().endswith(ASTRAL)
     facts = json.loads(library.read(f"{folder}/metadata.json"))
     assert (facts["paths"], facts["version"], facts["ontology"]) == (["documents/wide.txt"], 1, "Zen")
     picture = library.document("Zen/documents/picture.png")
-    assert library.names(f"Zen/archive/{picture.doc_id}") == ["metadata.json", "original"]
+    assert library.names(f"Zen/archive/{picture.doc_id}") == ["metadata.json", "original", "picture.png"]
     assert library.find(f"Empty/archive/{document.doc_id}") is None
 
 

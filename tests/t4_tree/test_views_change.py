@@ -134,7 +134,7 @@ def test_when_the_last_name_goes_the_archive_answers_until_it_is_forgotten(libra
     library.pipeline.forget(removed, "forget-1")
     assert library.names("Zen/concepts") == []
     assert library.read(f"Zen/archive/{document.doc_id}/original") == ZEN
-    assert library.names(f"Zen/archive/{document.doc_id}") == ["metadata.json", "original", "text.txt"]
+    assert library.names(f"Zen/archive/{document.doc_id}") == ["metadata.json", "original", "text.txt", "zen.txt"]
     assert_exact(library)
 
 

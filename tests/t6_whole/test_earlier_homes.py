@@ -103,8 +103,8 @@ def test_what_an_earlier_version_could_not_read_is_offered_and_read(files: Earli
         "survey.pdf": "pdf/2",
         "letter.docx": "docx/1",
         "pages/berths.html": "html/1",
-        "mail/engine.eml": "eml/1",
-        "mail/2026-03.mbox": "mbox/1",
+        "mail/engine.eml": "eml/2",
+        "mail/2026-03.mbox": "mbox/2",
         "notebooks/tides.ipynb": "notebook/1",
     }
     for path, parser in parsers.items():

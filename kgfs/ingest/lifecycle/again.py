@@ -53,7 +53,7 @@ def owe_again(stores: Stores, doc_ids: Iterable[str], strategy: str) -> list[Doc
             continue
 
         def choose(ontology_id: str = ontology_id) -> list[Document]:
-            return [d for d in found if d.ontology == ontology_id and names.names_of(d.doc_id) and _is_text(d)]
+            return [d for d in found if d.ontology == ontology_id and names.held(d.doc_id) and _is_text(d)]
 
         everything = {document.doc_id for document in all_of(names, ontology)}
         how = f" with {strategy}" if strategy else ""

@@ -140,10 +140,11 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
             wanted[name.doc_id] = document
     if purge:
         wanted |= _versions_with(stores, wanted)
+    for document in wanted.values():
+        own |= {name.id: name for name in names.names_of(document.doc_id)}
+    wanted = _with_parts(stores, _without_held(stores, wanted, purge=purge), own)
     if not purge:
-        wanted = {
-            doc_id: document for doc_id, document in wanted.items() if document.commit_id or names.names_of(doc_id)
-        }
+        wanted = {doc_id: document for doc_id, document in wanted.items() if document.commit_id or names.held(doc_id)}
     for document in wanted.values():
         own |= {name.id: name for name in names.names_of(document.doc_id)}
         if purge:
@@ -319,7 +320,7 @@ def _read_again(stores: Stores, doc_ids: Iterable[str]) -> None:
     for doc_id in doc_ids:
         document = stores.catalog.names.document(doc_id)
         shown = document is None or not document.commit_id or stores.graph.document(doc_id) is not None
-        if document is not None and not shown and stores.catalog.names.names_of(doc_id):
+        if document is not None and not shown and stores.catalog.names.held(doc_id):
             commit_id = f"forget-{doc_id}-{document.deposit}"
             record = stores.publish or stores.catalog.record
             record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
@@ -391,6 +392,40 @@ def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Doc
     found = {version.doc_id for lineage in own for version in names.history(lineage)} - {*wanted, ""}
     documents = [names.document(doc_id) for doc_id in found if set(names.lineages(doc_id)) <= own]
     return {document.doc_id: document for document in documents if document is not None}
+
+
+def _without_held(stores: Stores, wanted: dict[str, Document], *, purge: bool) -> dict[str, Document]:
+    """Return those of the Documents that no other document holds as its part.
+
+    Raise BadInputError for a purge of such a one: its bytes are part of the other's.
+    """
+    names, staying = stores.catalog.names, dict(wanted)
+    while True:
+        held = [doc_id for doc_id in staying if any(row.parent not in staying for row in names.part_of(doc_id))]
+        if not held:
+            return staying
+        for doc_id in held:
+            if purge:
+                row = next(row for row in names.part_of(doc_id) if row.parent not in staying)
+                raise BadInputError(
+                    f"{row.name} is a part of document {row.parent}, which holds its bytes. Forget that one (too)."
+                )
+            del staying[doc_id]
+
+
+def _with_parts(stores: Stores, wanted: dict[str, Document], own: dict[int, Name]) -> dict[str, Document]:
+    """Return the Documents with those of their parts that nothing else holds: no other document, and no file that is
+    not in ``own``, live or in the trash."""
+    names, found, waiting = stores.catalog.names, dict(wanted), list(wanted)
+    while waiting:
+        rows = names.parts(waiting.pop())
+        for child in {row.child for row in rows if row.child and row.child not in found}:
+            document = names.document(child)
+            alone = {row.parent for row in names.part_of(child)} <= found.keys() and not names.lineages(child)
+            if document is not None and alone:
+                found[child] = document
+                waiting.append(child)
+    return found
 
 
 def _evidence(stores: Stores, doc_ids: Iterable[str]) -> tuple[dict[str, int], Counter[str]]:

@@ -115,5 +115,5 @@ def living(names: Names, ontology: Ontology) -> Iterator[Document]:
     """Yield the documents that have a path."""
     after = ""
     while page := names.documents(ontology.id, after, PAGE):
-        yield from (document for document in page if names.names_of(document.doc_id))
+        yield from (document for document in page if names.held(document.doc_id))
         after = page[-1].doc_id

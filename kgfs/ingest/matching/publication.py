@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, instance_id_of
@@ -20,6 +21,7 @@ from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
+from kgfs.render.metadata import source_uri
 from kgfs.stores.batched import batched
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import (
@@ -69,8 +71,38 @@ def carry_out(
             supersedes=supersedes,
             at=at,
             deposited_at=document.deposited_at,
+            about=_about(document, reading),
         )
     )
+
+
+def _about(document: Document, reading: Reading) -> dict[str, Any]:
+    """Return the columns of the hierarchy, and of mails."""
+    found: dict[str, Any] = {}
+    if document.parent:
+        names = document.source_id.partition("/")[2].split("/")
+        found = {
+            "parent_id": document.parent,
+            "root_id": document.root,
+            "depth": document.depth,
+            "path": json.dumps(names[-1 - document.depth :], ensure_ascii=False),
+            "attachment_content_type": reading.media_type,
+            "attachment_size_bytes": document.size,
+        }
+    mail = reading.about
+    if "message_id" in mail:
+        references = mail["references"]
+        found |= {
+            "email_subject": mail["subject"],
+            "email_participants": json.dumps(mail["participants"], ensure_ascii=False),
+            "email_initiator": mail["initiator"],
+            "email_date_start": mail["date_start"] or None,
+            "email_date_end": mail["date_end"] or None,
+            "email_message_count": mail["messages"],
+            "message_id": mail["message_id"] or None,
+            "thread": (references[0] if references else mail["message_id"]) or None,
+        }
+    return found
 
 
 def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:
@@ -110,14 +142,15 @@ class _Build:
             ingested_at=self._at,
             deposit=document.deposit,
             source_title=reading.title or filename,
-            source_uri=f"documents/{first_path}",
+            source_uri=source_uri(document),
             document_type=reading.media_type,
             text_sha256=reading.text_sha256,
             content_length=reading.text_length,
             reading=reading.id,
             ingest_version=reading.ingest_version,
             content_version=content_version,
-            status="done" if any(verdict.passed for verdict in reading.verdicts) else "gated",
+            pages=reading.pages,
+            status="done" if reading.carries_knowledge else "gated",
         )
         return replace(
             row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text)

@@ -6,10 +6,13 @@ made, so that an interrupted document asks nothing a second time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from kgfs.domain.identity import garage_key_of
+from kgfs.domain.names import decode_name, extension_of
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
@@ -41,7 +44,15 @@ def parse(draft: Draft) -> None:
     settings = draft.settings
     limits = Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files)
     content = draft.objects.get(draft.document.key)
-    draft.text = parse_file(draft.filename, content, limits, draft.report.again)
+    prefix = draft.document.key.split("/")[1]
+
+    def keep(name: str, sha256: str, part: bytes) -> str:
+        key = garage_key_of(prefix, sha256, extension_of(os.fsdecode(decode_name(name))))
+        if not draft.objects.exists(key):
+            draft.objects.put(key, part)
+        return key
+
+    draft.text = parse_file(draft.filename, content, limits, draft.report.again, keep=keep)
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
     border("parsed")
 

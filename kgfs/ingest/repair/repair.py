@@ -120,7 +120,7 @@ class _Mending:
 
     def _read_again(self, doc_id: str) -> str:
         document = self._stores.catalog.names.document(doc_id)
-        if document is None or not self._stores.catalog.names.names_of(doc_id):
+        if document is None or not self._stores.catalog.names.held(doc_id):
             return ""
         if doc_id not in self._owed:
             self._owed.add(doc_id)

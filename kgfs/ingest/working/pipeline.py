@@ -35,6 +35,7 @@ from kgfs.ingest.pipeline import ReadDocument
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.related_documents import first_source, related_documents
+from kgfs.ingest.working.parts import found_parts
 from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.disk_reserve import DiskReserve
@@ -44,6 +45,7 @@ from kgfs.stores.readings import (
     Reading,
     decisions_prefix,
     decode_decisions,
+    has_parts,
     load_reading,
     reading_key,
     text_of,
@@ -76,7 +78,9 @@ class Pipeline:
         if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
             objects = self.stores.garage.objects
             if objects.exists(reading_key(document.doc_id, document.reading)):
-                return load_reading(objects, document.doc_id, document.reading)
+                former = load_reading(objects, document.doc_id, document.reading)
+                if has_parts(objects, former):
+                    return former
         names = self.stores.catalog.names
         live = names.names_of(document.doc_id)
         filename = live[0].name if live else document.source_id.rpartition("/")[2]
@@ -106,6 +110,7 @@ class Pipeline:
         graph and catalog have the publication; where homes share the ledger, the ledger has it first.
         """
         catalog, graph = self.stores.catalog, self.stores.graph
+        found_parts(self.config, self.stores, document, reading)
         vectors_of_reading = self._embedded(document, reading)
         decisions = self._carried_out(document, reading)
         if decisions is None:
@@ -261,7 +266,7 @@ class Pipeline:
             document = names.document(doc_id)
             left = document is not None and document.commit_id and graph.document(doc_id) is None
             # the job of a document without a name does this
-            if document is not None and left and names.names_of(doc_id):
+            if document is not None and left and names.held(doc_id):
                 unindex(self.stores, [doc_id], self._ever_had(doc_id))
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.catalog.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
@@ -323,7 +328,7 @@ def _publication(
     deposit: int,
     content_version: int,
 ) -> DocumentRead:
-    state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
+    state = State.DONE if reading.carries_knowledge else State.GATED
     return DocumentRead(
         doc_id=document.doc_id,
         state=state.value,

@@ -320,7 +320,7 @@ class Worker:
         jobs, names = self._pipeline.stores.catalog.jobs, self._pipeline.stores.catalog.names
         while job := jobs.claim(self._name, self._lease):
             document = names.document(job.doc_id)
-            wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
+            wanted = names.held(job.doc_id) is (job.kind == "read")
             if document is None or not wanted:
                 jobs.drop(job)
             elif job.kind == "forget" and names.arriving(document.ontology, document.sha256):

@@ -43,6 +43,7 @@ from kgfs.stores.catalog.facts import (
     OntologyRemoved,
     OntologyRenamed,
     Overtaken,
+    PartsFound,
     QuestionRemoved,
     QuestionSaved,
     ReadingOwed,
@@ -266,7 +267,7 @@ def _(fact: VersionMinted, before: Before) -> None:
 @_check.register
 def _(fact: ReadingOwed, before: Before) -> None:
     before.document(fact.doc_id)
-    if not before.names.names_of(fact.doc_id):
+    if not before.names.held(fact.doc_id):
         raise MissingError(f"No path has the document {fact.doc_id} any more.")
 
 
@@ -278,6 +279,16 @@ def _(fact: DocumentRead | DocumentFailed | DocumentForgotten, before: Before) -
     if isinstance(fact, DocumentRead):
         for doc_id in fact.superseded:
             before.document(doc_id)
+
+
+@_check.register
+def _(fact: PartsFound, before: Before) -> None:
+    before.document(fact.doc_id)
+    of_each = (fact.given, fact.kinds, fact.media_types, fact.sha256s, fact.sizes, fact.keys)
+    if any(len(values) != len(fact.names) for values in of_each) or len(set(fact.names)) != len(fact.names):
+        raise BadInputError("Each part has one value of each field, and a name of its own.")
+    for name in fact.names:
+        check_name(name)
 
 
 @_check.register
@@ -360,6 +371,8 @@ def _(fact: ForgettingOwed, before: Before) -> None:
             raise BusyError(f"Document {doc_id} is being forgotten already.")
         if any(name.id not in leaving for name in before.names.names_of(doc_id)):
             raise BusyError(f"Document {doc_id} has got another name since it was looked at.")
+        if any(part.parent not in fact.doc_ids for part in before.names.part_of(doc_id)):
+            raise BusyError(f"Document {doc_id} is a part of another document, which stays.")
 
 
 def _stay_below(folder: int, leaving: set[int], before: Before) -> bool:

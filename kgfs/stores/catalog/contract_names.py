@@ -63,6 +63,24 @@ class Forgetting:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of a Document."""
+
+    parent: str
+    n: int
+    """Its place among the parts, from 1."""
+    child: str
+    """The doc_id of the Document that it is; '' for an empty part."""
+    name: str
+    """Safe, unique among the parts of the parent, encoded as names are."""
+    given: str
+    """The name that the parent gives it."""
+    kind: str
+    media_type: str
+    size: int
+
+
 class Names(Protocol):
     """Queries about names, versions and documents. All are *quick*; a page of ``limit`` rows costs in proportion to
     the page."""
@@ -112,6 +130,23 @@ class Names(Protocol):
 
     def names_of(self, doc_id: str) -> list[Name]:
         """Return the live files whose newest version is this Document, in order of that version's deposit."""
+        ...
+
+    def held(self, doc_id: str) -> bool:
+        """Return whether a live file has the Document, or a parent that is held itself."""
+        ...
+
+    def parts(self, doc_id: str, after: int = 0, limit: int = -1) -> list[PartRow]:
+        """Return the parts of a Document behind number ``after``, in order. A ``limit`` below 0 returns all."""
+        ...
+
+    def part(self, doc_id: str, name: str) -> PartRow | None:
+        """Return the part of a Document that has this name."""
+        ...
+
+    def part_of(self, doc_id: str) -> list[PartRow]:
+        """Return the places at which the Document is a part of parents that hold it, those of its first parent
+        first."""
         ...
 
     def lineage_for(self, name_id: int) -> tuple[int, int]:

@@ -32,6 +32,7 @@ TAGS: dict[type[Any], tuple[str, ...]] = {
     facts.DocumentRead: ("document.read", "DocumentRead"),
     facts.ReadingOwed: ("reading.owed", "ReadingOwed"),
     facts.DocumentFailed: ("document.failed", "DocumentFailed"),
+    facts.PartsFound: ("parts.found",),
     facts.DocumentForgotten: ("document.forgotten", "DocumentForgotten"),
     facts.TrashRestored: ("trash.restored", "TrashRestored"),
     facts.TrashEmptied: ("trash.emptied", "TrashEmptied"),

@@ -239,6 +239,30 @@ class DocumentFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsFound:
+    """Makes these contents the parts of a Document, in order, in place of the parts that it had. The fields from
+    ``names`` on have one value for each part.
+
+    A content that the ontology has is the Document that it has; any other one becomes a Document with the source_id
+    ``<parent's source_id>/<name>``. While a parent has a live name, or is held by a parent itself, it holds its parts,
+    which are read and forgotten as documents with a name are. The bytes are in the garage when this is recorded."""
+
+    doc_id: str
+    at: int
+    names: tuple[str, ...]
+    """Safe and unique, encoded as names are."""
+    given: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """Values of ``domain.parts.PartKind``."""
+    media_types: tuple[str, ...]
+    sha256s: tuple[str, ...]
+    """'' for an empty part, which is no Document."""
+    sizes: tuple[int, ...]
+    keys: tuple[str, ...]
+    ingest_version: int = INGEST_VERSION
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentForgotten:
     """Removes a Document's knowledge from the graph. Its Reading stays for a revival."""
 
@@ -445,6 +469,7 @@ Fact = (
     | DocumentRead
     | ReadingOwed
     | DocumentFailed
+    | PartsFound
     | DocumentForgotten
     | TrashRestored
     | TrashEmptied

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kgfs.domain.documents import State, StorageTier
 from kgfs.domain.names import is_document_name
-from kgfs.stores.catalog import forgetting, lineage, path_states
+from kgfs.stores.catalog import forgetting, lineage, parts, path_states
 from kgfs.stores.catalog.facts import (
     ConceptsMerged,
     ConceptSplit,
@@ -15,6 +15,7 @@ from kgfs.stores.catalog.facts import (
     DocumentRead,
     ForgettingDone,
     ForgettingOwed,
+    PartsFound,
     ReadingOwed,
     Settled,
     TrashEmptied,
@@ -155,6 +156,12 @@ def _(fact: DocumentFailed, target: Target) -> None:
     target.db.execute(sql, (fact.state, fact.reason, fact.ingest_version, fact.doc_id))
     _end_job("read", fact.doc_id, target)
     path_states.review(target.db, path_states.of_holders(target.db, fact.doc_id), target.seq, fact.at)
+
+
+@apply_one.register
+def _(fact: PartsFound, target: Target) -> None:
+    affected = parts.replace(target.db, fact, target.seq)
+    path_states.review(target.db, affected, target.seq, fact.at)
 
 
 @apply_one.register

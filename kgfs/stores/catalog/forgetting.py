@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from kgfs.domain.names import is_document_name
-from kgfs.stores.catalog import conflicts, path_states
+from kgfs.stores.catalog import conflicts, parts, path_states
 from kgfs.stores.catalog.contract_names import Forgetting, Trashed
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed, TrashRestored
 from kgfs.stores.catalog.lineage import path_of
@@ -70,6 +70,7 @@ def empty(db: sqlite3.Connection, ids: Iterable[int]) -> set[str]:
         affected |= {doc_id} | path_states.of_lineage(db, lineage)
         db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (key,))
         affected |= drop_history(db, lineage)
+        affected |= parts.let_go(db, affected)
     return affected
 
 
@@ -93,6 +94,7 @@ def unheld(db: sqlite3.Connection, among: Sequence[str] | None) -> list[str]:
         "SELECT key FROM unheld WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM trash WHERE trash.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM name WHERE name.key = unheld.key AND name.place = 'garage')"
+        " AND NOT EXISTS (SELECT 1 FROM document JOIN part ON child = doc_id AND child != '' WHERE document.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM document WHERE document.key = unheld.key AND shown"
         " AND (NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = document.doc_id)"
         " OR EXISTS (SELECT 1 FROM forgetting_document pending WHERE pending.doc_id = document.doc_id)))"
@@ -142,12 +144,15 @@ def carried_out(db: sqlite3.Connection, fact: ForgettingDone) -> set[str]:
 def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
     """Delete every row about these documents. Return the other documents whose state is to be reviewed."""
     lineages: set[int] = set()
+    orphans: set[str] = set()
     for doc_id in doc_ids:
         gone = db.execute("DELETE FROM version WHERE doc_id = ? RETURNING lineage", (doc_id,)).fetchall()
         lineages |= {lineage for (lineage,) in gone}
         db.execute("DELETE FROM trash WHERE doc_id = ?", (doc_id,))
         db.execute("DELETE FROM job WHERE doc_id = ?", (doc_id,))
         db.execute("DELETE FROM tombstone WHERE doc_id = ?", (doc_id,))
+        orphans |= parts.drop(db, doc_id)
+        db.execute("UPDATE part SET child = '' WHERE child = ?", (doc_id,))
         row = db.execute("DELETE FROM document WHERE doc_id = ? RETURNING ontology, state, key", (doc_id,)).fetchone()
         if row is not None:
             path_states.count(db, row[0], row[1], -1)
@@ -155,7 +160,7 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
             db.execute(
                 "DELETE FROM unheld WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM name WHERE key = ?1)", (row[2],)
             )
-    affected: set[str] = set()
+    affected: set[str] = orphans
     for lineage in sorted(lineages):
         conflicts.purge(db, lineage)
         db.execute(
@@ -164,6 +169,7 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
             (lineage,),
         )
         affected |= drop_history(db, lineage) | path_states.of_lineage(db, lineage)
+    affected |= parts.let_go(db, affected - set(doc_ids))
     return affected - set(doc_ids)
 
 

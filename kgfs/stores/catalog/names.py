@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from kgfs.domain.documents import Document, Name, Ontology, State, Succession, Version
 from kgfs.errors import MissingError
-from kgfs.stores.catalog import forgetting, lineage
-from kgfs.stores.catalog.contract_names import Forgetting, SavedQuestion, SavedSearch, Trashed
+from kgfs.stores.catalog import forgetting, lineage, parts
+from kgfs.stores.catalog.contract_names import Forgetting, PartRow, SavedQuestion, SavedSearch, Trashed
 from kgfs.stores.catalog.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
 
 
@@ -97,6 +97,22 @@ class SqliteNames:
             " WHERE name.doc_id = ? AND name.doc_id != '' ORDER BY version.deposit"
         )
         return [name_from(row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
+
+    def held(self, doc_id: str) -> bool:
+        return parts.held(self._db, doc_id)
+
+    def parts(self, doc_id: str, after: int = 0, limit: int = -1) -> list[PartRow]:
+        sql = f"SELECT {parts.PART} FROM part WHERE parent = ? AND n > ? ORDER BY n LIMIT ?"
+        return [PartRow(*row) for row in self._db.execute(sql, (doc_id, after, limit)).fetchall()]
+
+    def part(self, doc_id: str, name: str) -> PartRow | None:
+        row = self._db.execute(
+            f"SELECT {parts.PART} FROM part WHERE parent = ? AND name = ?", (doc_id, name)
+        ).fetchone()
+        return PartRow(*row) if row else None
+
+    def part_of(self, doc_id: str) -> list[PartRow]:
+        return [PartRow(*row) for row in parts.holders(self._db, doc_id)]
 
     def unsettled(
         self, *, session: str | None = None, quiet_before: int, or_after: int = 2**63 - 1, alive: Sequence[str] = ()
@@ -187,6 +203,7 @@ class SqliteNames:
             " CROSS JOIN shown ON shown.lineage = name.lineage"
             " CROSS JOIN document old ON old.doc_id = shown.doc_id"
             " WHERE name.doc_id = ?1 AND name.doc_id != '' AND shown.doc_id != ?1 AND old.ontology = name.ontology"
+            " AND old.names = 0"
             " AND NOT EXISTS (SELECT 1 FROM name other WHERE other.doc_id = shown.doc_id AND other.doc_id != '')"
             " AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = shown.doc_id)"
             " ORDER BY shown.doc_id"

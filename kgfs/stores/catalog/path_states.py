@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from kgfs.domain.documents import State
 from kgfs.stores import timing
+from kgfs.stores.catalog import parts
 
 _STAYS = """
 SELECT EXISTS (SELECT 1 FROM tombstone WHERE doc_id = ?1) OR EXISTS (SELECT 1 FROM forgetting_document WHERE doc_id = ?1)
@@ -27,6 +28,11 @@ SELECT EXISTS (
         WHERE later.lineage = version.lineage AND later.n > version.n AND later.doc_id != ''
     )
     AND NOT EXISTS (SELECT 1 FROM name WHERE name.lineage = version.lineage AND name.lineage != 0)
+)
+"""
+_TRASHED_WITH_PARENT = """
+SELECT EXISTS (
+    SELECT 1 FROM part JOIN document above ON above.doc_id = part.parent WHERE part.child = ? AND above.state = 'trashed'
 )
 """
 _SUCCESSOR_AWAITED = """
@@ -84,7 +90,20 @@ def leave_graph(db: sqlite3.Connection, doc_id: str) -> None:
 
 
 def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) -> None:
-    """Bring the jobs and states of these documents in line with their live names after the fact ``seq``."""
+    """Bring the jobs and states of these documents, and of their parts, in line with their live names and parents
+    after the fact ``seq``."""
+    waiting = {doc_id for doc_id in doc_ids if doc_id}
+    while waiting:
+        first = parts.without_parents_among(db, waiting)  # whether a part is held depends on its parents
+        waiting -= first
+        before = {doc_id: parts.holds(db, doc_id) for doc_id in first}
+        reviewed = _review(db, first, seq, at)
+        changed = [doc_id for doc_id in reviewed if before.get(doc_id) != parts.holds(db, doc_id)]
+        waiting |= {child for doc_id in changed for child in parts.children(db, doc_id)}
+
+
+def _review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) -> list[str]:
+    """Review the documents, and return those that were reviewed."""
     named = {doc_id: _named(db, doc_id) for doc_id in doc_ids if doc_id}
     # The state of a predecessor depends on its successor's job, so documents with live names come first.
     for doc_id in [doc_id for doc_id in sorted(named) if named[doc_id]]:
@@ -96,12 +115,13 @@ def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) ->
         if not named[doc_id]:
             _review_unnamed(db, doc_id, seq, at)
         set_state(db, doc_id)
+    return sorted(named)
 
 
 def _named(db: sqlite3.Connection, doc_id: str) -> int:
-    """Return the number of live names of the document."""
+    """Return the number of live names of the document, and of parents that hold it."""
     names: int = db.execute("SELECT count(*) FROM name WHERE doc_id = ? AND doc_id != ''", (doc_id,)).fetchone()[0]
-    return names
+    return names + len(parts.holders(db, doc_id))
 
 
 def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> bool:
@@ -141,21 +161,21 @@ def set_state(db: sqlite3.Connection, doc_id: str) -> None:
     """Store the state that follows from the tables, and update the counts of documents by state."""
     sql = (
         "SELECT ontology, state, ended, shown, EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1),"
-        " EXISTS (SELECT 1 FROM job WHERE kind = 'forget' AND doc_id = ?1),"
-        " EXISTS (SELECT 1 FROM name WHERE name.doc_id = ?1 AND name.doc_id != '') FROM document WHERE doc_id = ?1"
+        " EXISTS (SELECT 1 FROM job WHERE kind = 'forget' AND doc_id = ?1) FROM document WHERE doc_id = ?1"
     )
     found = db.execute(sql, (doc_id,)).fetchone()
     if found is None:  # a job without a document, which only damage can cause
         return
-    ontology, before, ended, shown, reading, forgetting, named = found
+    ontology, before, ended, shown, reading, forgetting = found
     if reading:
         state = State.QUEUED
-    elif named:
+    elif parts.held(db, doc_id):
         state = State(ended) if ended else State.KEPT
     elif shown and not forgetting and not db.execute(_STAYS, (doc_id,)).fetchone()[0]:
         state = State.STALE
     else:
-        state = State.TRASHED if db.execute(_TRASHED, (doc_id,)).fetchone()[0] else State.KEPT
+        trashed = any(db.execute(sql, (doc_id,)).fetchone()[0] for sql in (_TRASHED, _TRASHED_WITH_PARENT))
+        state = State.TRASHED if trashed else State.KEPT
     if state != before:
         db.execute("UPDATE document SET state = ? WHERE doc_id = ?", (state, doc_id))
         count(db, ontology, before, -1)

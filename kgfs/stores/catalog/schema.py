@@ -306,6 +306,25 @@ CREATE TABLE question (
     PRIMARY KEY (ontology, question)
 ) WITHOUT ROWID;
 """,
+    # Documents that are parts of others.
+    """
+CREATE TABLE part (
+    parent TEXT NOT NULL,
+    n INTEGER NOT NULL,                     -- from 1
+    child TEXT NOT NULL,                    -- '' for an empty part
+    name TEXT NOT NULL,
+    given TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    PRIMARY KEY (parent, n)
+) WITHOUT ROWID;
+CREATE INDEX part_child ON part (child) WHERE child != '';
+CREATE INDEX part_name ON part (parent, name);
+ALTER TABLE document ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN root TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
+""",
 )
 """The migrations since SCHEMA, in order; see ``kgfs.stores.migrations`` for the rules."""
 

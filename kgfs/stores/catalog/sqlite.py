@@ -234,7 +234,8 @@ class SqliteCatalog:
     def promised(self) -> Iterator[tuple[str, str, str]]:
         sql = (
             "SELECT key, sha256, doc_id FROM version UNION SELECT key, sha256, doc_id FROM name WHERE place = 'garage'"
-            " UNION SELECT key, sha256, doc_id FROM trash WHERE place = 'garage' ORDER BY 1, 3, 2"
+            " UNION SELECT key, sha256, doc_id FROM trash WHERE place = 'garage'"
+            " UNION SELECT key, sha256, doc_id FROM part JOIN document ON doc_id = child AND child != '' ORDER BY 1, 3, 2"
         )
         return iter(self._readers.mine().execute(sql).fetchall())
 
@@ -242,6 +243,7 @@ class SqliteCatalog:
         sql = (
             "SELECT EXISTS (SELECT 1 FROM version WHERE key = ?1) OR EXISTS (SELECT 1 FROM trash WHERE key = ?1)"
             " OR EXISTS (SELECT 1 FROM name WHERE key = ?1 AND place = 'garage')"
+            " OR EXISTS (SELECT 1 FROM document JOIN part ON child = doc_id AND child != '' WHERE document.key = ?1)"
         )
         return bool(self._readers.mine().execute(sql, (key,)).fetchone()[0])
 

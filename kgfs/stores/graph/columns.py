@@ -1,6 +1,6 @@
 """Values of the columns that follow from a document's row, for readers that query the file itself.
 
-kgfs does not read these columns. Columns of formats that are not read yet (e-mail, attachments, members) stay empty.
+kgfs does not read these columns. Columns of mails and of parts are empty for other documents.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def of_document(publication: Publication, chunk_ids: Sequence[str]) -> dict[str,
         "title": row.source_title,
         "storage_type": "single" if len(chunk_ids) == 1 else "chunk",
         "chunk_ids": packed(chunk_ids),
+        **publication.about,
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from kgfs.domain.mails import Mail
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
@@ -30,6 +31,9 @@ from kgfs.stores.graph.vocabulary import (
     Scope,
     SourceRow,
 )
+
+THREAD = 200
+"""Mails of a conversation that one Message-ID finds at most."""
 
 
 class Graph(Protocol):
@@ -183,9 +187,26 @@ class Graph(Protocol):
         """Return a visible document; None if there is none with this id."""
         ...
 
+    def documents_among(self, doc_ids: Sequence[str]) -> dict[str, DocumentRow]:
+        """Return the visible ones of these documents, by doc_id."""
+        ...
+
+    def text_sizes(self, doc_ids: Sequence[str]) -> dict[str, int]:
+        """Return the bytes of the Text as UTF-8 of the visible ones of these documents, by doc_id."""
+        ...
+
     def earlier_text(self, doc_id: str) -> EarlierText | None:
         """Return the Text that the graph showed of a document before it last left; None if it never left, or left a graph
         of a version of kgfs that did not note it."""
+        ...
+
+    def mail(self, doc_id: str) -> Mail | None:
+        """Return what a visible mail says of its conversation; None for any other document."""
+        ...
+
+    def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
+        """Return the visible mails of an ontology that have one of these Message-IDs, or whose conversation began with
+        one of them, at most THREAD each, by date."""
         ...
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:

@@ -65,4 +65,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX relationship_by_name ON relationship (subject) WHERE by_name = 1;""",
     # Pages show the strongest evidence first.
     "CREATE INDEX instance_strength ON instance (owner, defines DESC, confidence DESC, n, document);",
+    # Pages of documents; the Message-ID of a mail, and the conversation that it says it belongs to.
+    """ALTER TABLE document ADD COLUMN pages INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE document ADD COLUMN message_id TEXT;
+    ALTER TABLE document ADD COLUMN thread TEXT;
+    CREATE INDEX document_message ON document (ontology, message_id) WHERE state = 1 AND message_id IS NOT NULL;
+    CREATE INDEX document_thread ON document (ontology, thread) WHERE state = 1 AND thread IS NOT NULL;""",
 )

@@ -6,9 +6,11 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from kgfs.domain.mails import Mail
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
 from kgfs.stores.graph import scoped
+from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import known_as
@@ -62,6 +64,16 @@ def _quoted(words: str) -> str:
     return '"' + words.replace('"', '""') + '"'
 
 
+_MAIL = (
+    "doc_id, email_subject, email_participants, coalesce(email_date_start, 0), coalesce(email_date_end, 0),"
+    " email_message_count, coalesce(message_id, ''), coalesce(thread, '')"
+)
+
+
+def _mail(row: tuple[Any, ...]) -> Mail:
+    return Mail(row[0], row[1], tuple(json.loads(row[2])), *row[3:])
+
+
 class GraphReads:
     """The read methods of the graph. Any thread may call them at any time; each call sees the newest commit."""
 
@@ -107,9 +119,37 @@ class GraphReads:
         found = self._database.row(f"{_DOCUMENT} WHERE doc_id = ? AND state = {SHOWN}", (doc_id,))
         return DocumentRow(*found) if found else None
 
+    def documents_among(self, doc_ids: Sequence[str]) -> dict[str, DocumentRow]:
+        sql = f"{_DOCUMENT} WHERE doc_id IN {_THOSE} AND state = {SHOWN}"
+        rows = (DocumentRow(*row) for row in self._database.rows(sql, (json.dumps(list(doc_ids)),)))
+        return {row.doc_id: row for row in rows}
+
+    def text_sizes(self, doc_ids: Sequence[str]) -> dict[str, int]:
+        sql = (
+            "SELECT doc_id, CASE WHEN text_sha256 = content_hash THEN size_bytes ELSE coalesce("
+            " (SELECT byte_end FROM source WHERE document = document.key ORDER BY chunk_index DESC LIMIT 1), 0) END"
+            f" FROM document WHERE doc_id IN {_THOSE} AND state = {SHOWN}"
+        )
+        return dict(self._database.rows(sql, (json.dumps(list(doc_ids)),)))
+
     def earlier_text(self, doc_id: str) -> EarlierText | None:
         found = self._database.row("SELECT reading, bytes, is_original FROM earlier_text WHERE doc_id = ?", (doc_id,))
         return EarlierText(found[0], found[1], bool(found[2])) if found else None
+
+    def mail(self, doc_id: str) -> Mail | None:
+        found = self._database.row(
+            f"SELECT {_MAIL} FROM document WHERE doc_id = ? AND state = {SHOWN} AND email_message_count IS NOT NULL",
+            (doc_id,),
+        )
+        return _mail(found) if found else None
+
+    def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
+        found: dict[str, Mail] = {}
+        for message_id in message_ids:
+            for column in ("message_id", "thread"):
+                sql = f"SELECT {_MAIL} FROM document WHERE ontology = ? AND {column} = ? AND state = {SHOWN} LIMIT {THREAD}"
+                found |= {row[0]: _mail(row) for row in self._database.rows(sql, (ontology, message_id))}
+        return sorted(found.values(), key=lambda mail: (mail.date_start, mail.doc_id))
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
         where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"

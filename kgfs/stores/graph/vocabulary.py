@@ -3,8 +3,9 @@ Unix times in nanoseconds unless stated otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from kgfs.domain.knowledge import Mention
 
@@ -37,6 +38,8 @@ class DocumentRow:
     status: str = "done"
     text_md_size: int = 0
     """Bytes of ``text/<path>.md``, without the path that is shown in it."""
+    pages: int = 0
+    """Pages, slides, sheets, messages or cells; 0 where the format has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,8 @@ class Publication:
     at: int
     deposited_at: int = 0
     """When the document was deposited; 0 where that is not known."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the hierarchy and of mails, as far as they are not empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ FOLDED = (
         "document",
         "shown",
     ),
-    *("tally", "job", "forgetting", "forgetting_document", "tombstone", "suppression", "unheld"),
+    *("tally", "job", "forgetting", "forgetting_document", "tombstone", "suppression", "unheld", "part"),
 )
 """The tables that are a fold of the facts."""
 
