@@ -1,5 +1,7 @@
 """``concept.md``: a concept with its description, evidence and relationships.
 
+Where no document defines the concept, its most telling sentence stands in place of a description, as a quotation.
+
 The page depends only on the :class:`ConceptPage`. It contains no path, no name of the ontology and no time, so
 renaming never changes it and its size can be stored at commit.
 """
@@ -51,6 +53,8 @@ class ConceptPage:
     """The SHOWN_EVIDENCE strongest: those that define the concept, then by confidence, then by number."""
     related: tuple[RelatedLine, ...]
     """The SHOWN_RELATED strongest, the strongest first."""
+    telling: EvidenceLine | None = None
+    """The evidence that says most of a concept without a description; None where no sentence says anything."""
 
 
 def render(page: ConceptPage) -> bytes:
@@ -94,6 +98,9 @@ def _lines(page: ConceptPage, evidence: int, related: int) -> Iterator[str]:
     if page.description:
         yield ""
         yield fold(page.description)
+    elif page.telling is not None:
+        yield ""
+        yield f"> {fold(page.telling.quote)} ([{page.telling.n}](evidence/{page.telling.n}/source.txt))"
     if page.evidence_count:
         yield ""
         yield "## Evidence"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,6 +56,12 @@ def test_a_page_shows_everything_once() -> None:
         "\n"
         "- IS_A [Buddhism](related/IS_A/buddhism/concept.md) (0.80)\n"
     )
+
+
+def test_a_page_without_a_description_quotes_its_most_telling_sentence() -> None:
+    shown = render(replace(PAGE, description="", telling=PAGE.evidence[1])).decode()
+    assert "# Zen\n\n> Zen has no dogma. ([4](evidence/4/source.txt))\n\n## Evidence\n" in shown
+    assert render(replace(PAGE, telling=PAGE.evidence[1])) == render(PAGE)
 
 
 @settings(max_examples=300, deadline=None)

@@ -15,7 +15,7 @@ from kgfs.render.summary import Summary, summarise, surface_forms
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.by_name import ByName
 from kgfs.stores.graph.feed import Feed
-from kgfs.stores.graph.pages import page_frame, page_size, with_lines
+from kgfs.stores.graph.pages import most_telling, page_frame, page_size, with_lines
 from kgfs.stores.graph.rows import MENTION, SHOWN, listed, mention_row, packed, words
 
 _SAID = f"""
@@ -144,6 +144,7 @@ class Concepts:
                 related_count=related + moved.related.get(concept_id, 0),
                 evidence=(),
                 related=(),
+                telling=None if summary.description else most_telling(self._sql, concept_id),
             ),
             changed=not live or now[2:] != before[2:] or moved.anything(concept_id),
             founded=not live,

@@ -42,6 +42,12 @@ _EVIDENCE = (
 
 _RELATED = f"SELECT neighbour.type, neighbour.name, concept.label, {_MEASURE} {_OF_RELATED}"
 
+_TELLING = f"""
+    SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end
+    FROM instance CROSS JOIN document ON document.key = instance.document
+    WHERE instance.owner = ? AND document.state = {SHOWN} AND instance.confidence > 0
+    ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT 1"""
+
 _DOCUMENTS = f"""
     SELECT count(DISTINCT mention.document)
     FROM mention CROSS JOIN document ON document.key = mention.document
@@ -88,7 +94,14 @@ def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, st
         related_count=related,
         evidence=(),
         related=(),
+        telling=None if description else most_telling(connection, concept_id),
     )  # fmt: skip
+
+
+def most_telling(connection: sqlite3.Connection, concept_id: str) -> EvidenceLine | None:
+    """Return the sentence that a page without a description quotes: one that defines the concept, or that says most."""
+    found = connection.execute(_TELLING, (concept_id,)).fetchone()
+    return EvidenceLine(*found) if found else None
 
 
 def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPage:

@@ -17,10 +17,11 @@ from kgfs.stores.database import Database
 from kgfs.stores.graph.pages import page_frame, page_size
 from kgfs.stores.graph.rows import LEAVING, words
 
-RENDERED = 3
+RENDERED = 4
 """The version of the renderers as far as sizes depend on it, kept in the row ``rendered`` of ``meta``. 1: control
 characters are shown as one character each. 2: pages show the SHOWN_RELATED strongest relationships, and places of
-RELATED_TO. 3: pages show the SHOWN_EVIDENCE strongest pieces of evidence."""
+RELATED_TO. 3: pages show the SHOWN_EVIDENCE strongest pieces of evidence. 4: pages without a description quote a
+sentence."""
 
 _RENDERED = "SELECT value FROM meta WHERE name = 'rendered'"
 
@@ -58,6 +59,8 @@ def _renew(database: Database) -> None:
                 "SELECT concept_id FROM concept WHERE live = 1 AND evidence > ?", (SHOWN_EVIDENCE,)
             )
             _of_pages(connection, {concept_id for (concept_id,) in many})
+        if rendered < 4:
+            _of_pages(connection, _without_description(connection))
         if rendered < RENDERED:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (RENDERED,))
 
@@ -137,6 +140,12 @@ def _with_related(connection: sqlite3.Connection) -> set[str]:
         " (SELECT concept FROM neighbour WHERE type = 'RELATED_TO'))",
         (SHOWN_RELATED,),
     )
+    return {concept_id for (concept_id,) in found}
+
+
+def _without_description(connection: sqlite3.Connection) -> set[str]:
+    """Return the ids of concepts whose pages quote their most telling sentence."""
+    found = connection.execute("SELECT concept_id FROM concept WHERE live = 1 AND description = ''")
     return {concept_id for (concept_id,) in found}
 
 

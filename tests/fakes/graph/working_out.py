@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from kgfs.domain.knowledge import holds
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
 from kgfs.render.summary import summarise
-from kgfs.stores.graph.vocabulary import Change, Concept
+from kgfs.stores.graph.vocabulary import Change, Concept, InstanceRow
 from tests.fakes.graph.view import Edition, View
 
 Key = TypeVar("Key")
@@ -82,7 +82,17 @@ def _page(view: View, concept: Concept) -> ConceptPage:
             RelatedLine(row.type, row.name, row.label, view.measure(row))
             for row in view.strongest(concept.concept_id)[:SHOWN_RELATED]
         ),
+        telling=None if concept.description else _telling(view, evidence),
     )
+
+
+def _telling(view: View, evidence: Sequence[InstanceRow]) -> EvidenceLine | None:
+    saying = [row for row in evidence if row.confidence > 0]
+    row = min(saying, key=lambda row: (not row.defines, -row.confidence, row.n), default=None)
+    if row is None:
+        return None
+    title = view.editions[row.doc_id].told.document.source_title
+    return EvidenceLine(row.n, row.quote, title, row.line_start, row.line_end)
 
 
 def differences(epoch: int, before: View, after: View, rows: Mapping[str, tuple[str, str]]) -> list[Change]:
