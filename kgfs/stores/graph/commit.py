@@ -64,6 +64,8 @@ class Commit:
         """Change of the number of pieces of evidence, by owner id."""
         self._moved: set[str] = set()
         """Ids of owners whose evidence differs from before."""
+        self._said: set[str] = set()
+        """Ids of visible documents that are reported as changed for what they say."""
         self._related: dict[str, int] = {}
         """Change of the number of relationships, by concept id."""
         self._names: dict[str, str] = {}
@@ -310,7 +312,8 @@ class Commit:
             f" WHERE instance.owner = ? AND document.state = {SHOWN} AND document.doc_id != ? ORDER BY document.doc_id",
             (relationship_id, entered),
         ).fetchall():
-            self._feed.tell("changed", "document", ontology, ontology, doc_id)
+            if doc_id not in self._said:
+                self._feed.tell("changed", "document", ontology, ontology, doc_id)
 
     def _join(
         self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int], weight: float

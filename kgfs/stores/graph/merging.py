@@ -39,6 +39,7 @@ class Reassignment(Commit):
             return
         self._sql.execute("UPDATE document SET instances = instances + ? WHERE key = ?", (change or 0, edition))
         self._count(ontology, instances=change or 0)
+        self._said.add(said.doc_id)
         self._feed.tell("changed", "document", ontology, ontology, said.doc_id)
 
     def _change_evidence(self, edition: int, ontology: str, said: Said) -> int | None:
