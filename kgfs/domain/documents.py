@@ -30,7 +30,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     ),
     7: IngestVersion(
         "Concepts are chosen by weights fitted anew; items of lists are quoted with the words before the list; relationships by name"
-        "; attachments, and mails of mailboxes, are documents of their own; mails are read as conversations"
+        "; links between notes; attachments, and mails of mailboxes, are documents of their own; mails are read as conversations"
     ),
 }
 """The versions of the ingest logic, by number.

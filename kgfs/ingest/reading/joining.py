@@ -44,7 +44,7 @@ def join(
         groups.setdefault(long_forms.get(key, key), []).append(concept)
     joined = [_one(group) for group in groups.values()]
     norms = {concept.norm: one.norm for one, group in zip(joined, groups.values(), strict=True) for concept in group}
-    return tuple(joined), tuple(_between(relationships, norms))
+    return tuple(joined), tuple(between(relationships, norms))
 
 
 def folded(label: str) -> str:
@@ -123,7 +123,8 @@ def _one(group: Sequence[FoundConcept]) -> FoundConcept:
     return replace(best, forms=tuple(dict.fromkeys(forms)), quotes=ordered, definition=definition, kinds=kinds)
 
 
-def _between(relationships: Sequence[FoundRelationship], norms: Mapping[str, str]) -> Iterator[FoundRelationship]:
+def between(relationships: Sequence[FoundRelationship], norms: Mapping[str, str]) -> Iterator[FoundRelationship]:
+    """Yield the relationships between other ends, once each. ``norms`` has the norm of the concept that each norm became."""
     given: set[tuple[str, str, str, int, int]] = set()
     for said in relationships:
         subject, object_ = norms[said.subject], norms[said.object]

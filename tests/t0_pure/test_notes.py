@@ -1,0 +1,73 @@
+"""Links, tags and titles of notes."""
+
+from __future__ import annotations
+
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.text import Chunk
+from kgfs.formats.table import parse
+from kgfs.ingest.reading.notes import SURE, with_links
+
+NOTE = """---
+tags: [pests, plant-care]
+aliases:
+  - growing house
+---
+# Greenhouse
+
+The warm air draws [[Whitefly|white flies]] and, in autumn, [[pests/Red spider mite#Signs]]. It needs shade. #glass
+
+- Water: see [[Irrigation]] and `[[not this]]`.
+- White flies again: [[Whitefly]].
+
+    [[nor this]]
+"""
+
+
+def _read(
+    note: str, name: str = "Greenhouse.md", concepts: tuple[FoundConcept, ...] = ()
+) -> tuple[dict[str, FoundConcept], list[tuple[str, str, str, str]]]:
+    text = parse(name, note.encode())
+    chunks = [Chunk(0, 0, len(note), 1, 1, 0, 0, (), 1, 0)]
+    found, relationships = with_links(text, name, chunks, concepts, ())
+    quoted = [(r.subject, r.type, r.object, note[r.quote.start : r.quote.end]) for r in relationships]
+    return {concept.norm: concept for concept in found}, quoted
+
+
+def test_titles_targets_and_tags_are_concepts_and_links_relationships() -> None:
+    found, links = _read(NOTE)
+    assert found.keys() == {"pests", "plant-care", "glass", "greenhouse", "whitefly", "red spider mite", "irrigation"}
+    assert all(concept.odds == SURE for concept in found.values())
+    assert found["whitefly"].forms == ("Whitefly", "white flies") and "growing house" in found["greenhouse"].forms
+    sentence = "The warm air draws [[Whitefly|white flies]] and, in autumn, [[pests/Red spider mite#Signs]]."
+    assert links == [
+        ("greenhouse", "LINKS_TO", "whitefly", sentence),
+        ("greenhouse", "LINKS_TO", "red spider mite", sentence),
+        ("greenhouse", "LINKS_TO", "irrigation", "Water: see [[Irrigation]] and `[[not this]]`."),
+        ("greenhouse", "LINKS_TO", "whitefly", "White flies again: [[Whitefly]]."),
+    ]
+    assert NOTE[found["greenhouse"].quotes[0].start :].startswith("# Greenhouse")
+
+
+def test_an_alias_is_its_target_and_keeps_what_was_said_of_it() -> None:
+    at = NOTE.index("White flies again")
+    said = FoundConcept("white flies", "white flies", ("white flies",), "term", 0.4, "", (Quote(at, at + 17, 0),), -1.0)
+    found, _ = _read(NOTE, concepts=(said,))
+    assert "white flies" not in found and {quote.start for quote in found["whitefly"].quotes} > {at}
+
+
+def test_words_for_two_targets_are_no_alias_and_a_file_names_a_note_without_a_heading() -> None:
+    found, links = _read(
+        "See [[Zen|this practice]], [[Koan|this practice]] and [[2024-05-01]].\n", "daily/Sitting still.md"
+    )
+    assert found["zen"].forms == ("Zen",) and found["koan"].forms == ("Koan",)
+    assert [(subject, object_) for subject, _, object_, _ in links] == [
+        ("sitting still", "zen"),
+        ("sitting still", "koan"),
+    ]
+
+
+def test_a_text_without_links_is_left_as_it_is() -> None:
+    relationship = FoundRelationship("a", "IS_A", "b", Quote(0, 3, 0), 0.8)
+    text = parse("x.py", b"rows = [[alpha], [beta]]\n")
+    assert with_links(text, "x.py", [], (), (relationship,)) == ((), (relationship,))
+    assert _read("# Zen\n\nNothing is linked.\n") == ({}, [])
