@@ -33,6 +33,7 @@ from kgfs.app.queries import (
 from kgfs.app.rereading import Outdated, regenerate, reprocess
 from kgfs.app.sharing_homes import hosts, strike_off
 from kgfs.app.snapshots import put_snapshot
+from kgfs.app.transcript_folders import with_transcripts
 from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
 from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
 from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank, search_reranked
@@ -122,4 +123,5 @@ __all__ = [
     "wait",
     "watch_in_foreground",
     "watched",
+    "with_transcripts",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kgfs.app.backlog import Progress, read_backlog
@@ -45,6 +45,8 @@ class Deposit:
     """Return once all files are read, not as soon as their bytes are stored."""
     timeout: float = 0.0
     """Seconds to wait for reading; 0 means no limit."""
+    named: Mapping[Path, str] = field(default_factory=dict)
+    """Paths below documents/ of files that do not stand there under their own name."""
 
 
 def check_deposit(files: Sequence[Path], asked: Deposit) -> list[KgfsError]:
@@ -146,7 +148,9 @@ def _each(
         return _all_known(config, stores, files, again=asked.force or bool(asked.strategy))
     if asked.as_path:
         return _one_as(deposits, files[0], asked, count)
-    return deposits.ingest_files(((path, path.name) for path in files), asked.ontology, count, force=asked.force)
+    return deposits.ingest_files(
+        ((path, asked.named.get(path, path.name)) for path in files), asked.ontology, count, force=asked.force
+    )
 
 
 def _one_as(

@@ -58,6 +58,9 @@ def command(
     --strategy it is read again by that strategy (`kgfs regenerate --help` says what they do); all documents of an
     ontology given at once are read as if for the first time.
 
+    In place of a folder the transcripts of Claude Code and Codex below it are deposited, at their paths below the folder; without
+    --ontology in the ontology Sessions.
+
     With --watch the files of a folder are taken as they are added and changed, renamed as they are renamed, and put into the
     trash as they are removed, until SIGINT or SIGTERM; --as names a folder below documents/ for them. Names with a dot, and what
     .gitignore and .kgfsignore name, are left out; a file that is being written is waited for. A folder that is gone, is
@@ -68,6 +71,7 @@ def command(
     Example:
       kgfs ingest ~/papers/*.md --ontology Papers
       kgfs ingest notes.txt --ontology Diary --as 2026/november.txt
+      kgfs ingest ~/.claude/projects ~/.codex/sessions
       kgfs ingest --watch ~/vault --ontology Notes
       find /mnt/garage/sources/Papers -name '*.md' | xargs kgfs ingest --strategy hybrid
     """
@@ -77,7 +81,8 @@ def command(
     if once or confirm_removals:
         raise BadInputError("--once and --confirm-removals go with --watch.")
     asked = api.Deposit(ontology or "", as_path or "", force, strategy or "", wait=not no_wait, timeout=timeout)
-    if refused := api.check_deposit(files, asked):
+    sources, asked = api.with_transcripts(files, asked)
+    if refused := api.check_deposit(sources, asked):
         for why in refused:
             click.echo(f"kgfs: {why}", err=True)
         raise SystemExit(refused[0].exit_code)
@@ -89,7 +94,7 @@ def command(
             _print(path, ingested, as_json)
 
     with Bar() as bar:
-        failed = api.ingest(config, files, asked, tell, bar.show)
+        failed = api.ingest(config, sources, asked, tell, bar.show)
     if failed:
         raise SystemExit(failed[0][1].exit_code)
 

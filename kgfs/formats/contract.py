@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from kgfs.domain.places import Place
 from kgfs.domain.text import Block, Text
 from kgfs.formats.decoding import decode
 from kgfs.formats.lines import Line, lines_of
-from kgfs.formats.pieces import Piece
+from kgfs.formats.pieces import Keep, Piece
 from kgfs.formats.titles import title_of
 
 
@@ -57,6 +57,9 @@ class Format:
     pieces_of_scans: Callable[[bytes, Mapping[int, str]], Iterator[Piece]] | None = None
     """In place of ``pieces`` for a format whose pages are recognised one by one; takes the pages that were recognised
     before, too."""
+    segments: Callable[[str, bytes, Sequence[int], Keep], Text | None] | None = None
+    """Reads a long file in segments, which become its parts: takes its name, its bytes, the sizes of the segments with
+    which an earlier content began, and what stores a part. Returns None for a file that is not long."""
     mapped: bool = False
     """Whether ``pieces`` gets the file as mapped memory, which allows slices and searches, in place of its bytes."""
     signature: Callable[[bytes], bool] = _no_signature

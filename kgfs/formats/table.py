@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kgfs.domain.names import extension_of
 from kgfs.domain.text import Text
@@ -22,6 +22,7 @@ from kgfs.formats import (
     pptx,
     rst,
     source,
+    transcript,
     xlsx,
 )
 from kgfs.formats.contract import Format, Pages
@@ -42,6 +43,8 @@ FORMATS: tuple[Format, ...] = (
     mail.ARCHIVED_PAGE,
     mail.MESSAGE,
     mailbox.FORMAT,
+    transcript.FORMAT_CLAUDE,
+    transcript.FORMAT_CODEX,
     picture.PNG,
     picture.JPEG,
     picture.WEBP,
@@ -70,6 +73,7 @@ def parse(
     beat: Callable[[], None] = lambda: None,
     pages: Pages | None = None,
     keep: Keep | None = None,
+    segments: Sequence[int] | None = None,
 ) -> Text:
     """Return the Text of a file. Isolated formats are parsed in a process of their own, within ``limits``; ``beat`` is
     called every second meanwhile, and what it raises ends that process. ``pages`` has the pages that were recognised
@@ -77,10 +81,15 @@ def parse(
 
     ``name`` is its path or the last part of that; the extension helps to find the format. For text formats the
     decoding is exact: ``text.encode(encoding) == content``, with byte-order mark and line ends. Takes time linear in
-    the size. ``keep`` stores the bytes of the parts that are documents of their own. Raises UnreadableTextError, which names what the file seems to be and the remedy, and ParserFailedError
+    the size. ``keep`` stores the bytes of the parts that are documents of their own. With ``segments``, the sizes of
+    those of an earlier content with which this one begins, a long transcript is read in segments. Raises UnreadableTextError, which names what the file seems to be and the remedy, and ParserFailedError
     where the process crashed.
     """
     found = format_of(name, content)
+    if found.segments is not None and keep is not None and segments is not None:
+        text = found.segments(name, content, segments, keep)
+        if text is not None:
+            return text
     if found.read is not None:
         return found.read(name, content)
     pieces = parse_apart(name, found.parser, content, limits, beat, pages)

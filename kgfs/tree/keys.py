@@ -93,6 +93,11 @@ def attached(doc_id: str, name: str) -> Key:
     return ("attached", doc_id, name)
 
 
+def session(ontology_id: str, name: str, part: str = "") -> Key:
+    """Return the key of ``sessions/<name>``; with ``part``, of an entry in it."""
+    return ("session", ontology_id, name, part)
+
+
 def found_in(doc_id: str, concept_id: str) -> Key:
     """Return the key of ``archive/<doc_id>/concepts/<name>.md``."""
     return ("found", doc_id, concept_id)

@@ -26,7 +26,7 @@ from kgfs.tree.tree_removal import bring_back, is_being_removed, remove_document
 from kgfs.tree.view import Rule, View, on
 
 DOCUMENTS = "documents"
-RESERVED = frozenset(("map.html", "map.svg", "claims", "insights", "sessions"))
+RESERVED = frozenset(("map.html", "map.svg", "claims", "insights"))
 """Names of future views. They do not stand for files of documents/ here."""
 
 

@@ -18,7 +18,20 @@ from kgfs.stores.catalog.facts import (
     SearchSaved,
     VersionMinted,
 )
-from kgfs.tree import archive, ask, attachments, cite, concepts, documents, evidence, related, search, text, versions
+from kgfs.tree import (
+    archive,
+    ask,
+    attachments,
+    cite,
+    concepts,
+    documents,
+    evidence,
+    related,
+    search,
+    sessions,
+    text,
+    versions,
+)
 from kgfs.tree.about import about_md
 from kgfs.tree.changes import (
     ConceptChanged,
@@ -98,6 +111,19 @@ VIEWS: tuple[View[Any], ...] = (
         concepts.ConceptsFolder,
         follows=(OntologyChanged,),
         stale=(on(ConceptChanged, concepts.concept_changed),),
+    ),
+    View(
+        sessions.NAME,
+        ONTOLOGY,
+        sessions.folder,
+        stale=(on(DocumentPublished, sessions.published), on(DocumentPurged, sessions.purged)),
+        repeats=True,
+        about=(
+            (
+                "sessions/<session_id>/",
+                "a transcript of Claude Code or Codex: `session.md` to read, `entries/<n>.md`, `raw.jsonl`",
+            ),
+        ),
     ),
     View(
         "text",

@@ -19,6 +19,7 @@ TEXT = (
 )
 
 MAIL = "the document is no mail"
+SESSION = "the document is no transcript"
 MEMBER = "the document is part of no other"
 NOTHING = "kgfs knows nothing that would be this"
 MODEL = "only a language model writes it"
@@ -28,6 +29,8 @@ EMPTY = {
         "parent_id": MEMBER,
         **dict.fromkeys(("email_subject", "email_participants", "email_initiator", "email_message_count"), MAIL),
         **dict.fromkeys(("email_date_start", "email_date_end", "message_id", "thread"), MAIL),
+        **dict.fromkeys(("session_id", "interface", "entry_count", "first_entry", "first_at", "last_at"), SESSION),
+        **dict.fromkeys(("entry_sizes", "conversation_size"), SESSION),
         **dict.fromkeys(("attachment_content_type", "attachment_size_bytes"), MEMBER),
         "error_message": "what cannot be read does not stand in the graph",
         "superseded_by": "what was superseded does not stand in the graph",

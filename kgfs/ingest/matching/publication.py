@@ -89,6 +89,7 @@ def _about(document: Document, reading: Reading) -> dict[str, Any]:
             "attachment_content_type": reading.media_type,
             "attachment_size_bytes": document.size,
         }
+    found |= _session(document, reading)
     mail = reading.about
     if "message_id" in mail:
         references = mail["references"]
@@ -103,6 +104,24 @@ def _about(document: Document, reading: Reading) -> dict[str, Any]:
             "thread": (references[0] if references else mail["message_id"]) or None,
         }
     return found
+
+
+def _session(document: Document, reading: Reading) -> dict[str, Any]:
+    """Return the columns of a transcript or of a segment of one."""
+    about = reading.about
+    if "interface" not in about:
+        return {}
+    sizes = about.get("entry_sizes")
+    return {
+        "session_id": None if document.parent else about["session_id"],
+        "interface": about["interface"],
+        "entry_count": about["entries"],
+        "first_entry": about.get("first_entry"),
+        "first_at": about["first_at"],
+        "last_at": about["last_at"],
+        "entry_sizes": json.dumps(sizes, separators=(",", ":")) if sizes is not None else None,
+        "conversation_size": about.get("conversation_size"),
+    }
 
 
 def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:

@@ -13,7 +13,7 @@ by these."""
 def related_documents(names: Names, document: Document) -> list[str]:
     """Return the ``doc_id``s of Documents with similar text, each once. Quick.
 
-    They are the last contents of its paths, and the same bytes in other ontologies, from where the document may have
+    They are the last contents of its paths, the parts of the same name of the last contents of its parents, and the same bytes in other ontologies, from where the document may have
     been moved or copied.
     """
     earlier = [
@@ -23,7 +23,14 @@ def related_documents(names: Names, document: Document) -> list[str]:
             [one for one in names.versions(name.id) if one.doc_id not in (document.doc_id, "")][-VERSIONS:]
         )
     ]
-    return list(dict.fromkeys([*earlier, *_elsewhere(names, document)]))
+    of_parents = [
+        part.child
+        for row in names.part_of(document.doc_id)
+        if (parent := names.document(row.parent)) is not None
+        for above in related_documents(names, parent)
+        if (part := names.part(above, row.name)) is not None and part.child not in (document.doc_id, "")
+    ]
+    return list(dict.fromkeys([*earlier, *of_parents, *_elsewhere(names, document)]))
 
 
 def first_source(names: Names, document: Document) -> str:
@@ -45,7 +52,13 @@ def alike(names: Names, doc_id: str) -> set[str]:
     """Return all Documents that this Document is or was related to by :func:`related_documents`, in either direction."""
     document = names.document(doc_id)
     same_path = {version.doc_id for lineage in names.lineages(doc_id) for version in names.history(lineage)}
-    return (same_path | set(_elsewhere(names, document) if document else ())) - {doc_id, ""}
+    same_part = {
+        part.child
+        for row in names.part_of(doc_id, held=False)
+        for above in alike(names, row.parent)
+        if (part := names.part(above, row.name)) is not None
+    }
+    return (same_path | same_part | set(_elsewhere(names, document) if document else ())) - {doc_id, ""}
 
 
 def _elsewhere(names: Names, document: Document) -> list[str]:

@@ -6,13 +6,16 @@ made, so that an interrupted document asks nothing a second time.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from kgfs.domain.documents import Document
 from kgfs.domain.identity import garage_key_of
 from kgfs.domain.names import decode_name, extension_of
+from kgfs.domain.parts import Part, PartKind
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
@@ -30,7 +33,7 @@ from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
 from kgfs.models.contract import Passage
 from kgfs.stores.batched import batched
-from kgfs.stores.readings import put_text
+from kgfs.stores.readings import decode_reading, put_text, reading_key
 
 READ = 0.9
 """Share of the progress of a document that is complete when its models have answered."""
@@ -53,9 +56,36 @@ def parse(draft: Draft) -> None:
             draft.objects.put(key, part)
         return key
 
-    draft.text = parse_file(draft.filename, content, limits, draft.report.again, keep=keep)
+    draft.text = parse_file(
+        draft.filename, content, limits, draft.report.again, keep=keep, segments=_segments(draft, content)
+    )
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
     border("parsed")
+
+
+def _segments(draft: Draft, content: bytes) -> list[int] | None:
+    """Return the sizes of the segments of an earlier content of the path, as far as this content begins with them. None
+    for a document that is a part itself, which is not read in segments."""
+    if draft.document.parent:
+        return None
+    for earlier in draft.earlier:
+        sizes = list[int]()
+        at = 0
+        for part in _parts_of(draft, earlier):
+            if part.kind != PartKind.SEGMENT or hashlib.sha256(content[at : at + part.size]).hexdigest() != part.sha256:
+                break
+            sizes.append(part.size)
+            at += part.size
+        if sizes:
+            return sizes
+    return []
+
+
+def _parts_of(draft: Draft, earlier: Document) -> tuple[Part, ...]:
+    key = reading_key(earlier.doc_id, earlier.reading)
+    if not earlier.reading or earlier.ontology != draft.document.ontology or not draft.objects.exists(key):
+        return ()
+    return decode_reading(draft.objects.get(key), key).parts
 
 
 def chunk(draft: Draft) -> None:

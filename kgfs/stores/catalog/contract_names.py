@@ -144,9 +144,9 @@ class Names(Protocol):
         """Return the part of a Document that has this name."""
         ...
 
-    def part_of(self, doc_id: str) -> list[PartRow]:
+    def part_of(self, doc_id: str, *, held: bool = True) -> list[PartRow]:
         """Return the places at which the Document is a part of parents that hold it, those of its first parent
-        first."""
+        first; unless ``held``, of all parents."""
         ...
 
     def lineage_for(self, name_id: int) -> tuple[int, int]:

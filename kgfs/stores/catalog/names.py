@@ -111,7 +111,10 @@ class SqliteNames:
         ).fetchone()
         return PartRow(*row) if row else None
 
-    def part_of(self, doc_id: str) -> list[PartRow]:
+    def part_of(self, doc_id: str, *, held: bool = True) -> list[PartRow]:
+        if not held:
+            sql = f"SELECT {parts.PART} FROM part WHERE child = ? AND child != '' ORDER BY parent, n"
+            return [PartRow(*row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
         return [PartRow(*row) for row in parts.holders(self._db, doc_id)]
 
     def unsettled(

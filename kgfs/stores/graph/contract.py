@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from kgfs.domain.mails import Mail
+from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
@@ -207,6 +208,14 @@ class Graph(Protocol):
     def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
         """Return the visible mails of an ontology that have one of these Message-IDs, or whose conversation began with
         one of them, at most THREAD each, by date."""
+        ...
+
+    def sessions(self, ontology: str) -> list[SessionRow]:
+        """Return the visible transcripts of an ontology, by session_id and order of deposit."""
+        ...
+
+    def segments(self, doc_ids: Sequence[str]) -> dict[str, SegmentRow]:
+        """Return the visible ones of these segments, by doc_id."""
         ...
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:

@@ -71,4 +71,14 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE document ADD COLUMN thread TEXT;
     CREATE INDEX document_message ON document (ontology, message_id) WHERE state = 1 AND message_id IS NOT NULL;
     CREATE INDEX document_thread ON document (ontology, thread) WHERE state = 1 AND thread IS NOT NULL;""",
+    # Transcripts of sessions. Segments have no session_id.
+    """ALTER TABLE document ADD COLUMN session_id TEXT;
+    ALTER TABLE document ADD COLUMN interface TEXT;
+    ALTER TABLE document ADD COLUMN entry_count INTEGER;
+    ALTER TABLE document ADD COLUMN first_entry INTEGER;
+    ALTER TABLE document ADD COLUMN first_at TEXT;
+    ALTER TABLE document ADD COLUMN last_at TEXT;
+    ALTER TABLE document ADD COLUMN entry_sizes TEXT;
+    ALTER TABLE document ADD COLUMN conversation_size INTEGER;
+    CREATE INDEX document_session ON document (ontology, session_id, deposit) WHERE state = 1 AND session_id IS NOT NULL;""",
 )

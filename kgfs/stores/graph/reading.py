@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kgfs.domain.mails import Mail
+from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
 from kgfs.stores.graph import scoped
@@ -150,6 +151,21 @@ class GraphReads:
                 sql = f"SELECT {_MAIL} FROM document WHERE ontology = ? AND {column} = ? AND state = {SHOWN} LIMIT {THREAD}"
                 found |= {row[0]: _mail(row) for row in self._database.rows(sql, (ontology, message_id))}
         return sorted(found.values(), key=lambda mail: (mail.date_start, mail.doc_id))
+
+    def sessions(self, ontology: str) -> list[SessionRow]:
+        sql = (
+            "SELECT doc_id, session_id, interface, entry_count, coalesce(first_at, ''), coalesce(last_at, '') FROM document"
+            f" WHERE ontology = ? AND state = {SHOWN} AND session_id IS NOT NULL ORDER BY session_id, deposit, doc_id"
+        )
+        return [SessionRow(*row) for row in self._database.rows(sql, (ontology,))]
+
+    def segments(self, doc_ids: Sequence[str]) -> dict[str, SegmentRow]:
+        sql = (
+            "SELECT doc_id, first_entry, entry_sizes, conversation_size FROM document"
+            f" WHERE doc_id IN {_THOSE} AND state = {SHOWN} AND entry_sizes IS NOT NULL"
+        )
+        rows = self._database.rows(sql, (json.dumps(list(doc_ids)),))
+        return {row[0]: SegmentRow(row[0], row[1], tuple(json.loads(row[2])), row[3]) for row in rows}
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
         where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"

@@ -1,0 +1,142 @@
+"""Sessions: transcripts of Claude Code and Codex, entry by entry, and what an append costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.domain.documents import State
+from kgfs.tree.node import File
+from tests.support.library import Library, library_at, read
+from tests.support.working import Counting, work
+
+CLAUDE = "5f0c1d2e-0000-4000-8000-000000000001"
+MILL = "The sluice gate of the tide mill is made of oak. The sluice gate is lifted by the tide."
+
+
+def claude(n: int, content: Any, role: str = "user") -> str:
+    message = {"role": role, "content": content}
+    stamp = f"2026-03-01T{n // 60 % 24:02}:{n % 60:02}:00.000Z"
+    return json.dumps({"type": role, "uuid": f"u{n}", "sessionId": CLAUDE, "timestamp": stamp, "message": message})
+
+
+def codex(n: int, type_: str, **payload: Any) -> str:
+    outer = {"session_meta": "session_meta"}.get(type_, payload.pop("outer", "response_item"))
+    return json.dumps({"timestamp": f"2026-03-02T10:{n:02}:00Z", "type": outer, "payload": {"type": type_, **payload}})
+
+
+LONG = [claude(n, f"{n}. {MILL} Number {n} of the lantern pinions turns wheel {n}.") for n in range(1, 1001)]
+TOOLS = [
+    claude(1, f"Look at the mill. {MILL}"),
+    claude(2, [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}], "assistant"),
+    claude(3, [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "gate.txt"}]}]),
+    json.dumps({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}),
+    "{broken",
+    claude(6, {"type": "text", "text": "An object alone."}, "assistant"),
+    claude(7, "half written")[:40],
+]
+CODEX = [
+    codex(0, "session_meta", id="0199-codex"),
+    codex(1, "message", role="user", content=[{"type": "input_text", "text": f"What is a gate? {MILL}"}]),
+    codex(2, "agent_message", message="A gate shuts.", outer="event_msg"),
+    codex(3, "message", role="assistant", content=[{"type": "output_text", "text": "A gate shuts."}]),
+    codex(4, "function_call", name="shell", arguments="{}", call_id="c1"),
+    codex(5, "exec_command_end", call_id="c1", stdout="oak and tide", outer="event_msg"),
+    codex(6, "function_call_output", call_id="c1", output="oak and tide"),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    with library_at(tmp_path_factory.mktemp("sessions") / "home") as library:
+        library.ontology()
+        library.write("Zen/documents/tools.jsonl", "\n".join(TOOLS).encode())
+        library.write("Zen/documents/rollout-codex.jsonl", ("\n".join(CODEX) + "\n").encode())
+        long = [line.replace(CLAUDE, "long-session") for line in LONG]
+        library.write("Zen/documents/long.jsonl", ("\n".join(long) + "\n").encode())
+        library.settle()
+        work(library.context.config, library.stores, Counting())
+        yield library
+
+
+def test_every_line_is_an_entry_with_its_raw_line(library: Library) -> None:
+    folder = f"Zen/sessions/{CLAUDE}"
+    assert library.names("Zen/sessions") == ["0199-codex", CLAUDE, "long-session"]
+    assert library.names(f"{folder}/entries") == [f"{n}.md" for n in range(1, len(TOOLS) + 1)]
+    assert library.read(f"{folder}/raw.jsonl") == "\n".join(TOOLS).encode()
+    for n, raw in enumerate(TOOLS, 1):
+        page = library.read(f"{folder}/entries/{n}.md").decode()
+        assert f"```json\n{raw}\n```" in page, n
+    page = json.loads(library.read(f"{folder}/metadata.json"))
+    assert (page["session_id"], page["interface"], page["entry_count"]) == (CLAUDE, "claude_code", len(TOOLS))
+    assert page["total_bytes"] == len("\n".join(TOOLS)) and page["first_at"] == "2026-03-01T00:01:00.000Z"
+    shown = library.read(f"{folder}/session.md").decode()
+    assert "<details><summary>Tool: Bash</summary>" in shown and "An object alone." in shown
+
+
+def test_doubled_results_are_shown_once(library: Library) -> None:
+    folder = "Zen/sessions/0199-codex"
+    assert len(library.names(f"{folder}/entries")) == len(CODEX)
+    shown = library.read(f"{folder}/session.md").decode()
+    assert shown.count("oak and tide") == 1 and shown.count("A gate shuts.") == 1
+
+
+def test_a_long_transcript_is_read_in_segments(library: Library) -> None:
+    document = library.document("Zen/documents/long.jsonl")
+    parts = library.stores.catalog.names.parts(document.doc_id)
+    assert len(parts) > 2 and {part.kind for part in parts} == {"segment"}
+    raw = library.read("Zen/sessions/long-session/raw.jsonl")
+    assert b"".join(library.read(f"Zen/archive/{part.child}/original") for part in parts) == raw
+    assert len(library.names("Zen/sessions/long-session/entries")) == len(LONG)
+    assert f"Number {len(LONG)} of" in library.read(f"Zen/sessions/long-session/entries/{len(LONG)}.md").decode()
+    texts = [library.read(f"Zen/archive/{part.child}/text.txt") for part in parts]
+    assert library.read(f"Zen/archive/{document.doc_id}/text.txt") == b"\n".join(texts)
+    assert document.state is State.QUEUED or json.loads(library.read(f"Zen/archive/{document.doc_id}/metadata.json"))
+
+
+def test_citations_name_the_transcript_and_the_entry(library: Library) -> None:
+    graph, ontology = library.stores.graph, library.ontology()
+    places = set()
+    for concept in graph.concepts(ontology.id):
+        for instance in graph.instances(concept.concept_id):
+            at = f"Zen/concepts/{concept.name}.concept/evidence/{instance.n}"
+            cited = json.loads(library.read(f"{at}/citation.json"))
+            assert cited["document"].startswith("documents/") and cited["locator"]["entry"] > 0
+            places.add((cited["document"], cited["locator"]["entry"]))
+            if cited["document"] == "documents/long.jsonl":
+                entry = library.read(f"Zen/sessions/long-session/entries/{cited['locator']['entry']}.md").decode()
+                assert cited["quote"] in entry
+    assert any(document == "documents/long.jsonl" and entry > 500 for document, entry in places)
+
+
+def test_everything_listed_is_found_and_sized_exactly(library: Library) -> None:
+    for path, node in library.walk("Zen/sessions"):
+        found = library.find(path)
+        assert found is not None and found.attr() == node.attr(), path
+        if isinstance(node, File) and ("long" not in path or path.endswith(("0.md", "session.md", ".json"))):
+            assert len(read(node)) == node.attr().size, path
+
+
+def test_an_append_works_out_only_what_is_new(tmp_path: Path) -> None:
+    with library_at(tmp_path / "home") as library:
+        library.ontology()
+        content, before = "\n".join(LONG[:600]) + "\n", list[str]()
+        for n in range(4):
+            library.write("Zen/documents/s.jsonl", content.encode())
+            library.settle()
+            compute = Counting()
+            work(library.context.config, library.stores, compute)
+            document = library.document("Zen/documents/s.jsonl")
+            parts = library.stores.catalog.names.parts(document.doc_id)
+            if n:
+                assert [part.child for part in parts][: len(before) - 1] == before[:-1], "closed segments stay"
+                assert sum(map(len, compute.asked)) < 20_000
+            assert len(library.names(f"Zen/sessions/{CLAUDE}/entries")) == content.count("\n")
+            shown = {row.doc_id for row in library.stores.graph.documents(library.ontology().id)}
+            assert shown == {document.doc_id, *(part.child for part in parts)}, "what was replaced has left"
+            before = [part.child for part in parts]
+            content += "\n".join(LONG[600 + 4 * n : 604 + 4 * n]) + "\n"
