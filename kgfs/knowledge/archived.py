@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kgfs.domain.documents import Document
+from kgfs.domain.parts import companion
+from kgfs.knowledge.metadata import own_name
 from kgfs.stores.stores import Stores
 
 
@@ -21,3 +23,20 @@ def has_text(stores: Stores, doc_id: str) -> bool:
         return True
     document = stores.catalog.names.document(doc_id)
     return document is not None and has_original(stores, document) and stores.graph.earlier_text(doc_id) is not None
+
+
+def readable_name(stores: Stores, doc_id: str) -> str:
+    """Return the name of the file in the folder that a person reads: Markdown where there is some, else ``text.txt``; '' where
+    there is none.
+    """
+    document = stores.catalog.names.document(doc_id)
+    if document is not None and stores.graph.document(doc_id) is not None:
+        own = own_name(stores, document)
+        if companion(own) or has_original(stores, document):
+            return companion(own) or own
+    return "text.txt" if has_text(stores, doc_id) else ""
+
+
+def download_name(stores: Stores, document: Document) -> str:
+    """Return the name of the original in the folder; '' where it is gone."""
+    return own_name(stores, document) if has_original(stores, document) else ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from kgfs.domain.names import decode_name
 from kgfs.render.words import fold
 
 UNCITED = "[no source]"
@@ -74,7 +75,7 @@ def plain(text: str) -> str:
 
 
 def _link(path: str) -> str:
-    return quote(path, safe="/._-~@")
+    return quote(decode_name(path), safe="/._-~@")
 
 
 def _mark(line: str) -> str:

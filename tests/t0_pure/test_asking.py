@@ -130,7 +130,7 @@ def test_the_sentence_with_the_words_is_first_and_a_missing_name_is_refused() ->
 def test_a_small_and_a_large_home_refuse_alike(sources: int) -> None:
     held = {form: max(1, sources // 1000) for text in CHEAP for form in forms_in(text)}
     assert scored(read("Why do monks drink tea?", held, sources), list(CHEAP)).answerable > 0
-    assert scored(read("Why do monks drink tea in Mongolia?", held, sources), list(CHEAP)).answerable < 0
+    assert scored(read("What is the capital of Mongolia?", held, sources), list(CHEAP)).answerable < 0
 
 
 def test_meaning_decides_where_words_do_not() -> None:
@@ -151,7 +151,7 @@ def test_sentences_are_grouped_by_document_the_best_first() -> None:
     ]
     values = (-0.5, -0.2, -0.4, -0.3, -9.0)
     order = tuple(sorted(range(5), key=lambda at: -values[at]))
-    assert chosen(candidates, Scored(order, values, values, 1.0)) == [1, 0, 2]
+    assert chosen(candidates, Scored(order, values, 1.0)) == [1, 0, 2]
 
 
 # --------------------------------------------------------------------------------------------------------- files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
@@ -16,7 +17,7 @@ from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.ask.choosing import chosen
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
 from kgfs.knowledge.ask.question import Question, spoken, weighed
-from kgfs.knowledge.ask.scoring import Judged, Weights, score, standardised
+from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, score, standardised
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import rank
 from kgfs.stores.graph.vocabulary import SourceRow
@@ -24,6 +25,8 @@ from kgfs.stores.stores import Stores
 
 COMPARED = 120
 """The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
+NOTHING = -10.0
+"""How surely the Sources answer where there are none."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
@@ -35,6 +38,39 @@ def ask(stores: Stores, run: Path, question: str, ontology: str, patience: Deadl
     :func:`kgfs.knowledge.search.search`, and BadInputError for a question without words.
     """
     slowly("asking", patience.wait)
+    weighing = weigh(stores, run, question, ontology, patience)
+    few, scored, found = weighing.candidates, weighing.scored, weighing.found
+    answers = scored.answerable > 0
+    quotes = [_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else []
+    return Answer(
+        question=question,
+        ontology=found.ontology,
+        state=State.DONE if answers else State.NOT_FOUND,
+        quotes=tuple(quotes),
+        looked=tuple(_looked(stores, found, quotes)),
+        epoch=found.epoch,
+        asked_at=time.time_ns(),
+        only_text=weighing.only_text,
+        surety=round(scored.answerable, 4) if few.candidates else NOTHING,
+        missing=() if answers else _missing(weighing.question, few, scored.order),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What was found for a question, scored."""
+
+    question: Question
+    found: Found
+    candidates: Gathered
+    scored: Scored
+    """By number of candidate."""
+    only_text: str
+    """Why meanings were not compared; '' where they were."""
+
+
+def weigh(stores: Stores, run: Path, question: str, ontology: str, patience: Deadline) -> Weighing:
+    """Return the sentences that may answer, scored. Errors are as for :func:`ask`."""
     found = search(stores, run, question, ontology, patience)
     if not found.query.words:
         raise BadInputError("A question has words; filters alone find documents with kgfs search.")
@@ -52,21 +88,7 @@ def ask(stores: Stores, run: Path, question: str, ontology: str, patience: Deadl
         gathered.heads,
     )
     scored = score(read, few.candidates, few.around, [judged.get(at, Judged()) for at in near], Weights())
-    answers = scored.answerable > 0
-    missing = () if answers else _missing(read, few, scored.order)
-    quotes = [_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else []
-    return Answer(
-        question=question,
-        ontology=found.ontology,
-        state=State.DONE if answers else State.NOT_FOUND,
-        quotes=tuple(quotes),
-        looked=tuple(_looked(stores, found, quotes)),
-        epoch=found.epoch,
-        asked_at=time.time_ns(),
-        only_text=why,
-        surety=round(scored.answerable, 4) if few.candidates else -10.0,
-        missing=missing,
-    )
+    return Weighing(read, found, few, scored, why)
 
 
 def _read(stores: Stores, words: str) -> Question:
@@ -80,7 +102,7 @@ def _nearest(question: Question, gathered: Gathered) -> list[int]:
     candidates = gathered.candidates
     if len(candidates) <= COMPARED:
         return list(range(len(candidates)))
-    own = score(question, candidates, gathered.around, [Judged()] * len(candidates), Weights()).own
+    own = score(question, candidates, gathered.around, [Judged()] * len(candidates), Weights()).scores
     found = standardised([position.found for position in gathered.positions])
     both = [(-(mine + theirs), at) for at, (mine, theirs) in enumerate(zip(own, found, strict=True))]
     return sorted(at for _, at in sorted(both)[:COMPARED])

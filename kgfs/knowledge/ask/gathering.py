@@ -125,7 +125,7 @@ def _sectioned(
     start: int, end: int, sections: Sections, run: Sequence[SourceRow]
 ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield the spans of the sections between two positions. Before the first heading the path is that of the Source."""
-    path = run[0].section_path
+    path: tuple[str, ...] = () if sections and start < sections[0][0] else run[0].section_path
     at = start
     for begins, following in sections:
         if begins >= end:

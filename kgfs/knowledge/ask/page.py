@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kgfs.knowledge.answer_citations import validate
-from kgfs.knowledge.archived import has_original, has_text
+from kgfs.knowledge.archived import download_name, readable_name
 from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.document_location import standing_of
 from kgfs.render.answer_context import NOT_FOUND, AnswerSource
@@ -70,9 +70,11 @@ class _Placed:
         standing = standing_of(names, doc_id)
         self.path, self.changed_at = standing.origin.path, standing.changed_at
         folder = f"{self.ontology}/archive/{doc_id}/"
-        self.text = f"{folder}text.txt"
-        self.original = f"{folder}original" if ontology and has_original(stores, document) else None
-        self._archived = {self.text} if ontology and has_text(stores, doc_id) else set()
+        readable = readable_name(stores, doc_id) if ontology else ""
+        original = download_name(stores, document) if ontology else ""
+        self.text = f"{folder}{readable or 'text.txt'}"
+        self.original = f"{folder}{original}" if original else None
+        self._archived = {self.text} if readable else set()
 
     def has(self, uri: str) -> bool:
         """Return whether a file of the document's folder in the archive exists."""

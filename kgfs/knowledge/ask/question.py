@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kgfs.domain.word_forms import forms_of
 from kgfs.render.search import FUNCTION_WORDS
 
-BACKGROUND = 1000
+BACKGROUND = 300
 """The number of Sources that the rank of a word counts for."""
 SOURCE_WORDS = 150
 """The words of a Source, about, for the odds that it has a word of some rank."""

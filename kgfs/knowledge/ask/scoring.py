@@ -1,8 +1,7 @@
 """Score the sentences that may answer a question, and decide whether they do. Pure functions.
 
 The score of a sentence adds what its section, its document and the sentence itself have of the question, by words and, where
-a model has compared them, by meaning. An answer begins with the sentence of the best section: MIX of its own score, and the
-rest of the logarithm of the share that its section has among all.
+a model has compared them, by meaning. An answer begins with the best sentence.
 """
 
 from __future__ import annotations
@@ -16,30 +15,34 @@ from dataclasses import dataclass
 from kgfs.knowledge.ask.question import Question, heaviest_missing, share_of
 
 K1, B = 1.2, 0.75
-MIX = 0.3
 BEST = 5
 """The sentences whose surroundings are looked at for a word of the question that is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts how much. Found on documents annotated with questions (docs/knowledge.md has the figures)."""
+    """What counts how much. Found on documents annotated with questions (docs/asking.md has the figures).
+
+    The last ones are those of the decision whether the Sources answer, with meaning and by words alone.
+    """
 
     section: float = 0.35
     document: float = 0.53
     meaning: float = 0.58
-    meaning_in_place: float = 0.49
+    meaning_in_place: float = 0.9
     head: float = 0.55
     beyond_head: float = 0.16
-    sentence: float = 0.2
-    front: float = -0.44
+    front: float = -1.0
     asked: float = 0.27
-    verb: float = 0.54
+    verb: float = 1.0
     news: float = 0.31
-    bias: float = 0.15
-    missing_block: float = -0.25
-    missing_section: float = -0.26
-    covered: float = 3.29
+    missing: float = -2.45
+    covered: float = 3.3
+    closest: float = 9.0
+    bias: float = -5.5
+    missing_alone: float = -1.33
+    covered_alone: float = 6.92
+    bias_alone: float = -3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,7 @@ class Scored:
     order: tuple[int, ...]
     """Candidates, best first."""
     scores: tuple[float, ...]
-    """By candidate; what ``order`` goes by."""
-    own: tuple[float, ...]
-    """By candidate; its score without its section's share."""
+    """By candidate."""
     answerable: float
     """How surely the sources answer; they do above 0."""
 
@@ -112,7 +113,7 @@ def score(
 ) -> Scored:
     """Return the order of the candidates, and whether they answer."""
     if not candidates:
-        return Scored((), (), (), -math.inf)
+        return Scored((), (), -math.inf)
     sections, documents = _bm25(question, around.sections), _bm25(question, around.documents)
     heads = [share_of(question, head) for head in around.heads]
     columns = [
@@ -121,7 +122,6 @@ def score(
         (weights.meaning, _known([one.meaning for one in judged])),
         (weights.meaning_in_place, _known([one.in_place for one in judged])),
         (weights.head, [heads[one.document] for one in candidates]),
-        (weights.sentence, [share_of(question, one.forms) for one in candidates]),
         (weights.beyond_head, [share_of(question, one.forms - around.heads[one.document]) for one in candidates]),
     ]
     own = [0.0] * len(candidates)
@@ -131,28 +131,22 @@ def score(
     for at, (one, said) in enumerate(zip(candidates, judged, strict=True)):
         own[at] += weights.front * (one.kind == "meta") + weights.asked * fits(question.asked, one.text)
         own[at] += weights.verb * (said.verb is not False) + weights.news * math.log1p(len(one.forms - question.forms))
-    shares = _shares(own, [one.section for one in candidates])
-    scores = [
-        MIX * value + (1 - MIX) * math.log(shares[one.section]) for value, one in zip(own, candidates, strict=True)
-    ]
-    order = sorted(range(len(candidates)), key=lambda at: (-round(scores[at], 9), at))
-    answerable = _answerable(question, [candidates[at] for at in order], around, weights)
-    return Scored(tuple(order), tuple(scores), tuple(own), answerable)
+    order = sorted(range(len(candidates)), key=lambda at: (-round(own[at], 9), at))
+    closest = max((one.meaning for one in judged if one.meaning is not None), default=None)
+    answerable = _answerable(question, [candidates[at] for at in order], closest, weights)
+    return Scored(tuple(order), tuple(own), answerable)
 
 
-def _answerable(question: Question, best: Sequence[Candidate], around: Surroundings, weights: Weights) -> float:
-    """Return how surely the best candidates answer: by the heaviest word that is missing near all of them."""
-    scale = math.log(question.total)
+def _answerable(question: Question, best: Sequence[Candidate], closest: float | None, weights: Weights) -> float:
+    """Return how surely the best candidates answer: by the heaviest word that is missing near all of them, by the largest share
+    of the question that stands near one, and by the closest meaning of any.
+    """
     blocks = [one.block for one in best[:BEST]]
-    in_blocks = frozenset().union(*blocks)
-    in_sections = frozenset(form for one in best[:BEST] for form in around.sections[one.section].counts)
+    missing = heaviest_missing(question, frozenset().union(*blocks)) / math.log(question.total)
     covered = max(share_of(question, block) for block in blocks)
-    return (
-        weights.bias
-        + weights.missing_block * heaviest_missing(question, in_blocks) / scale * math.log(300)
-        + weights.missing_section * heaviest_missing(question, in_sections) / scale * math.log(300)
-        + weights.covered * covered
-    )
+    if closest is None:
+        return weights.bias_alone + weights.missing_alone * missing + weights.covered_alone * covered
+    return weights.bias + weights.missing * missing + weights.covered * covered + weights.closest * closest
 
 
 def _bm25(question: Question, bags: Sequence[Bag]) -> list[float]:
@@ -183,23 +177,13 @@ def standardised(values: Sequence[float]) -> list[float]:
     return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]
 
 
-def _shares(own: Sequence[float], sections: Sequence[int]) -> dict[int, float]:
-    """Return the share of each section in the softmax of all scores."""
-    top = max(own)
-    sums: Counter[int] = Counter()
-    for value, section in zip(own, sections, strict=True):
-        sums[section] += math.exp(value - top)  # type: ignore[assignment]
-    whole = math.fsum(sums.values())
-    return {section: value / whole for section, value in sums.items()}
-
-
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
     r"|half|third|quarter|dozen|hundred|thousand|million|none|no|double|doubled|twice)\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(
-    r"\b(?:19|20)\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun"
+    r"\b[12]\d{3}\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun"
     r"|Jul|Aug|Sep|Oct|Nov|Dec|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b"
 )
 _NAME = re.compile(r"(?<=[a-z,;:(] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z][a-z]+")
