@@ -132,6 +132,11 @@ def reading_key(doc_id: str, reading: str) -> str:
     return f"readings/{doc_id}/{reading}.json"
 
 
+def pages_prefix(doc_id: str) -> str:
+    """Return the prefix of the keys of a document's recognised pages."""
+    return f"texts/{doc_id}/page-"
+
+
 def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
     """Return the Reading with the id ``reading``. Raises MissingError if the garage has none."""
     key = reading_key(doc_id, reading)

@@ -28,6 +28,7 @@ from kgfs.ingest.reading.joining import join
 from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.rank import Vectors
 from kgfs.ingest.reading.rank import rank as rank_found
+from kgfs.ingest.reading.recognised import KeptPages
 from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
@@ -56,8 +57,9 @@ def parse(draft: Draft) -> None:
             draft.objects.put(key, part)
         return key
 
+    pages = KeptPages(draft.objects, draft.document.doc_id, draft.report)
     draft.text = parse_file(
-        draft.filename, content, limits, draft.report.again, keep=keep, segments=_segments(draft, content)
+        draft.filename, content, limits, draft.report.again, pages, keep=keep, segments=_segments(draft, content)
     )
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
     border("parsed")

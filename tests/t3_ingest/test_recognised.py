@@ -1,0 +1,60 @@
+"""Scanned documents: each recognised page is kept as it comes, and no kill has it recognised again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.config import Config
+from kgfs.domain.documents import State
+from kgfs.ingest.reading import recognised
+from kgfs.stores.readings import pages_prefix
+from kgfs.stores.stores import Stores
+from tests.support.office import page_image, pdf, scan
+from tests.support.required import missing
+from tests.support.working import Counting, KilledError, documents, states, work
+
+PAGES = 3
+
+
+@pytest.fixture(autouse=True)
+def _recognition() -> None:
+    if not shutil.which("tesseract"):
+        missing("tesseract", "it is not installed")
+
+
+@pytest.fixture
+def stores(home: Path) -> Iterator[Stores]:
+    with open_stores(Config(home=home)) as stores:
+        yield stores
+
+
+def test_a_kill_costs_the_page_that_is_under_way(
+    home: Path, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(home=home)
+    pages = [page_image(pdf(f"The keeper of light {number} wrote the log of the harbour.")) for number in range(PAGES)]
+    (tmp_path / "scan.pdf").write_bytes(scan(*pages))
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.ingest_file(tmp_path / "scan.pdf", "Test")
+    passed: list[str] = []
+
+    def kill(name: str) -> None:
+        passed.append(name)
+        if len(passed) == PAGES - 1:
+            raise KilledError
+
+    monkeypatch.setattr(recognised, "border", kill)
+    with pytest.raises(KilledError):
+        work(config, stores, Counting())
+    [document] = documents(stores)
+    assert len(list(stores.garage.objects.keys(pages_prefix(document.doc_id)))) == PAGES - 1
+    passed.clear()
+    monkeypatch.setattr(recognised, "border", passed.append)
+    work(config, stores, Counting())
+    assert passed == ["page-recognised"]
+    assert states(stores) == {State.DONE: 1}
