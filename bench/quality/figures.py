@@ -40,9 +40,11 @@ def figures(shown: Shown, english: English) -> dict[str, object]:
         "junk by rules, %": percent(sum(rubbish.values()), len(concepts)),
         "with a description, %": percent(sum(bool(one.concept.description) for one in concepts), len(concepts)),
         "pieces of evidence": sum(one.concept.evidence for one in concepts),
-        "with a relationship, %": percent(sum(bool(one.types) for one in concepts), len(concepts)),
+        "with a relationship that is not by name, %": percent(sum(one.is_related for one in concepts), len(concepts)),
         "with two or more pieces of evidence": len(often),
-        "of these with a relationship, %": percent(sum(bool(one.types) for one in often), len(often)),
+        "of these with a relationship that is not by name, %": percent(
+            sum(one.is_related for one in often), len(often)
+        ),
         "relationships": len(shown.relationships),
         "relationships by type": dict(Counter(said.type for said in shown.relationships).most_common()),
     }

@@ -33,8 +33,8 @@ class ShownConcept:
     title: str
     """The title of the document of that evidence."""
     documents: tuple[str, ...]
-    types: tuple[str, ...]
-    """The types of its relationships, each once, as its folder ``related/`` names them."""
+    is_related: bool
+    """Whether it has a relationship that is not by name alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _concept(graph: Graph, one: Concept, titles: dict[str, str], holding: dict[s
         first=first,
         title=titles.get(first.doc_id, "") if first else "",
         documents=tuple(holding.get(one.concept_id, ())),
-        types=tuple(graph.related_types(one.concept_id)),
+        is_related=any(graph.strongest(row.relationship_id) for row in graph.related(one.concept_id, limit=1000)),
     )
 
 

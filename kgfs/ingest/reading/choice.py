@@ -31,14 +31,14 @@ SPEAKER = 3
 """A lead that stands so often is a speaker or a field."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
-_BIAS = -1.2
+_BIAS = -1.4
 _LIKE_DOCUMENT, _LIKE_LABELS = 3.1, -2.4
 _SHARE = -1.6
 """The weight of ln(1 + documents of the ontology that have the candidate)."""
 _WEIGHTS = {
     "rank of one word": 0.43,
     "rank of several": 0.17,
-    "several words": 0.5,
+    "several words": 0.85,
     "long": -2.35,
     "code name": 0.9,
     "acronym": 0.95,
@@ -51,7 +51,7 @@ _WEIGHTS = {
     "code": 0.7,
     "says": 0.35,
     "whole": 0.45,
-    "participle": -2.3,
+    "participle": -1.6,
     "in the title": 0.45,
 }
 _MIDDLE = 8.5

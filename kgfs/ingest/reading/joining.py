@@ -104,7 +104,12 @@ def _long_form(short: str, before: str) -> str:
 def _key(label: str, known: set[str]) -> str:
     key = folded(label)
     words = label.split()
-    if len(words) == 2 and words[1].lower() in _KINDS and _CODE.search(words[0]) and folded(words[0]) in known:
+    if (
+        len(words) == 2
+        and junk.fold(words[1].lower()) in _KINDS
+        and _CODE.search(words[0])
+        and folded(words[0]) in known
+    ):
         return folded(words[0])
     if key.count(" ") == 1 and len(key) > _SHORTEST_RUN and key.replace(" ", "") in known:
         return key.replace(" ", "")

@@ -84,6 +84,8 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _fits(token: Token) -> bool:
+    if token.dep_ == "npadvmod" and token.head.pos_ in ("VERB", "AUX"):
+        return False  # a time or place: "we have Bitcoin Script today"
     return token.pos_ in ("NOUN", "PROPN", "ADJ") or (token.tag_ in ("VBN", "VBG") and token.dep_ in _MODIFIERS)
 
 
@@ -97,7 +99,7 @@ def _ends(doc: Doc, start: int, end: int) -> bool:
 
 
 def _is_vague(token: Token) -> bool:
-    return token.lower_ in _VAGUE and bool(token.whitespace_)
+    return (token.lower_ in _VAGUE or token.tag_ in ("JJR", "JJS")) and bool(token.whitespace_)
 
 
 def _begins(doc: Doc, at: int) -> bool:
@@ -128,8 +130,12 @@ def _parts(doc: Doc, start: int, end: int) -> Iterator[tuple[int, int]]:
                 yield first, last
 
 
+def _is_leading(token: Token) -> bool:
+    return token.is_stop or token.pos_ in _LEADING or _is_vague(token)
+
+
 def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    while start < end and (doc[start].is_stop or doc[start].pos_ in _LEADING or _is_vague(doc[start])):
+    while start < end and not _begins(doc, start) and _is_leading(doc[start]):
         start += 1
     while end > start and doc[end - 1].pos_ in ("PUNCT", "PART", "SPACE"):
         end -= 1

@@ -54,7 +54,7 @@ def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> I
 def names_a_thing(said: Span) -> bool:
     """Return whether the words below a term say what it is: a noun phrase with something after its noun."""
     root = said.root
-    if root.pos_ not in ("NOUN", "PROPN") or root.i == said.end - 1 or said[0].lower_ in _POINTING:
+    if root.pos_ not in ("NOUN", "PROPN") or root.i == said.end - 1 or said[0].lower_ in (_POINTING | {"the"}):
         return False
     return FEWEST <= sum(1 for word in said if not word.is_punct and not word.is_space) <= MOST
 

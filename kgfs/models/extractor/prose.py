@@ -87,6 +87,8 @@ _LONGEST_HEADING = 9
 _TARGETS = frozenset(("ref", "numref", "doc", "download", "eq", "footcite", "cite"))
 """Roles of reStructuredText whose words without a title are the target's id, and no name."""
 _FRONT = re.compile(r"---[ \t]*\n(?P<inside>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
+_TITLE = re.compile(r"---[ \t]*\n(?:[^\n]+\n)*?title[ \t]*:[ \t]*[\"']?(?P<title>[^\n\"']*[^\s\"'])", re.IGNORECASE)
+_TITLE_FIELD = re.compile(r"(?:[A-Z:][\w-]*:[ \t][^\n]*\n){0,3}:?title:[ \t]+(?P<title>[^\n]*\S)", re.IGNORECASE)
 _KEYWORDS = re.compile(
     r"^(?:tags?|keywords|aliases|topics|categories)[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[ \t]+[^\n]+)*)",
     re.MULTILINE | re.IGNORECASE,
@@ -124,7 +126,7 @@ _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 
 def prose_of(passage: str) -> list[Prose]:
     """Return the passage's prose in order."""
-    found: list[Prose] = []
+    found: list[Prose] = list(_title(passage))
     front = _FRONT.match(passage)
     if front:
         found.extend(_keywords(passage, *front.span("inside")))
@@ -139,6 +141,14 @@ def prose_of(passage: str) -> list[Prose]:
         elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
             block.context = before
     return found
+
+
+def _title(passage: str) -> Iterator[Prose]:
+    """Yield the title in front matter or in a field at the start of the passage, as a heading."""
+    field_ = _TITLE.match(passage) or _TITLE_FIELD.match(passage)
+    if field_ and _WORD.search(field_["title"]):
+        first, last = field_.span("title")
+        yield Prose("heading", field_["title"], [*range(first, last)], [*range(first + 1, last + 1)])
 
 
 def _keywords(passage: str, start: int, end: int) -> Iterator[Prose]:

@@ -80,7 +80,7 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     elif subject.pos_ == "PRON":
         said = subject.lower_
         worth -= 1.8 if said == "i" else 0.9 if said in ("we", "you") else 2.2
-        telling -= 0.5
+        telling -= 0.9 if record else 0.5
     elif any(child.dep_ == "poss" for child in subject.children):
         telling -= 0.6
     if subject is not None and any(child.lower_ in ("this", "these", "such") for child in subject.children):
