@@ -83,9 +83,6 @@ def rank(
     by the normalised label.
     """
     groups = _grouped(validated)
-    own = groups.get(key_of(title))
-    if own is not None and own.signs and any(group.signs and group.signs.link for group in groups.values()):
-        own.signs = replace(own.signs, link=True)  # other notes link to a note by its title
     if any(group.signs for group in groups.values()):
         signs = {group.key: group.signs for group in groups.values() if group.signs}
         chosen = _chosen(groups, title, validated, meaning)
