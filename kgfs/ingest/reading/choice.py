@@ -21,7 +21,7 @@ from kgfs.models.extractor import junk
 
 Vectors = npt.NDArray[np.float32]
 
-CONCEPT = 0.68
+CONCEPT = 0.7
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
