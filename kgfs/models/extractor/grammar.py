@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
 from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, RawRelationship
 from kgfs.models.extractor import junk, output, quotes, telling, typed
 from kgfs.models.extractor.definitions import defining, names_a_thing
 from kgfs.models.extractor.page import Candidate, Page, page_of
-from kgfs.models.extractor.prose import prose_of
+from kgfs.models.extractor.prose import Prose, attendees, prose_of
 from kgfs.models.extractor.quotes import Definitions, forms_of, read
 from kgfs.models.extractor.related import said_by
 from kgfs.models.grammar import English
 
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+SPEAKER = 3
+"""How often a lead stands that is a speaker (``kgfs.ingest.reading.choice``)."""
 TOGETHER = 64
 """The number of passages that are parsed at the same time. It bounds memory."""
 
@@ -51,10 +57,17 @@ class GrammarExtractor:
         prose = [prose_of(passage.text) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
         pages = [
-            page_of([(block, next(parsed)) for block in blocks], passage.text)
+            _page(passage.text, [(block, next(parsed)) for block in blocks])
             for blocks, passage in zip(prose, passages, strict=True)
         ]
         return [output.encode(_extraction(passage.text, page)) for passage, page in zip(passages, pages, strict=True)]
+
+
+def _page(text: str, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]]) -> Page:
+    """Return the page of a passage. Persons whom it lists count as speakers."""
+    page = page_of(blocks, text)
+    page.leads.extend(name for name in attendees(text) for _ in range(SPEAKER))
+    return page
 
 
 def _extraction(text: str, page: Page) -> Extraction:

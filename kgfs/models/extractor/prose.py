@@ -94,6 +94,11 @@ _KEYWORDS = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _KEYWORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
+_ATTENDEE = re.compile(
+    r"(?P<name>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+){1,3})[ \t]*(?:-[ \t]*)?(?:\([^()\n]{1,40}\)|@[\w-]+)"
+)
+_BETWEEN = re.compile(r"(?:[\s,;*•–-]|@[\w-]+|\([^()\n]{1,40}\))*")
+_FEWEST_NAMES = 3
 _LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
 _LONGEST_CONTEXT = 160
 """The most characters of the words before a list that its items are quoted with."""
@@ -140,6 +145,19 @@ def prose_of(passage: str) -> list[Prose]:
             before = lines[0].start if lines[-1].end - lines[0].start <= _LONGEST_CONTEXT else -1
         elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
             block.context = before
+    return found
+
+
+def attendees(passage: str) -> list[str]:
+    """Return the persons that a passage lists: three names or more in a row, each with brackets or a handle."""
+    found: list[str] = []
+    row: list[re.Match[str]] = []
+    for name in (*_ATTENDEE.finditer(passage), None):
+        if row and (name is None or _BETWEEN.fullmatch(passage, row[-1].end(), name.start()) is None):
+            found += [one["name"] for one in row] if len(row) >= _FEWEST_NAMES else []
+            row = []
+        if name is not None:
+            row.append(name)
     return found
 
 

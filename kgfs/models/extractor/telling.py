@@ -22,6 +22,11 @@ Q_BIAS = -0.1
 
 _PLACED = frozenset("above below following previous preceding aforementioned latter former here".split())  # noqa: SIM905
 """Words that point to another place of the text."""
+_CHATTING = frozenset(
+    """actually anyway apparently basically definitely frankly honestly kinda literally maybe obviously okay perhaps pretty probably
+    really sorta totally well yeah yes""".split()  # noqa: SIM905 - reads better as a paragraph
+)
+"""Words of speech, which tells its listeners and not a reader."""
 _DEMONSTRATIVE = frozenset(("this", "these", "those", "such"))
 _CONNECTIVES = frozenset(("however", "therefore", "thus", "moreover", "furthermore", "instead", "otherwise", "hence"))
 _MODALS = frozenset(("can", "must", "may", "should", "will", "might", "could", "would", "shall"))
@@ -94,6 +99,8 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
         telling -= 0.7
     if any(_is_unresolved(word, subject) for word in sentence):
         telling -= 0.7
+    if "..." in sentence.text or "…" in sentence.text or any(word.lower_ in _CHATTING for word in sentence):
+        telling -= 0.6
     early = [word.lower_ for word in sentence[:8] if word.pos_ == "PRON"]
     lost = sum(word in ("it", "this", "them", "they", "these", "those") for word in early)
     worth -= 0.8 * lost
@@ -105,7 +112,7 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     elif last == ":":
         worth, telling = worth - 2, telling - 1.0
     elif last not in ".!)\"'”’":
-        worth, telling = worth - 0.8, telling - 0.4
+        worth, telling = worth - 0.8, telling - 0.6
     if text[:1].islower():
         worth, telling = worth - 1.6, telling - 1.0
     words = sum(word.is_alpha for word in sentence)
