@@ -7,7 +7,7 @@ from dataclasses import replace
 from kgfs.domain.knowledge import FoundConcept, Quote
 from kgfs.ingest.reading import choice
 from kgfs.models.contract import Signs
-from kgfs.models.extractor.prose import prose_of
+from kgfs.models.extractor.prose import attendees, prose_of
 
 SAID = Signs(whole=4, subject=2, says=4.0, rank=40_000)
 
@@ -68,3 +68,11 @@ def test_targets_of_references_are_no_names_and_code_is_read_as_code() -> None:
     block = prose_of("See :ref:`appendix-3` and `a.b`, ``c = 1`` or :ref:`the index <idx>`.\n")[0]
     assert block.text == "See it and a.b, it or the index."
     assert [block.text[start:end] for start, end in block.literal] == ["a.b", "it"]
+
+
+def test_a_title_in_a_field_is_a_heading_and_listed_persons_are_attendees() -> None:
+    assert [(block.kind, block.text) for block in prose_of("PEP: 8\nTitle: Style Guide\nAuthor: Ada\n")] == [
+        ("heading", "Style Guide")
+    ]
+    names = "* Ada Byron @ada (chair)\n* Max Born @max\n* Lise Meitner (LM)\n\nThe Board (x) met.\n"
+    assert attendees(names) == ["Ada Byron", "Max Born", "Lise Meitner"]

@@ -69,7 +69,7 @@ def test_markup_goes_and_words_stay(markup: str, read: str) -> None:
         "+------+------+\n| left | right |\n+------+------+",
         "=====  =====\nleft   right\n=====  =====",
         "| a | b |\n|---|---|\n| left | right |",
-        "PEP: 8\nTitle: Style Guide\nAuthor: Somebody",
+        "PEP: 8\nStatus: Active\nAuthor: Somebody",
         ".. code-block:: python\n\n   value = compute()",
         ".. a comment that nobody reads",
         "import os\nfrom sys import path",
