@@ -97,7 +97,7 @@ _KEYWORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
 _ATTENDEE = re.compile(
     r"(?P<name>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+){1,3})[ \t]*(?:-[ \t]*)?(?:\([^()\n]{1,40}\)|@[\w-]+)"
 )
-_BETWEEN = re.compile(r"(?:[\s,;*•–-]|@[\w-]+|\([^()\n]{1,40}\))*")
+_BETWEEN = re.compile(r"(?:[ \t,;*•–-]|\n(?![ \t]*\n)|@[\w-]+|\([^()\n]{1,40}\))*")
 _FEWEST_NAMES = 3
 _LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
 _LONGEST_CONTEXT = 160
