@@ -186,6 +186,7 @@ class Reader:
             places=text.places,
             pages=text.pages,
             note=text.note,
+            acronyms=draft.acronyms,
             parts=text.parts,
             about=text.about,
         )

@@ -73,6 +73,8 @@ class Reading:
     """As ``Text.pages``."""
     note: str = ""
     """What could not be read, for people."""
+    acronyms: tuple[tuple[str, str], ...] = ()
+    """Keys (:mod:`kgfs.domain.forms`) of the acronyms that the Text introduces, and of what they stand for."""
     parts: tuple[Part, ...] = ()
     """As ``Text.parts``."""
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -96,7 +98,7 @@ class Reading:
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal Readings have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
-        for name in ("run", "sections", "places", "pages", "note", "parts", "about"):
+        for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms"):
             if not body[name]:
                 del body[name]  # so Readings that are older than the field keep their ids
         return _json(body)
@@ -217,6 +219,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["known"] = tuple(body["known"])
         body["records"] = tuple(body["records"])
         body["sections"] = tuple((start, tuple(path)) for start, path in body.get("sections", ()))
+        body["acronyms"] = tuple((short, long) for short, long in body.get("acronyms", ()))
         body["places"] = tuple((start, place) for start, place in body.get("places", ()))
         body["parts"] = tuple(Part(**part) for part in body.get("parts", ()))
         return Reading(**body)

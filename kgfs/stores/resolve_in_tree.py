@@ -95,7 +95,10 @@ def _of_evidence(stores: Stores, ontology: Ontology, path: str) -> Iterator[Foun
     """Resolve ``<name>.concept/[related/<type>/<name>/]evidence/<n>[/…]`` to the document of the evidence."""
     graph = stores.graph
     parts = path.split("/")
-    concept = graph.concept_named(ontology.id, parts[0].removesuffix(_CONCEPT))
+    name = parts[0].removesuffix(_CONCEPT)
+    concept = graph.concept_named(ontology.id, name) or graph.concept_named(
+        ontology.id, graph.leads_to(ontology.id, name)
+    )
     if concept is None:
         return
     owners, rest = [concept.concept_id], parts[1:]

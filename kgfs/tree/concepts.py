@@ -41,7 +41,11 @@ class ConceptsFolder(DerivedFolder[None]):
     def lookup(self, name: str) -> Node | None:
         stem = name.removesuffix(SUFFIX)
         found = self.context.stores.graph.concept_listed(self._ontology.id, stem) if stem != name else None
-        return ConceptFolder(self.context, *found) if found else None
+        if found:
+            return ConceptFolder(self.context, *found)
+        graph = self.context.stores.graph
+        joined = graph.leads_to(self._ontology.id, stem) if stem != name else ""
+        return FormerName(self.context, self._ontology, stem) if joined else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         graph, ontology_id = self.context.stores.graph, self._ontology.id
@@ -133,6 +137,25 @@ class ConceptMd(StayingFile[Concept]):
         return render(page)
 
 
+class FormerName(DerivedLink[None]):
+    """Serve the unlisted link ``<name>.concept`` in ``concepts/`` of a concept that was joined to another one."""
+
+    __slots__ = ("_name", "_ontology")
+
+    def __init__(self, context: TreeContext, ontology: Ontology, name: str) -> None:
+        super().__init__(context, keys.former(ontology.id, name))
+        self._ontology = ontology.id
+        self._name = name
+
+    def look(self) -> tuple[str, int]:
+        graph = self.context.stores.graph
+        name = graph.leads_to(self._ontology, self._name)
+        concept = graph.concept_named(self._ontology, name) if name else None
+        if concept is None:
+            raise MissingError("The concept is gone.")
+        return f"{concept.name}{SUFFIX}", concept.mtime
+
+
 class Shortcut(DerivedLink[Concept]):
     """Serve the unlisted link ``<name>.concept`` in an ontology's folder."""
 
@@ -148,11 +171,14 @@ class Shortcut(DerivedLink[Concept]):
 
 
 def shortcut(context: TreeContext, ontology: Ontology, name: str) -> Shortcut | None:
-    """Return the link to the living concept whose directory is called ``name``, which includes ``.concept``; None if
-    there is none.
+    """Return the link to the living concept whose directory is called ``name``, which includes ``.concept``, or to
+    which the concept of that name was joined; None if there is none.
     """
     stem = name.removesuffix(SUFFIX)
-    concept = context.stores.graph.concept_named(ontology.id, stem) if stem != name else None
+    graph = context.stores.graph
+    concept = graph.concept_named(ontology.id, stem) if stem != name else None
+    if concept is None and stem != name and (joined := graph.leads_to(ontology.id, stem)):
+        concept = graph.concept_named(ontology.id, joined)
     return Shortcut(context, concept) if concept is not None else None
 
 

@@ -53,6 +53,11 @@ def cited(chunk_id: str, name: str = "") -> Key:
     return ("cited", chunk_id, name)
 
 
+def former(ontology: str, name: str) -> Key:
+    """Return the key of the unlisted link in ``concepts/`` under the name of a concept that was joined to another."""
+    return ("former", ontology, name)
+
+
 def shortcut(concept_id: str) -> Key:
     """Return the key of the unlisted link ``<name>.concept`` of an ontology."""
     return ("shortcut", concept_id)

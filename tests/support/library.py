@@ -22,6 +22,7 @@ from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import IsAFolderError, NotAFolderError
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.joining import introductions
 from kgfs.ingest.storing.sessions import open_session
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.writing.deposit import Deposits
@@ -225,6 +226,7 @@ def reading_of(
         dropped={},
         embedding_model="",
         vectors_key="",
+        acronyms=introductions(text.text),
     )
 
 

@@ -23,6 +23,7 @@ from kgfs.errors import BadInputError, BusyError, CorruptError, KgfsError, Missi
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.purge import conclude, decided_about, purge
 from kgfs.ingest.lifecycle.survivors import commit_of
+from kgfs.ingest.matching.joinings import part_before
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores.batched import batched
@@ -293,6 +294,8 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
         if current.cascade == "none":
             _keep_texts(stores, current.doc_ids)
         else:
+            if stores.graph.published(commit_id) is None:
+                part_before(stores, current.doc_ids)
             if stores.publish is None:
                 _leave_graph(stores, current, commit_id)
             border("forgetting-committed")

@@ -40,7 +40,9 @@ class Speaker:
 
 
 @dataclass(frozen=True, slots=True)
-class _Goal:
+class Goal:
+    """The concept that mentions move to."""
+
     concept_id: str
     norm: str
     name: str
@@ -58,9 +60,9 @@ def plan_merge(stores: Stores, ontology: Ontology, into: str, others: Sequence[s
     if kept in gone:
         raise BadInputError(f"'{into}' cannot be merged into itself.")
     ids = {concept.concept_id for concept in gone}
-    goal = _Goal(kept.concept_id, kept.norm, kept.name)
+    goal = Goal(kept.concept_id, kept.norm, kept.name)
     speakers = speakers_of(stores, ids)
-    rewriting = _Rewriting(stores.graph, goal, lambda speaker, matched: matched.concept_id in ids)
+    rewriting = Rewriting(stores.graph, goal, lambda speaker, matched: matched.concept_id in ids)
     decisions = tuple(rewriting.rewrite(speaker) for speaker in speakers)
     moved = [(s.source, m.norm) for s in speakers for m in s.decisions.concepts if m.concept_id in ids]
     marks, unmarked = marks_of_merge(stores.graph, ontology.id, kept, gone, moved)
@@ -71,7 +73,7 @@ def plan_merge(stores: Stores, ontology: Ontology, into: str, others: Sequence[s
         decisions=tuple(one.key for one in decisions),
         marks=marks,
         unmarked=unmarked,
-        commit_id=_commit_id(ontology.id, kept.concept_id, *ids, *(one.key for one in decisions)),
+        commit_id=commit_id_of(ontology.id, kept.concept_id, *ids, *(one.key for one in decisions)),
         at=time.time_ns(),
     )
     return rewriting.plan(word, decisions)
@@ -118,7 +120,7 @@ def plan_split(
         raise BadInputError(f"These are all mentions of '{concept}': nothing would stay. Its labels are {known}.")
     first = max(leaving, key=lambda one: (one[0].found[one[1].norm].score, -one[0].document.deposit))
     goal = _goal(graph, ontology, split, first[0].found[first[1].norm], name)
-    rewriting = _Rewriting(graph, goal, leaves, founds=graph.concept(goal.concept_id) is None)
+    rewriting = Rewriting(graph, goal, leaves, founds=graph.concept(goal.concept_id) is None)
     concerned = [speaker for speaker in speakers if any(speaker is one for one, _ in leaving)]
     decisions = tuple(rewriting.rewrite(speaker) for speaker in concerned)
     moved = [(speaker.source, matched.norm) for speaker, matched in leaving]
@@ -132,7 +134,7 @@ def plan_split(
         decisions=tuple(one.key for one in decisions),
         marks=marks,
         unmarked=unmarked,
-        commit_id=_commit_id(ontology.id, split.concept_id, goal.concept_id, *(one.key for one in decisions)),
+        commit_id=commit_id_of(ontology.id, split.concept_id, goal.concept_id, *(one.key for one in decisions)),
         at=time.time_ns(),
     )
     return rewriting.plan(word, decisions)
@@ -149,16 +151,27 @@ def speaking_of(stores: Stores, ontology: Ontology, name: str) -> list[tuple[str
     ]
 
 
-class _Rewriting:
+class Rewriting:
     """Make new Decisions of documents, in which the chosen mentions belong to the goal."""
 
     def __init__(
-        self, graph: Graph, goal: _Goal, chosen: Callable[[Speaker, MatchedConcept], bool], *, founds: bool = False
+        self,
+        graph: Graph,
+        goal: Goal,
+        chosen: Callable[[Speaker, MatchedConcept], bool],
+        *,
+        founds: bool = False,
+        how: str = "decided",
+        former: Mapping[str, Mapping[tuple[str, int, int], int]] | None = None,
     ) -> None:
+        """``how`` is noted with each moved mention. ``former`` has numbers of evidence that are free to be given
+        again, by document, owner and span."""
         self._graph = graph
         self._goal = goal
         self._chosen = chosen
         self._founds = founds
+        self._how = how
+        self._former = former or {}
         self._following: dict[str, int] = {}
         self._labels: dict[str, None] = {}
         self._evidence = 0
@@ -170,7 +183,8 @@ class _Rewriting:
         ids = {matched.norm: goal if matched.norm in chosen else matched.concept_id for matched in said}
         joined = joined_of(speaker.reading, ids)
         owners = [goal, *(one.relationship_id for one in joined)]
-        numbers = Numbers(self._graph, speaker.document.doc_id, owners, self._following)
+        doc_id = speaker.document.doc_id
+        numbers = Numbers(self._graph, doc_id, owners, self._following, self._former.get(doc_id, {}))
         return replace(
             speaker.decisions,
             concepts=tuple(self._moved(speaker, one, numbers) if one.norm in chosen else one for one in said),
@@ -184,7 +198,7 @@ class _Rewriting:
         found, goal = speaker.found[matched.norm], self._goal
         self._labels[found.label] = None
         self._evidence += len(found.quotes)
-        how, self._founds = ("new", False) if self._founds else ("decided", False)
+        how, self._founds = ("new", False) if self._founds else (self._how, False)
         given = tuple(numbers.give(goal.concept_id, quote.start, quote.end) for quote in found.quotes)
         return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given)
 
@@ -226,7 +240,7 @@ def _speaker(stores: Stores, doc_id: str) -> Speaker:
     return Speaker(document, reading, replace(decisions, concepts=still), found, source)
 
 
-def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept, name: str) -> _Goal:
+def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept, name: str) -> Goal:
     """Return the concept that the split-off mentions become.
 
     It is the concept that their label founds, or another one where the label founds the very concept that is split.
@@ -244,9 +258,10 @@ def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept,
         concept_id = hashlib.sha256(f"{concept_id}:{split.concept_id}:{graph.epoch()}".encode()).hexdigest()[:16]
         known = None
     if known is not None:
-        return _Goal(concept_id, known.norm, known.name)
-    return _Goal(concept_id, found.norm, name or name_for(graph, ontology.id, concept_id, found, {}))
+        return Goal(concept_id, known.norm, known.name)
+    return Goal(concept_id, found.norm, name or name_for(graph, ontology.id, concept_id, found, {}))
 
 
-def _commit_id(*parts: str) -> str:
+def commit_id_of(*parts: str) -> str:
+    """Return the commit id of a merge or split, from all that it says."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]

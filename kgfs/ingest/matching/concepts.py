@@ -18,7 +18,7 @@ from kgfs.ingest.matching.publication import said
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
-from kgfs.stores.graph.vocabulary import Mark, Said
+from kgfs.stores.graph.vocabulary import Joining, Mark, Said
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Row
@@ -83,7 +83,18 @@ def say_in_graph(stores: Stores, word: Word) -> int:
     """
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     said_anew = spoken(stores, word.decisions, word.at)
-    return stores.graph.reassign(word.commit_id, said_anew, word.at, marks, unmarked)
+    joined, parted = _joining(word)
+    return stores.graph.reassign(word.commit_id, said_anew, word.at, marks, unmarked, joined=joined, parted=parted)
+
+
+def _joining(word: Word) -> tuple[list[Joining], list[str]]:
+    """Return the joining that a fact makes, and the concept that it parts."""
+    if not word.joining:
+        return [], []
+    if isinstance(word, ConceptSplit):
+        return [], [word.target]
+    short, long, own = word.joining.split()
+    return [Joining(word.others[0], word.into, word.ontology, short, long, own)], []
 
 
 def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:

@@ -18,10 +18,11 @@ import numpy as np
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
+from kgfs.ingest.matching.forms import Forms
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.embeddings import Embeddings
-from kgfs.ingest.reading.joining import variants
+from kgfs.ingest.reading.joining import is_code, variants
 from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Mark, Scope
@@ -54,11 +55,12 @@ def match(
     direct = graph.match(ontology, sorted(norms), scope)
     likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
     words = _Words(graph, ontology, source_id, reading)
+    forms = Forms(graph, ontology, reading) if scope == EVERYTHING else None
     spoken_of = words.concepts()
     scopes = (ontology, source_id) if spoken_of else (ontology,)
     founded = {concept_id_of(scope_, found.norm) for found in reading.concepts for scope_ in scopes}
-    living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded})
-    known = _Known(ontology, source_id, living, direct, words, likeness)
+    living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded, *(forms.ids() if forms else ())})
+    known = _Known(ontology, source_id, living, direct, words, likeness, forms)
     decided = [known.decide(index, found) for index, found in enumerate(reading.concepts)]
     names = _names(graph, ontology, reading, decided)
     ids = {found.norm: one.concept_id for found, one in zip(reading.concepts, decided, strict=True)}
@@ -130,6 +132,8 @@ class _Known:
     """Normalised label or alias → concept id."""
     words: _Words
     likeness: _Likeness
+    forms: Forms | None
+    """None where only some mentions make a concept known."""
 
     def decide(self, index: int, found: FoundConcept) -> _Decided:
         """Return the decision for one concept.
@@ -156,8 +160,14 @@ class _Known:
         for norm in _norms(found):
             concept_id = self.direct.get(norm, "")
             concept = self.living.get(concept_id) if concept_id not in apart else None
-            if concept is not None:
-                return concept, "exact" if concept.norm == found.norm else "alias", 1.0
+            if concept is not None and concept.norm == found.norm:
+                return concept, "exact", 1.0
+            if concept is not None and not (self.forms and self.forms.rests_on_others(found, concept)):
+                return concept, "alias", 1.0
+        for concept_id in self.forms.of(found) if self.forms else ():
+            concept = self.living.get(concept_id) if concept_id not in apart else None
+            if concept is not None and self.forms and self.forms.same(found, concept):
+                return concept, "alias", 1.0
         return None
 
 
@@ -178,7 +188,8 @@ def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Dec
 def _norms(found: FoundConcept) -> list[str]:
     """Return the normalised label, the normalised other forms, and variants of the label, each once."""
     forms = (normalise_label(form) for form in found.forms)
-    return list(dict.fromkeys([found.norm, *forms, *variants(found.norm)]))
+    other = () if is_code(found.label) else variants(found.norm)
+    return list(dict.fromkeys([found.norm, *forms, *other]))
 
 
 def name_for(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: Mapping[str, str]) -> str:
@@ -238,16 +249,23 @@ class Numbers:
     """Assign numbers to evidence folders.
 
     A span that is evidence already keeps its number, a new one gets an unused number. ``owners`` are all concepts and
-    relationships that get numbers. ``following`` is shared by documents that are decided together.
+    relationships that get numbers. ``following`` is shared by documents that are decided together. ``former`` has numbers
+    that spans had before, and get again.
     """
 
     def __init__(
-        self, graph: Graph, doc_id: str, owners: Iterable[str], following: dict[str, int] | None = None
+        self,
+        graph: Graph,
+        doc_id: str,
+        owners: Iterable[str],
+        following: dict[str, int] | None = None,
+        former: Mapping[tuple[str, int, int], int] | None = None,
     ) -> None:
         self._next = {} if following is None else following
         if fresh := {*owners} - self._next.keys():
             self._next.update(graph.next_numbers(fresh))
-        self._given = {(row.owner, row.char_start, row.char_end): row.n for row in graph.instances_of(doc_id)}
+        self._given = dict(former or {})
+        self._given |= {(row.owner, row.char_start, row.char_end): row.n for row in graph.instances_of(doc_id)}
 
     def give(self, owner: str, start: int, end: int) -> int:
         """Return the number of the span as evidence for ``owner``."""

@@ -71,6 +71,7 @@ def carry_out(
             supersedes=supersedes,
             at=at,
             deposited_at=document.deposited_at,
+            introduced=reading.acronyms,
             about=_about(document, reading),
         )
     )

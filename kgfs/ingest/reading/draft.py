@@ -59,6 +59,8 @@ class Draft:
     """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
+    acronyms: tuple[tuple[str, str], ...] = ()
+    """Keys of the acronyms that the Text introduces, and of their long forms."""
     windows: Windows = field(default_factory=list)
     labels: Labels = field(default_factory=dict)
     """Vectors of labels, by label."""

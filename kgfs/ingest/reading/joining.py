@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.models.extractor import junk
 
 _HYPHENS = re.compile(r"[\s\-‐‑]+")
-_KINDS = frozenset(
+KINDS = frozenset(
     "module function object class method attribute argument parameter command hook type package".split()  # noqa: SIM905
 )
 _CODE = re.compile(r"\w[_.]\w|[a-z0-9][A-Z]|\(\)$|^__")
@@ -75,6 +76,11 @@ def acronyms(text: str) -> dict[str, str]:
     return {short: next(iter(longs)) for short, longs in found.items() if len(longs) == 1 and short not in longs}
 
 
+def introductions(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys (:mod:`kgfs.domain.forms`) of the acronyms that a text introduces and of their long forms, in order."""
+    return tuple(sorted((form_key(short), form_key(long)) for short, long in acronyms(text).items()))
+
+
 def _long_form(short: str, before: str) -> str:
     """Return the words that an acronym stands for; '' if the words before it do not spell it.
 
@@ -101,12 +107,17 @@ def _long_form(short: str, before: str) -> str:
     return long if fits and long[:1].lower() == letters[0] and short.lower() not in long.lower().split() else ""
 
 
+def is_code(label: str) -> bool:
+    """Return whether a label looks like a name in code."""
+    return _CODE.search(label) is not None
+
+
 def _key(label: str, known: set[str]) -> str:
     key = folded(label)
     words = label.split()
     if (
         len(words) == 2
-        and junk.fold(words[1].lower()) in _KINDS
+        and junk.fold(words[1].lower()) in KINDS
         and _CODE.search(words[0])
         and folded(words[0]) in known
     ):

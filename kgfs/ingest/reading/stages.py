@@ -24,7 +24,7 @@ from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import furniture_of, judge_all, without
-from kgfs.ingest.reading.joining import join
+from kgfs.ingest.reading.joining import introductions, join
 from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.rank import Vectors
 from kgfs.ingest.reading.rank import rank as rank_found
@@ -177,6 +177,7 @@ def rank(draft: Draft) -> None:
         return np.stack([draft.labels[label] for label in labels]), windows
 
     concepts, relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
+    draft.acronyms = introductions(draft.parsed.text)
     concepts, relationships = join(concepts, relationships, draft.parsed.text)
     draft.concepts, draft.relationships = with_links(
         draft.parsed, draft.filename, draft.passed, concepts, relationships

@@ -25,6 +25,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.embed_again import give
 from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
+from kgfs.ingest.matching import joinings
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
@@ -121,12 +122,15 @@ class Pipeline:
         if decisions is not None:  # killed after the commit: the graph does not show their concepts any more
             touched |= self._ever_had(*superseded, document.doc_id)
         if decisions is None:
+            still_ours()
+            joinings.part_before(self.stores, {document.doc_id, *superseded}, reading.acronyms)
             decisions = self._decide(document, reading, vectors_of_reading, superseded, job)
             border("decided")
             still_ours()
             if self.stores.publish is not None:
                 self._publish_first(document, reading, decisions)
                 border("published")
+                self._join(document, reading)
                 return
             self._commit(document, reading, decisions)
             border("published")
@@ -144,6 +148,14 @@ class Pipeline:
         else:
             catalog.record(fact)
         border("noted")
+        self._join(document, reading)
+
+    def _join(self, document: Document, reading: Reading) -> None:
+        """Join concepts as the document, once it is published, allows."""
+        with self.clock.stage("match"):
+            if self.stores.graph.document(document.doc_id) is not None:
+                joinings.join_new(self.stores, document.ontology, document.doc_id, reading)
+        border("joined")
 
     def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:
         with self.clock.stage("commit"):
@@ -207,6 +219,8 @@ class Pipeline:
 
     def _forget(self, document: Document, commit_id: str) -> None:
         graph = self.stores.graph
+        if graph.published(commit_id) is None:
+            joinings.part_before(self.stores, [document.doc_id])
         if self.stores.publish is not None:
             self.stores.publish(DocumentForgotten(document.doc_id, "orphans", commit_id, time.time_ns()))
             return
@@ -240,6 +254,7 @@ class Pipeline:
     def finish_forgetting(self) -> None:
         """Carry out the orders to forget that a killed process left incomplete. Only the one worker may call this."""
         carry_out_forgetting(self.config, self.stores)
+        joinings.catch_up(self.stores)
 
     def recover(self) -> None:
         """Complete the publications of a worker that died between a commit to the graph and its fact in the catalog.

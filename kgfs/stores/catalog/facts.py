@@ -337,7 +337,8 @@ class ForgettingDone:
 
 @dataclass(frozen=True, slots=True)
 class ConceptsMerged:
-    """Merges concepts, as a person asked: every mention of ``others`` becomes a mention of ``into``."""
+    """Merges concepts, as a person asked or because documents introduce the one as the acronym of the other
+    (``joining``): every mention of ``others`` becomes a mention of ``into``."""
 
     ontology: str
     into: str
@@ -353,12 +354,17 @@ class ConceptsMerged:
     commit_id: str
     at: int
     follows: int | None = None
+    documents: tuple[str, ...] = ()
+    """The documents that the joining rests on."""
+    joining: str = ""
+    """Hashes of the keys of acronym, long form, and that of both by which the concept in ``others`` was found. Empty
+    where a person asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptSplit:
-    """Splits a concept, as a person asked: some mentions of ``concept`` become mentions of another one, ``target``.
-    The other fields are as in ConceptsMerged."""
+    """Splits a concept, as a person asked or because nothing is left that a ``joining`` rests on: some mentions of
+    ``concept`` become mentions of another one, ``target``. The other fields are as in ConceptsMerged."""
 
     ontology: str
     concept: str
@@ -369,6 +375,7 @@ class ConceptSplit:
     commit_id: str
     at: int
     follows: int | None = None
+    joining: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from kgfs.stores.graph.columns import of_document
 from kgfs.stores.graph.concepts import Concepts, Moved
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
+from kgfs.stores.graph.joined import introduce
 from kgfs.stores.graph.rows import (
     COUNTED,
     DOCUMENT,
@@ -97,6 +98,7 @@ class Commit:
         for concept in publication.concepts:
             self._meet(concept)
         self._mention(edition, publication.concepts)
+        introduce(self._sql, edition, document.ontology, publication.introduced)
         for relationship in publication.relationships:
             self._relate(relationship)
         self._entered = (document.doc_id, edition, document.ontology)

@@ -23,6 +23,8 @@ from kgfs.stores.graph.vocabulary import (
     EarlierText,
     Fault,
     InstanceRow,
+    Introduced,
+    Joining,
     Mark,
     Publication,
     Redaction,
@@ -83,11 +85,19 @@ class Graph(Protocol):
         ...
 
     def reassign(
-        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+        self,
+        commit_id: str,
+        said: Sequence[Said],
+        at: int,
+        marks: Sequence[Mark] = (),
+        unmarked: Sequence[Mark] = (),
+        joined: Sequence[Joining] = (),
+        parted: Sequence[str] = (),
     ) -> int:
         """Replace what documents say of concepts: each :class:`Said` takes the place of all mentions and evidence
         of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
-        are deleted. This is one transaction; its cost grows with what changes. Evidence that is equal to before
+        are deleted; ``joined`` are recorded, and the joinings of the concepts ``parted`` deleted. This is one transaction;
+        its cost grows with what changes. Evidence that is equal to before
         keeps its mtime. A concept that loses its last evidence is removed, and its name is never given to another
         concept. Documents that are not visible are skipped. Returns the new epoch; repeating a commit id changes
         nothing. Raises the errors of ``publish``."""
@@ -340,6 +350,44 @@ class Graph(Protocol):
         surface form of a mention counts as an alias, whether it is shown or not. In a ``scope`` narrower than
         EVERYTHING, only labels and aliases of mentions inside the scope are known; among several concepts the same
         order decides."""
+        ...
+
+    def with_keys(self, ontology: str, keys: Collection[str]) -> dict[str, list[str]]:
+        """Return the ids of the living concepts with a form that has each key (:mod:`kgfs.domain.forms`), in the order
+        of :meth:`match`. Keys that no concept has are missing."""
+        ...
+
+    def introduced(self, ontology: str, keys: Collection[str]) -> list[Introduced]:
+        """Return the acronyms in living documents of which one of these keys is the short or the long form."""
+        ...
+
+    def all_introduced(self, ontology: str) -> list[str]:
+        """Return the keys of all acronyms that living documents of an ontology introduce. A scan of these."""
+        ...
+
+    def introduced_by(self, doc_id: str) -> list[tuple[str, str]]:
+        """Return the pairs of keys that a living document introduces."""
+        ...
+
+    def joinings(self, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:
+        """Return the joinings of concepts; with ``pair`` those that rest on these two keys."""
+        ...
+
+    def joinings_without_documents(self) -> list[Joining]:
+        """Return the joinings whose documents have all left. A scan of all joinings."""
+        ...
+
+    def holder_of(self, concept_id: str) -> str:
+        """Return the id of the concept to which a concept was joined, through further joinings; '' if it was not."""
+        ...
+
+    def leads_to(self, ontology: str, name: str) -> str:
+        """Return the directory name of the living concept that the concept called ``name`` was joined to; '' if it
+        was not."""
+        ...
+
+    def name_of(self, concept_id: str) -> str:
+        """Return the directory name that a concept has or had; '' where there is none or a purge hid it."""
         ...
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:

@@ -11,7 +11,11 @@ from kgfs.stores.graph.columns import of_sources
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
 from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
 
-BELONGING = (("instance", "owner, n, document"), ("mention", "concept, document, ordinal"))
+BELONGING = (
+    ("instance", "owner, n, document"),
+    ("mention", "concept, document, ordinal"),
+    ("introduced", "document, short, long"),
+)
 """Tables with rows of an edition besides its sources, with their primary keys."""
 
 

@@ -81,4 +81,23 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE document ADD COLUMN entry_sizes TEXT;
     ALTER TABLE document ADD COLUMN conversation_size INTEGER;
     CREATE INDEX document_session ON document (ontology, session_id, deposit) WHERE state = 1 AND session_id IS NOT NULL;""",
+    # Acronyms that editions introduce, and the concepts that were joined by them: see ``joined``.
+    """CREATE TABLE introduced (
+        document INTEGER NOT NULL REFERENCES document (key),
+        ontology TEXT NOT NULL,
+        short    TEXT NOT NULL,
+        long     TEXT NOT NULL,
+        PRIMARY KEY (document, short, long)
+    ) WITHOUT ROWID;
+    CREATE INDEX introduced_short ON introduced (ontology, short);
+    CREATE INDEX introduced_long ON introduced (ontology, long);
+    CREATE TABLE joined (
+        younger  TEXT PRIMARY KEY,
+        older    TEXT NOT NULL,
+        ontology TEXT NOT NULL,
+        short    TEXT NOT NULL,
+        long     TEXT NOT NULL,
+        own      TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX joined_pair ON joined (ontology, short, long);""",
 )

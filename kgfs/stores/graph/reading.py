@@ -10,7 +10,7 @@ from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
-from kgfs.stores.graph import scoped
+from kgfs.stores.graph import joined, scoped
 from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
@@ -39,6 +39,8 @@ from kgfs.stores.graph.vocabulary import (
     EarlierText,
     Fault,
     InstanceRow,
+    Introduced,
+    Joining,
     Mark,
     Related,
     Scope,
@@ -363,6 +365,42 @@ class GraphReads:
                         found[norm] = concept_id
                         break
         return found
+
+    def with_keys(self, ontology: str, keys: Collection[str]) -> dict[str, list[str]]:
+        with self._database.snapshot() as connection:
+            return joined.with_keys(connection, ontology, keys)
+
+    def introduced(self, ontology: str, keys: Collection[str]) -> list[Introduced]:
+        with self._database.snapshot() as connection:
+            return joined.introduced(connection, ontology, keys)
+
+    def all_introduced(self, ontology: str) -> list[str]:
+        with self._database.snapshot() as connection:
+            return joined.all_introduced(connection, ontology)
+
+    def introduced_by(self, doc_id: str) -> list[tuple[str, str]]:
+        with self._database.snapshot() as connection:
+            return joined.introduced_by(connection, doc_id)
+
+    def joinings(self, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:
+        with self._database.snapshot() as connection:
+            return joined.joinings(connection, ontology, pair)
+
+    def joinings_without_documents(self) -> list[Joining]:
+        with self._database.snapshot() as connection:
+            return joined.joinings_without_documents(connection)
+
+    def holder_of(self, concept_id: str) -> str:
+        with self._database.snapshot() as connection:
+            return joined.holder_of(connection, concept_id)
+
+    def leads_to(self, ontology: str, name: str) -> str:
+        with self._database.snapshot() as connection:
+            return joined.leads_to(connection, ontology, name)
+
+    def name_of(self, concept_id: str) -> str:
+        with self._database.snapshot() as connection:
+            return joined.name_of(connection, concept_id)
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
         found = (

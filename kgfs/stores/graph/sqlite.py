@@ -20,12 +20,13 @@ from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
 from kgfs.stores.graph.ingest_versions import keep_history
+from kgfs.stores.graph.joined import join
 from kgfs.stores.graph.merging import Reassignment, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
-from kgfs.stores.graph.vocabulary import Batch, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.graph.vocabulary import Batch, Joining, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
 
@@ -124,7 +125,14 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def reassign(
-        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+        self,
+        commit_id: str,
+        said: Sequence[Said],
+        at: int,
+        marks: Sequence[Mark] = (),
+        unmarked: Sequence[Mark] = (),
+        joined: Sequence[Joining] = (),
+        parted: Sequence[str] = (),
     ) -> int:
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
@@ -134,6 +142,7 @@ class SqliteGraph(GraphReads):
             for one in said:
                 commit.say(one)
             set_marks(connection, marks, unmarked)
+            join(connection, joined, parted)
             epoch = commit.settle()
             connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'reassign', ?)", (commit_id, epoch, at))
         return epoch

@@ -164,6 +164,8 @@ class Publication:
     at: int
     deposited_at: int = 0
     """When the document was deposited; 0 where that is not known."""
+    introduced: Sequence[tuple[str, str]] = ()
+    """Keys of the acronyms that the document introduces, and of what they stand for."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Columns of the hierarchy and of mails, as far as they are not empty."""
 
@@ -193,6 +195,30 @@ class Mark:
     """True: the mentions are this concept. False: they never are."""
     name: str = ""
     """The concept's directory name, '' where it is hidden. Reads fill it; writes ignore it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """An acronym that living documents introduce: the keys of its short and long form."""
+
+    short: str
+    long: str
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Two concepts that were joined because documents introduce the one's name as the acronym of the other's."""
+
+    younger: str
+    """The id of the concept whose mentions went to the other."""
+    older: str
+    ontology: str
+    short: str
+    """``norm_hash`` of the key of the acronym, so that it contains no word of a text."""
+    long: str
+    own: str
+    """That of ``short`` and ``long`` by which the younger concept was found."""
 
 
 @dataclass(frozen=True, slots=True)
