@@ -13,21 +13,22 @@ from kgfs.domain.identity import norm_hash
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.ingest.reading.joining import KINDS, is_code
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.vocabulary import Concept
+from kgfs.stores.graph.vocabulary import Concept, Scope
 from kgfs.stores.readings import Reading
 
 
 class Forms:
     """The concepts that share keys of forms with a Reading's, and the acronyms that living documents introduce."""
 
-    def __init__(self, graph: Graph, ontology: str, reading: Reading) -> None:
+    def __init__(self, graph: Graph, ontology: str, reading: Reading, scope: Scope) -> None:
         self._graph = graph
         self._ontology = ontology
         self._own = set(reading.acronyms)
         keys = {key for found in reading.concepts for key in _keys(found)}
-        self._by_key = graph.with_keys(ontology, sorted(keys))
+        self._by_key = graph.with_keys(ontology, sorted(keys), scope)
         self._partners: dict[str, set[str]] = {}
-        for one in graph.introduced(ontology, sorted({form_key(found.label) for found in reading.concepts})):
+        labels = {form_key(found.label) for found in reading.concepts}
+        for one in graph.introduced(ontology, sorted(labels), scope):
             self._partners.setdefault(one.short, set()).add(one.long)
             self._partners.setdefault(one.long, set()).add(one.short)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.forms import form_key
@@ -24,8 +25,8 @@ from kgfs.ingest.matching.concept_plans import Goal, Rewriting, Speaker, commit_
 from kgfs.ingest.matching.concepts import Plan, decide
 from kgfs.ingest.matching.match import name_for
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
-from kgfs.stores.graph.vocabulary import Concept, Introduced, Joining
-from kgfs.stores.readings import MatchedConcept, Reading, decisions_prefix, decode_decisions
+from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Introduced, Joining, Scope
+from kgfs.stores.readings import MatchedConcept, Reading, decode_decisions, load_reading
 from kgfs.stores.stores import Stores
 
 _LOG = logging.getLogger(__name__)
@@ -34,17 +35,18 @@ Numbers = dict[tuple[str, int, int], int]
 """Evidence numbers by owner and span."""
 
 
-def join_new(stores: Stores, ontology: str, doc_id: str, reading: Reading) -> int:
+def join_new(stores: Stores, ontology: str, doc_id: str, reading: Reading, scope: Scope = EVERYTHING) -> int:
     """Join what a document that was just published allows to join, and return the number of joinings.
 
     These are concepts of acronyms that it introduces, and its own concepts under forms that living documents introduce.
+    Only documents and mentions in ``scope`` count.
     """
     keys = {
         form_key(form) for concept in stores.graph.concepts_of(doc_id) for form in (concept.label, *concept.aliases)
     }
     keys |= {form_key(found.label) for found in reading.concepts}
     keys |= {key for pair in reading.acronyms for key in pair}
-    return _join_all(stores, ontology, stores.graph.introduced(ontology, keys)) if keys else 0
+    return _join_all(stores, ontology, stores.graph.introduced(ontology, keys, scope), scope) if keys else 0
 
 
 def catch_up(stores: Stores) -> None:
@@ -52,9 +54,20 @@ def catch_up(stores: Stores) -> None:
     for ontology in stores.catalog.names.ontologies():
         shorts = stores.graph.all_introduced(ontology.id)
         if shorts:
-            _join_all(stores, ontology.id, stores.graph.introduced(ontology.id, shorts))
+            scope = scope_left(stores, ontology.id)
+            _join_all(stores, ontology.id, stores.graph.introduced(ontology.id, shorts, scope), scope)
     for joining in stores.graph.joinings_without_documents():
         _part(stores, joining, frozenset())
+
+
+def scope_left(stores: Stores, ontology: str) -> Scope:
+    """Return what is matched with each other while documents of an ontology wait to be read anew: what was read since."""
+    found = 0
+    for job in stores.catalog.jobs.all():
+        document = stores.catalog.names.document(job.doc_id) if job.run and job.since > found else None
+        if document is not None and document.ontology == ontology:
+            found = job.since
+    return Scope(found)
 
 
 def part_before(stores: Stores, leaving: Collection[str], kept: Iterable[tuple[str, str]] = ()) -> int:
@@ -77,16 +90,16 @@ def part_before(stores: Stores, leaving: Collection[str], kept: Iterable[tuple[s
 # ---------------------------------------------------------------------------------------------- joining
 
 
-def _join_all(stores: Stores, ontology: str, introductions: Sequence[Introduced]) -> int:
-    return sum(_join(stores, ontology, one) for one in introductions)
+def _join_all(stores: Stores, ontology: str, introductions: Sequence[Introduced], scope: Scope) -> int:
+    return sum(_join(stores, ontology, one, scope) for one in introductions)
 
 
-def _join(stores: Stores, ontology: str, introduced: Introduced) -> bool:
+def _join(stores: Stores, ontology: str, introduced: Introduced, scope: Scope) -> bool:
     graph = stores.graph
-    same = {one.long for one in graph.introduced(ontology, [introduced.short]) if one.short == introduced.short}
+    same = {one.long for one in graph.introduced(ontology, [introduced.short], scope) if one.short == introduced.short}
     if len(same) > 1:
         return False  # the acronym of two things
-    found = graph.with_keys(ontology, [introduced.short, introduced.long])
+    found = graph.with_keys(ontology, [introduced.short, introduced.long], scope)
     ids = [found[key][0] for key in (introduced.short, introduced.long) if key in found]
     if len(set(ids)) < 2 or any(_decided_by_person(stores, ontology, concept_id) for concept_id in ids):
         return False
@@ -96,7 +109,10 @@ def _join(stores: Stores, ontology: str, introduced: Introduced) -> bool:
     try:
         speakers = speakers_of(stores, {younger.concept_id})
         goal = Goal(older.concept_id, older.norm, older.name)
-        rewriting = Rewriting(graph, goal, lambda _, matched: matched.concept_id == younger.concept_id, how="acronym")
+        former = {one.document.doc_id: _former(stores, one, older.concept_id).numbers for one in speakers}
+        rewriting = Rewriting(
+            graph, goal, lambda _, matched: matched.concept_id == younger.concept_id, how="acronym", former=former
+        )
         decisions = tuple(rewriting.rewrite(speaker) for speaker in speakers)
     except (BusyError, MissingError, CorruptError) as error:
         _LOG.info("%s and %s are joined later: %s", older.concept_id, younger.concept_id, error)
@@ -136,10 +152,10 @@ def _decided_by_person(stores: Stores, ontology: str, concept_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Former:
-    """What the earlier Decisions about the Reading of one document said."""
+    """What the earlier Decisions about one document said of a concept."""
 
     norms: frozenset[str]
-    """The labels whose mentions were those of the younger concept."""
+    """The labels of its present Reading whose mentions were that concept's."""
     numbers: Numbers
 
 
@@ -204,25 +220,31 @@ def _parting(
     return rewriting.plan(word, decisions)
 
 
-def _former(stores: Stores, speaker: Speaker, younger: str) -> _Former:
-    """Return what earlier Decisions about the document's Reading said of the younger concept and of relationships.
+def _former(stores: Stores, speaker: Speaker, concept_id: str) -> _Former:
+    """Return what all earlier Decisions about a document said of a concept and of its relationships.
 
-    Numbers that are other evidence's now are left out.
+    Numbers that are other evidence's now, and Readings that are lost, are left out.
     """
-    objects, reading = stores.garage.objects, speaker.reading
+    objects, doc_id = stores.garage.objects, speaker.document.doc_id
     norms: set[str] = set()
     numbers: Numbers = {}
-    for key, _ in objects.keys(decisions_prefix(reading.doc_id, reading.id)):
-        decisions = decode_decisions(objects.get(key), key)
-        for matched in decisions.concepts:
-            if matched.concept_id == younger:
-                norms.add(matched.norm)
-                quotes = speaker.found[matched.norm].quotes
-                for quote, number in zip(quotes, matched.numbers, strict=True):
-                    numbers[younger, quote.start, quote.end] = number
-        for relationship in decisions.relationships:
-            if younger in (relationship.subject, relationship.object):
-                quote = reading.relationships[relationship.index].quote
-                numbers[relationship.relationship_id, quote.start, quote.end] = relationship.number
+    readings: dict[str, Reading] = {speaker.reading.id: speaker.reading}
+    for key, _ in objects.keys(f"decisions/{doc_id}/"):
+        with suppress(MissingError, CorruptError):
+            decisions = decode_decisions(objects.get(key), key)
+            if decisions.reading not in readings:
+                readings[decisions.reading] = load_reading(objects, doc_id, decisions.reading)
+            reading = readings[decisions.reading]
+            found = {one.norm: one for one in reading.concepts}
+            for matched in decisions.concepts:
+                if matched.concept_id == concept_id:
+                    if reading is speaker.reading:
+                        norms.add(matched.norm)
+                    for quote, number in zip(found[matched.norm].quotes, matched.numbers, strict=True):
+                        numbers[concept_id, quote.start, quote.end] = number
+            for relationship in decisions.relationships:
+                if concept_id in (relationship.subject, relationship.object):
+                    quote = reading.relationships[relationship.index].quote
+                    numbers[relationship.relationship_id, quote.start, quote.end] = relationship.number
     free = {key: number for key, number in numbers.items() if stores.graph.instance(key[0], number) is None}
     return _Former(frozenset(norms), free)

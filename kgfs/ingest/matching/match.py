@@ -55,11 +55,11 @@ def match(
     direct = graph.match(ontology, sorted(norms), scope)
     likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
     words = _Words(graph, ontology, source_id, reading)
-    forms = Forms(graph, ontology, reading) if scope == EVERYTHING else None
+    forms = Forms(graph, ontology, reading, scope)
     spoken_of = words.concepts()
     scopes = (ontology, source_id) if spoken_of else (ontology,)
     founded = {concept_id_of(scope_, found.norm) for found in reading.concepts for scope_ in scopes}
-    living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded, *(forms.ids() if forms else ())})
+    living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded, *forms.ids()})
     known = _Known(ontology, source_id, living, direct, words, likeness, forms)
     decided = [known.decide(index, found) for index, found in enumerate(reading.concepts)]
     names = _names(graph, ontology, reading, decided)
@@ -132,8 +132,7 @@ class _Known:
     """Normalised label or alias → concept id."""
     words: _Words
     likeness: _Likeness
-    forms: Forms | None
-    """None where only some mentions make a concept known."""
+    forms: Forms
 
     def decide(self, index: int, found: FoundConcept) -> _Decided:
         """Return the decision for one concept.
@@ -162,11 +161,11 @@ class _Known:
             concept = self.living.get(concept_id) if concept_id not in apart else None
             if concept is not None and concept.norm == found.norm:
                 return concept, "exact", 1.0
-            if concept is not None and not (self.forms and self.forms.rests_on_others(found, concept)):
+            if concept is not None and not self.forms.rests_on_others(found, concept):
                 return concept, "alias", 1.0
-        for concept_id in self.forms.of(found) if self.forms else ():
+        for concept_id in self.forms.of(found):
             concept = self.living.get(concept_id) if concept_id not in apart else None
-            if concept is not None and self.forms and self.forms.same(found, concept):
+            if concept is not None and self.forms.same(found, concept):
                 return concept, "alias", 1.0
         return None
 

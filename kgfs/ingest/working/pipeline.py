@@ -130,7 +130,7 @@ class Pipeline:
             if self.stores.publish is not None:
                 self._publish_first(document, reading, decisions)
                 border("published")
-                self._join(document, reading)
+                self._join(document, reading, job)
                 return
             self._commit(document, reading, decisions)
             border("published")
@@ -148,13 +148,14 @@ class Pipeline:
         else:
             catalog.record(fact)
         border("noted")
-        self._join(document, reading)
+        self._join(document, reading, job)
 
-    def _join(self, document: Document, reading: Reading) -> None:
+    def _join(self, document: Document, reading: Reading, job: Job | None) -> None:
         """Join concepts as the document, once it is published, allows."""
         with self.clock.stage("match"):
             if self.stores.graph.document(document.doc_id) is not None:
-                joinings.join_new(self.stores, document.ontology, document.doc_id, reading)
+                scope = Scope(_scope(job).since) if job else joinings.scope_left(self.stores, document.ontology)
+                joinings.join_new(self.stores, document.ontology, document.doc_id, reading, scope)
         border("joined")
 
     def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:

@@ -352,13 +352,13 @@ class Graph(Protocol):
         order decides."""
         ...
 
-    def with_keys(self, ontology: str, keys: Collection[str]) -> dict[str, list[str]]:
-        """Return the ids of the living concepts with a form that has each key (:mod:`kgfs.domain.forms`), in the order
-        of :meth:`match`. Keys that no concept has are missing."""
+    def with_keys(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> dict[str, list[str]]:
+        """Return the ids of the living concepts that mentions in the scope name by a form with each key
+        (:mod:`kgfs.domain.forms`), in the order of :meth:`match`. Keys that no concept has are missing."""
         ...
 
-    def introduced(self, ontology: str, keys: Collection[str]) -> list[Introduced]:
-        """Return the acronyms in living documents of which one of these keys is the short or the long form."""
+    def introduced(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> list[Introduced]:
+        """Return the acronyms in living documents of the scope of which one of these keys is the short or the long form."""
         ...
 
     def all_introduced(self, ontology: str) -> list[str]:

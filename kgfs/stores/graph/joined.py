@@ -10,16 +10,21 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.stores.graph.hiding import is_hidden
-from kgfs.stores.graph.rows import SHOWN
-from kgfs.stores.graph.vocabulary import Introduced, Joining
+from kgfs.stores.graph.rows import SHOWN, words
+from kgfs.stores.graph.vocabulary import EVERYTHING, Introduced, Joining, Scope
 
 _INTRODUCED = f"""
     SELECT introduced.short, introduced.long, document.doc_id
     FROM json_each(?1) CROSS JOIN introduced ON introduced.ontology = ?2 AND introduced.{{column}} = value
     CROSS JOIN document ON document.key = introduced.document
-    WHERE document.state = {SHOWN}"""
+    WHERE document.state = {SHOWN} AND document.deposit >= ?3 AND document.doc_id != ?4"""
+_SAYING = f"""
+    SELECT mention.label, mention.forms FROM concept CROSS JOIN mention ON mention.concept = concept.key
+    CROSS JOIN document ON document.key = mention.document
+    WHERE concept.concept_id = ? AND document.state = {SHOWN} AND document.deposit >= ? AND document.doc_id != ?"""
 _BY_KEY = "SELECT concept.concept_id FROM concept_form CROSS JOIN concept ON concept.key = concept_form.concept"
 _JOINING = "SELECT younger, older, ontology, short, long, own FROM joined"
 
@@ -32,12 +37,14 @@ def introduce(connection: sqlite3.Connection, edition: int, ontology: str, pairs
     )
 
 
-def introduced(connection: sqlite3.Connection, ontology: str, keys: Collection[str]) -> list[Introduced]:
-    """Return the introductions in living documents that have one of these keys as short or long form, in order."""
+def introduced(
+    connection: sqlite3.Connection, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING
+) -> list[Introduced]:
+    """Return the introductions in living documents of the scope that have one of these keys as short or long form, in order."""
     found: dict[tuple[str, str], set[str]] = {}
     for column in ("short", "long"):
         for short, long, doc_id in connection.execute(
-            _INTRODUCED.format(column=column), (json.dumps(sorted(keys)), ontology)
+            _INTRODUCED.format(column=column), (json.dumps(sorted(keys)), ontology, scope.since, scope.but)
         ):
             found.setdefault((short, long), set()).add(doc_id)
     return [Introduced(short, long, tuple(sorted(found[short, long]))) for short, long in sorted(found)]
@@ -62,8 +69,11 @@ def introduced_by(connection: sqlite3.Connection, doc_id: str) -> list[tuple[str
     ).fetchall()
 
 
-def with_keys(connection: sqlite3.Connection, ontology: str, keys: Collection[str]) -> dict[str, list[str]]:
-    """Return the ids of the living concepts with a form that has each key, in the order of ``Graph.match``."""
+def with_keys(
+    connection: sqlite3.Connection, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING
+) -> dict[str, list[str]]:
+    """Return the ids of the living concepts that mentions in the scope name by a form with each key, in the order of
+    ``Graph.match``."""
     order = "ORDER BY concept_form.rank, concept.founded, concept.norm_hash, concept.concept_id"
     found = {
         key: [
@@ -74,7 +84,16 @@ def with_keys(connection: sqlite3.Connection, ontology: str, keys: Collection[st
         ]
         for key in keys
     }
-    return {key: list(dict.fromkeys(ids)) for key, ids in found.items() if ids}
+    kept = {
+        key: [one for one in dict.fromkeys(ids) if scope == EVERYTHING or _says(connection, scope, one, key)]
+        for key, ids in found.items()
+    }
+    return {key: ids for key, ids in kept.items() if ids}
+
+
+def _says(connection: sqlite3.Connection, scope: Scope, concept_id: str, key: str) -> bool:
+    rows = connection.execute(_SAYING, (concept_id, scope.since, scope.but))
+    return any(key in map(form_key, (label, *words(forms))) for label, forms in rows)
 
 
 def joinings(connection: sqlite3.Connection, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:

@@ -366,13 +366,13 @@ class GraphReads:
                         break
         return found
 
-    def with_keys(self, ontology: str, keys: Collection[str]) -> dict[str, list[str]]:
+    def with_keys(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> dict[str, list[str]]:
         with self._database.snapshot() as connection:
-            return joined.with_keys(connection, ontology, keys)
+            return joined.with_keys(connection, ontology, keys, scope)
 
-    def introduced(self, ontology: str, keys: Collection[str]) -> list[Introduced]:
+    def introduced(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> list[Introduced]:
         with self._database.snapshot() as connection:
-            return joined.introduced(connection, ontology, keys)
+            return joined.introduced(connection, ontology, keys, scope)
 
     def all_introduced(self, ontology: str) -> list[str]:
         with self._database.snapshot() as connection:
