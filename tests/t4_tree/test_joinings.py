@@ -131,7 +131,9 @@ def test_joined_when_a_document_introduces_the_acronym_and_parted_when_it_is_for
     assert concepts(library) == ["garbage-collector", "heap"]
     assert numbers(library, "garbage-collector")["2"] == "The GC of short pauses.", "what comes back has its number"
     short(library, "third")
-    assert numbers(library, "garbage-collector")["4"] == "The GC of third pauses.", "and no other gets one that was used"
+    assert numbers(library, "garbage-collector")["4"] == "The GC of third pauses.", (
+        "and no other gets one that was used"
+    )
     assert_rebuilt_is_the_same(library)
 
 

@@ -12,6 +12,7 @@ from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.ingest.reading.joining import KINDS, is_code
+from kgfs.models.extractor import junk
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, Scope
 from kgfs.stores.readings import Reading
@@ -71,7 +72,7 @@ def _keys(found: FoundConcept) -> list[str]:
     words = found.label.split()
     if not is_code(words[0] if words else ""):
         return [key]
-    if len(words) == 2 and words[1].lower() in KINDS:
+    if len(words) == 2 and junk.fold(words[1].lower()) in KINDS:
         return [form_key(words[0])]
     return [form_key(f"{found.label} {kind}") for kind in sorted(KINDS)] if len(words) == 1 else []
 
