@@ -13,7 +13,7 @@ by alphabet:
 ``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``,
 ``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``, ``snapshot-in-place``,
 ``snapshot-part-fetched``, ``snapshot-part-put``, ``snapshot-put``, ``staged``, ``survivors-named``,
-``survivors-planned``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``,
+``survivors-planned``, ``text-kept``, ``text-noted``, ``text-published``, ``text-staged``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``,
 ``waiting-put``, ``waits-too``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
 
 With ``KGFS_STOP_AT=name[:n]`` the process stops there (SIGSTOP) until it gets SIGCONT.

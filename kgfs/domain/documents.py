@@ -50,12 +50,20 @@ class State(StrEnum):
     KEPT = "kept"  # durable, but not (yet) the current content of a Document
     QUEUED = "queued"
     WORKING = "working"
+    TEXT = "text"  # found by its words; its concepts follow
     DONE = "done"
     GATED = "gated"  # read, but the gate judged that no Source carries knowledge
     UNSUPPORTED = "unsupported"
     FAILED = "failed"
     STALE = "stale"  # no name has it any more, and its successor is not published yet
     TRASHED = "trashed"
+
+
+ON_THE_WAY = frozenset((State.QUEUED, State.WORKING, State.TEXT))
+"""The states of a Document that is to be read."""
+
+TEXT_FIRST = 1 << 20
+"""The text of a document of at most so many bytes is published before any document is extracted from."""
 
 
 class NameKind(StrEnum):
@@ -195,3 +203,5 @@ class Document:
     root: str = ""
     """The doc_id of the Document that no other one is the parent of, in the same sense; '' without a parent."""
     depth: int = 0
+    text: str = ""
+    """The commit id by which the graph shows the document's text, while it shows nothing else of it; else empty."""

@@ -84,3 +84,8 @@ def normalise_label(label: str) -> str:
     folded = unicodedata.normalize("NFKC", label).casefold()
     plain = _SPACE.sub(" ", folded).strip(_OUTER)
     return plain if _SPECIAL.match(plain) else plain.strip(_OUTER + "_")
+
+
+def commit_id_of_text(doc_id: str, reading: str, deposit: int) -> str:
+    """Return the commit id of the publication of a document's text. A document that is deposited anew has another one."""
+    return hashlib.sha256(f"text:{doc_id}:{reading}:{deposit}".encode()).hexdigest()[:24]

@@ -1,21 +1,23 @@
 """What happens to a file that is written, on one page: STAGES, in their order.
 
 The first four make a name and its bytes durable and end with a job that is owed. The reading stages turn the original into a Reading;
-they run in the worker or in a process of a cluster, for several documents at once. The last three publish it, one document at a
-time and in the recorded order. A crash anywhere is resumed from the catalog; each stage may run twice with the same result.
+they run in the worker or in a process of a cluster, for several documents at once. The text of a small document is published (``show``)
+before anything is extracted from any document. The last three publish the rest, one document at a time; the order in which the
+ledger has these publications is the order of matching, which every home and rebuild follows. A crash anywhere is resumed from the catalog; each stage may run twice with the same result.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Progress, WorkerSlot
 from kgfs.compute.heartbeat import WithHeartbeat
 from kgfs.domain.documents import INGEST_VERSION, Document
+from kgfs.domain.text import Text
 from kgfs.failpoints import border
 from kgfs.formats.headings import section_paths
 from kgfs.ingest import timing
@@ -27,7 +29,7 @@ from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.storing import identify, keep, settle, spool
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import Reading, decode_reading, has_parts
+from kgfs.stores.readings import Reading, decode_reading, has_parts, text_of, texts_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Stage:
     """What carries it out. That of a reading stage takes a Draft and fills in its part."""
     reads: bool = False
     """Whether it is one of the reading stages."""
+    text: bool = False
+    """Whether it is one of the reading stages that come before the document's text is published."""
     share: float = 0.0
     """How much of the reading is done when it begins, for progress."""
 
@@ -49,14 +53,16 @@ STAGES: tuple[Stage, ...] = (
     Stage("keep", "Bytes and name are durable before close() returns.", keep.keep),
     Stage("settle", "A path that is quiet gets a version.", settle.Settler),
     Stage("identify", "The version is a new Document, a known one, or none.", identify.decide),
-    Stage("parse", "The bytes become a Text with structure.", stages.parse, reads=True),
-    Stage("chunk", "The Text is cut into Sources along its structure.", stages.chunk, reads=True),
+    Stage("parse", "The bytes become a Text with structure.", stages.parse, reads=True, text=True),
+    Stage("chunk", "The Text is cut into Sources along its structure.", stages.chunk, reads=True, text=True),
     Stage(
         "gate",
         "Sources without knowledge are neither extracted from nor indexed.",
         stages.gate,
         reads=True,
+        text=True,
     ),
+    Stage("show", "A document of at most 1 MiB is found by its words.", publication.show_text),
     Stage(
         "extract", "An extractor answers for each Source; the answer is kept as a Record.", stages.extract, reads=True
     ),
@@ -74,6 +80,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("index", "Its vectors are found by search.", index.index),
 )
 READING: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage.reads)
+TEXT: tuple[Stage, ...] = tuple(stage for stage in READING if stage.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,20 @@ class ReadDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadText:
+    """Read the text of one document. The result is a Reading without concepts, and seconds by stage."""
+
+    document: Document
+    filename: str
+    settings: Pipeline
+
+    def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
+        clock = StageClock()
+        reader = Reader(place.objects, place.compute, self.settings, clock)
+        return reader.read_text(self.document, self.filename, progress), clock.seconds()
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """Make Readings by the reading stages. Any number of threads."""
 
@@ -116,11 +137,34 @@ class Reader:
         extractor and models is found again. UnreadableTextError if no format reads the document; CorruptError or MissingError if
         the original is not what was kept; what ``progress`` raises ends the work.
         """
-        finished = self._finished(document)
+        finished = next(filter(self._is_finished, self._kept(f"readings/{document.doc_id}/")), None)
         if finished is not None and has_parts(self.objects, finished):
             return finished
+        draft = self._draft(document, filename, earlier, progress)
+        if finished is not None:  # the bytes of its parts left with them: only they are needed
+            stages.parse(draft)
+            return finished
+        of_text = None if self.run else self._kept_text(document)
+        if of_text is not None:
+            self._take_text(draft, of_text)
+        self._carry_out(READING if of_text is None else READING[len(TEXT) :], draft)
+        return self._keep(self._reading(draft))
+
+    def read_text(self, document: Document, filename: str, progress: Progress) -> Reading:
+        """Return a Reading of the text alone, which is kept in the garage: what the first stages give, without concepts.
+
+        :meth:`read` goes on from there. Raises as :meth:`read` does.
+        """
+        known = self._kept_text(document)
+        if known is not None:
+            return known
+        draft = self._draft(document, filename, (), progress)
+        self._carry_out(TEXT, draft)
+        return self._keep(self._reading_of_text(draft))
+
+    def _draft(self, document: Document, filename: str, earlier: Sequence[Document], progress: Progress) -> Draft:
         report = _Report(progress)
-        draft = Draft(
+        return Draft(
             document=document,
             filename=filename,
             earlier=earlier,
@@ -132,31 +176,58 @@ class Reader:
             run=self.run,
             known=self.known,
         )
-        if finished is not None:  # the bytes of its parts left with them: only they are needed
-            stages.parse(draft)
-            return finished
-        for stage in READING:
-            report(stage.name, stage.share)
+
+    def _carry_out(self, some: Sequence[Stage], draft: Draft) -> None:
+        for stage in some:
+            draft.report(stage.name, stage.share)
             with self.clock.stage(stage.name):
                 stage.run(draft)
-        reading = self._reading(draft)
+
+    def _keep(self, reading: Reading) -> Reading:
         with self.clock.stage("keep"):
             self.objects.put(reading.key, reading.encode())
-        border("reading-kept")
+        if reading.is_text:
+            border("text-kept")
+        else:
+            border("reading-kept")
         return reading
 
-    def _finished(self, document: Document) -> Reading | None:
-        """Return a complete Reading of an interrupted run or of an earlier life."""
-        for key, _ in self.objects.keys(f"readings/{document.doc_id}/"):
-            reading = decode_reading(self.objects.get(key), key)
-            made_by = (reading.extractor, reading.extractor_model, reading.embedding_model, reading.chunk_method)
-            wanted = (self.compute.extractor, self.compute.extractor_model, self.compute.embedding_model, METHOD)
-            if reading.ingest_version == INGEST_VERSION and made_by == wanted and reading.run == self.run:
-                return reading
-        return None
+    def _kept(self, prefix: str) -> list[Reading]:
+        """Return the Readings of an interrupted run, or of an earlier life, by this ingest version."""
+        found = [decode_reading(self.objects.get(key), key) for key, _ in self.objects.keys(prefix)]
+        return [reading for reading in found if reading.ingest_version == INGEST_VERSION]
 
-    def _reading(self, draft: Draft) -> Reading:
-        text, compute = draft.parsed, draft.compute
+    def _kept_text(self, document: Document) -> Reading | None:
+        found = self._kept(texts_prefix(document.doc_id))
+        usable = (reading for reading in found if reading.chunk_method == METHOD and has_parts(self.objects, reading))
+        return next(usable, None)
+
+    def _is_finished(self, reading: Reading) -> bool:
+        made_by = (reading.extractor, reading.extractor_model, reading.embedding_model, reading.chunk_method)
+        wanted = (self.compute.extractor, self.compute.extractor_model, self.compute.embedding_model, METHOD)
+        return made_by == wanted and reading.run == self.run
+
+    def _take_text(self, draft: Draft, reading: Reading) -> None:
+        """Fill a draft with what the stages of the text gave."""
+        draft.text = Text(
+            text=text_of(self.objects, draft.document, reading),
+            sha256=reading.text_sha256,
+            parser=reading.parser,
+            media_type=reading.media_type,
+            encoding=reading.encoding,
+            title=reading.title,
+            blocks=reading.blocks,
+            places=reading.places,
+            pages=reading.pages,
+            note=reading.note,
+            parts=reading.parts,
+            about=reading.about,
+        )
+        draft.text_key = reading.text_key
+        draft.chunks, draft.verdicts = list(reading.chunks), list(reading.verdicts)
+
+    def _reading_of_text(self, draft: Draft) -> Reading:
+        text = draft.parsed
         return Reading(
             doc_id=draft.document.doc_id,
             content_hash=draft.document.sha256,
@@ -171,6 +242,29 @@ class Reader:
             chunk_method=METHOD,
             chunks=tuple(draft.chunks),
             verdicts=tuple(draft.verdicts),
+            extractor="",
+            extractor_model="",
+            strategy="",
+            known=(),
+            records=(),
+            concepts=(),
+            relationships=(),
+            dropped={},
+            embedding_model="",
+            vectors_key="",
+            sections=tuple(section_paths(text.blocks)),
+            places=text.places,
+            pages=text.pages,
+            note=text.note,
+            parts=text.parts,
+            about=text.about,
+            blocks=text.blocks,
+        )
+
+    def _reading(self, draft: Draft) -> Reading:
+        compute = draft.compute
+        return replace(
+            self._reading_of_text(draft),
             extractor=compute.extractor,
             extractor_model=compute.extractor_model,
             strategy=draft.settings.strategy,
@@ -182,13 +276,8 @@ class Reader:
             embedding_model=compute.embedding_model,
             vectors_key=draft.vectors_key,
             run=draft.run,
-            sections=tuple(section_paths(text.blocks)),
-            places=text.places,
-            pages=text.pages,
-            note=text.note,
             acronyms=draft.acronyms,
-            parts=text.parts,
-            about=text.about,
+            blocks=(),
         )
 
 

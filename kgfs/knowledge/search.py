@@ -86,10 +86,11 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadl
     scores = {(row.doc_id, row.chunk_index): score for row, score in texts}
     patience.check()
     cosines, why = _cosines(run, query.words, ontology, sorted(scores), patience)
+    hidden = graph.hidden({doc_id for doc_id, _ in cosines})
     matches = {
         place: Match(scores.get(place, 0.0), cosines.get(place))
         for place in {*scores, *cosines}
-        if doc_ids is None or place[0] in doc_ids
+        if place[0] not in hidden and (doc_ids is None or place[0] in doc_ids)
     }
     order = tuple(
         (place, score)

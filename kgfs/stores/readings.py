@@ -17,11 +17,14 @@ from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.parts import Part
 from kgfs.domain.places import Locator, Place, locate
-from kgfs.domain.text import Chunk, Text, Verdict
+from kgfs.domain.text import Block, Chunk, Text, Verdict
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Objects
 
 FORMAT = 1
+
+OF_TEXT = "t"
+"""What ids of Readings of the text alone begin with; other ids begin with a hexadecimal digit."""
 
 FOUNDING = ("new", "named")
 """The values of ``MatchedConcept.how`` for a mention that gives a concept its words and its vector."""
@@ -80,6 +83,9 @@ class Reading:
     about: Mapping[str, Any] = field(default_factory=dict)
     """As ``Text.about``."""
 
+    blocks: tuple[Block, ...] = ()
+    """The blocks of the Text, in a Reading of the text alone."""
+
     @property
     def carries_knowledge(self) -> bool:
         """Whether a Source of the document, or of a part of it, may be found."""
@@ -87,8 +93,14 @@ class Reading:
 
     @property
     def id(self) -> str:
-        """A hash of the content: two equal interpretations have the same id."""
-        return hashlib.sha256(self.encode()).hexdigest()[:16]
+        """A hash of the content: two equal interpretations have the same id. That of a text alone begins with a ``t``."""
+        found = hashlib.sha256(self.encode()).hexdigest()
+        return f"{OF_TEXT}{found[:15]}" if self.is_text else found[:16]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether this is a Reading of the text alone, before anything was extracted."""
+        return not self.extractor
 
     @property
     def key(self) -> str:
@@ -98,7 +110,7 @@ class Reading:
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal Readings have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
-        for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms"):
+        for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "blocks"):
             if not body[name]:
                 del body[name]  # so Readings that are older than the field keep their ids
         return _json(body)
@@ -122,6 +134,8 @@ def _plain(row: Any) -> dict[str, Any]:
     """Return the fields of a dataclass with slots as a dict. Unlike ``asdict`` it does not copy the values, of
     which a Reading has many thousands."""
     body = {name: getattr(row, name) for name in row.__slots__}
+    if body.get("blocks"):
+        body["blocks"] = [tuple(getattr(block, name) for name in block.__slots__) for block in body["blocks"]]
     if "odds" in body and body["odds"] is None:
         del body["odds"]  # so Readings that are older than the field keep their ids
     if "kinds" in body and not body["kinds"]:
@@ -131,12 +145,19 @@ def _plain(row: Any) -> dict[str, Any]:
 
 def reading_key(doc_id: str, reading: str) -> str:
     """Return the garage key of a Reading."""
+    if reading.startswith(OF_TEXT):
+        return f"{texts_prefix(doc_id)}{reading}.json"
     return f"readings/{doc_id}/{reading}.json"
 
 
 def pages_prefix(doc_id: str) -> str:
     """Return the prefix of the keys of a document's recognised pages."""
     return f"texts/{doc_id}/page-"
+
+
+def texts_prefix(doc_id: str) -> str:
+    """Return the prefix of the keys of a document's Readings of the text alone."""
+    return f"texts/{doc_id}/{OF_TEXT}"
 
 
 def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
@@ -222,6 +243,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["acronyms"] = tuple((short, long) for short, long in body.get("acronyms", ()))
         body["places"] = tuple((start, place) for start, place in body.get("places", ()))
         body["parts"] = tuple(Part(**part) for part in body.get("parts", ()))
+        body["blocks"] = tuple(Block(*block) for block in body.get("blocks", ()))
         return Reading(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: not a Reading ({error}).") from error

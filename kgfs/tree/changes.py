@@ -14,6 +14,7 @@ from kgfs.stores.catalog.facts import (
     DocumentFailed,
     DocumentForgotten,
     DocumentRead,
+    DocumentText,
     Fact,
     FileMade,
     FolderMade,
@@ -187,6 +188,9 @@ class Translator:
                     yield from self._state_of(doc_id)
             case PartsFound():
                 yield from self._state_of(fact.doc_id)
+            case DocumentText():
+                for doc_id in (fact.doc_id, *fact.hides):
+                    yield from self._state_of(doc_id)
             case DocumentFailed() | DocumentForgotten() | ReadingOwed():
                 yield from self._state_of(fact.doc_id)
             case ForgettingOwed():

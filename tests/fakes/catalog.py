@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kgfs.domain.documents import Document, Name, NameKind, Ontology, State, StorageTier, Version
+from kgfs.domain.documents import TEXT_FIRST, Document, Name, NameKind, Ontology, State, StorageTier, Version
 from kgfs.domain.names import decode_name, is_document_name
 from kgfs.stores.catalog import facts as f
 from kgfs.stores.catalog.contract_jobs import Job
@@ -273,7 +273,9 @@ class JournalModel:
                 self._owe_reading(fact.doc_id)
                 since = min(same_run, default=self.seq) if fact.anew else 0
                 asked = {"strategy": fact.strategy, "extractor": fact.extractor, "run": fact.run, "since": since}
-                self.jobs["read", fact.doc_id] = replace(self.jobs["read", fact.doc_id], **asked)
+                owed = self.jobs["read", fact.doc_id]
+                text_owed = 0 if fact.run else owed.text_owed
+                self.jobs["read", fact.doc_id] = replace(owed, text_owed=text_owed, **asked)
             case f.DocumentFailed():
                 self._change_document(fact.doc_id, reason=fact.reason)
                 if not self.documents[fact.doc_id].reading:
@@ -401,7 +403,14 @@ class JournalModel:
 
     def _owe_reading(self, doc_id: str) -> None:
         self._change_document(doc_id, deposit=self.seq, reason="")
-        self.jobs["read", doc_id] = Job("read", doc_id, self.documents[doc_id].ontology, self.seq)
+        self.jobs["read", doc_id] = Job(
+            "read",
+            doc_id,
+            self.documents[doc_id].ontology,
+            self.seq,
+            size=self.documents[doc_id].size,
+            text_owed=int(not self.shown[doc_id] and self.documents[doc_id].size <= TEXT_FIRST),
+        )
 
     def _read(self, fact: f.DocumentRead) -> None:
         before = self.documents[fact.doc_id]

@@ -383,13 +383,19 @@ def split_concept(place: Place, chance: random.Random) -> None:
 def seen(place: Place) -> dict[str, object]:
     """Every path of the tree with kind, mode, size, time and content; and the rows of the vectors."""
     context = TreeContext(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1, TREE)
-    found: dict[str, object] = {}
-    _walk(Root(context), "", found)
+    found = seen_of(Root(context))
     if place.stores.vectors is not None:
         found["vectors"] = [
             (row.kind, row.item, row.window, row.ontology, row.doc_id, row.chunk_index, row.vector.tobytes())
             for row in place.stores.vectors.fetch(Filter())
         ]
+    return found
+
+
+def seen_of(root: Folder) -> dict[str, object]:
+    """Every path of a tree with kind, mode, size, time and content."""
+    found: dict[str, object] = {}
+    _walk(root, "", found)
     return found
 
 

@@ -140,41 +140,6 @@ def test_each_commit_arrives(endpoint: Endpoint, graph: SqliteGraph) -> None:
     assert ask(endpoint, "MATCH (n) WHERE n.space = g.space AND n.form = 'zazen' RETURN n.form") == []
 
 
-def test_a_session_contains_its_entries(endpoint: Endpoint, graph: SqliteGraph) -> None:
-    said = {"entry_type": "user", "role": "user", "timestamp": None, "source_type": "session_transcript"}
-
-    def entries(doc_id: str) -> list[dict[str, Any]]:
-        first = {A: 1, B: 4}.get(doc_id, 0)
-        return [
-            {
-                "session_id": "s",
-                "interface": "claude_code",
-                "n": n,
-                "content": f"c{n}",
-                "content_length": 2,
-                "raw_entry": "{}",
-            }
-            | said
-            for n in range(first, first + 3 if first else 0)
-        ]
-
-    catalog = Catalog(entries=entries)
-    for doc in (ZEN, TEA, OAK):
-        publish(graph, doc)
-    follow(endpoint, graph, catalog=catalog)
-    assert_as_from_scratch(endpoint, graph, catalog)
-    question = "MATCH (s:Session {space: g.space})-[:CONTAINS]->(e:SessionEntry) RETURN s.id AS id, e.content AS said ORDER BY e.n"
-    assert ask(endpoint, question) == [("s", f"c{n}") for n in range(1, 7)]
-    graph.forget("first", [A], 2000)
-    follow(endpoint, graph, catalog=catalog)
-    assert_as_from_scratch(endpoint, graph, catalog)
-    assert ask(endpoint, question) == [("s", f"c{n}") for n in range(4, 7)]
-    graph.forget("second", [B], 3000)
-    follow(endpoint, graph, catalog=catalog)
-    assert_as_from_scratch(endpoint, graph, catalog)
-    assert ask(endpoint, "MATCH (s:Session {space: g.space}) RETURN s.id AS id") == []
-
-
 def test_a_version_takes_the_place_of_the_former(endpoint: Endpoint, graph: SqliteGraph) -> None:
     publish(graph, ZEN)
     publish(graph, TEA)

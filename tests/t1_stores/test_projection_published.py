@@ -46,32 +46,13 @@ LEFT = Doc(C, [Told("Zen", 3), Told("Secret")], [("Secret", "USES", "Zen", 0.9)]
 VERSIONS = {B: VersionLinks(2, ((1, {"doc_id": C, "content_hash": "0" * 64, "ontology": ONTOLOGY}),))}
 
 
-ENTRY = {
-    "session_id": "s",
-    "interface": "claude_code",
-    "n": 1,
-    "content": "Sit.",
-    "content_length": 4,
-    "entry_type": "user",
-    "role": "user",
-    "timestamp": "2026-03-01",
-    "raw_entry": "{}",
-    "source_type": "session_transcript",
-}
-
-
 @pytest.fixture(scope="module")
 def projection(neo4j_place: Endpoint) -> Iterator[Projection]:
     """Two documents that are shown, and an earlier version of one that is none any more."""
     from kgfs.stores.projection.projection import Projection
 
     endpoint = replace(neo4j_place, namespace=f"test-{secrets.token_hex(6)}")
-    entries = {A: [ENTRY]}
-    catalog = Catalog(
-        lambda: {ONTOLOGY: "Buddhism"},
-        lambda doc_id: VERSIONS.get(doc_id, VersionLinks(0)),
-        lambda doc_id: entries.get(doc_id, ()),
-    )
+    catalog = Catalog(lambda: {ONTOLOGY: "Buddhism"}, lambda doc_id: VERSIONS.get(doc_id, VersionLinks(0)))
     with closing(SqliteGraph()) as graph, closing(Projection(endpoint, graph, "home", catalog)) as projection:
         for doc in (LEFT, *DOCS):
             batch, publication = prepared(graph, doc, f"commit of {doc.doc_id}")
@@ -91,13 +72,8 @@ def ask(projection: Projection, name: str, **words: str) -> list[dict[str, Any]]
     return projection.connection.read(here, **words)
 
 
-def test_there_are_eleven() -> None:
-    assert len(QUESTIONS) == 11
-
-
-def test_what_was_said_in_a_session(projection: Projection) -> None:
-    found = ask(projection, "What was said", session="s")
-    assert [(row["entry"], row["role"], row["content"], row["raw"]) for row in found] == [(1, "user", "Sit.", "{}")]
+def test_there_are_ten() -> None:
+    assert len(QUESTIONS) == 10
 
 
 def test_what_is_in_it(projection: Projection) -> None:
@@ -206,8 +182,7 @@ def test_the_page_names_every_label_and_what_nodes_with_it_have(projection: Proj
 def test_what_the_page_names_is_there(projection: Projection) -> None:
     """Not all of it in one graph: some stands only in what writes it."""
     stores = Path(__file__).parents[2] / "kgfs/stores"
-    entries = stores.parent / "ingest/working/session_entries.py"
-    written = "".join(path.read_text("utf-8") for path in (*stores.glob("projection/*.py"), entries))
+    written = "".join(path.read_text("utf-8") for path in stores.glob("projection/*.py"))
     declared = {field.name for row in (DocumentRow, SourceRow, InstanceRow) for field in fields(row)}
     named = set().union(*PROPERTIES.values()) - declared - set(COUNTED)
     assert {name for name in named if not re.search(rf"\.{name}\b|\b{name}:|\"{name}\"", written)} == set()

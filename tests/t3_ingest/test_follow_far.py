@@ -111,7 +111,7 @@ def test_a_graph_follows_while_others_write_more_than_the_journal_keeps(
     here.work()
     there.host.exchange()
     there.work(hanging())
-    assert len(written) == 2 and derived == []
+    assert len(written) == 4 and derived == []
     same(homes)
 
 

@@ -157,7 +157,7 @@ def test_one_that_stood_still_past_its_turn_publishes_nothing(
         assert slow.stores.graph.counts()["documents"] == 0
         assert turns.publisher() is None
     assert slow.work() == 0
-    assert slow.compute.asked == [TEXTS["00"]]
+    assert len(slow.compute.asked) == 1
     same(homes)
 
 

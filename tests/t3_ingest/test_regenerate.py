@@ -115,7 +115,7 @@ def test_readers_have_the_old_graph_until_each_document_is_published_anew(
 ) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    doc_ids = [document.doc_id for document in sorted(documents(stores), key=lambda d: d.deposit)]
+    doc_ids = [document.doc_id for document in sorted(documents(stores), key=lambda d: (d.size, d.deposit))]
 
     def evidence() -> dict[str, list[Any]]:
         return {doc_id: stores.graph.instances_of(doc_id) for doc_id in doc_ids}

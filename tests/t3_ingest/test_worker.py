@@ -22,7 +22,9 @@ from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
+from kgfs.stores.catalog import jobs as jobs_module
 from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.facts import DocumentRead
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
@@ -120,15 +122,23 @@ def test_a_model_that_talks_nonsense_gives_no_concepts_and_its_words_are_kept(
     assert json.loads(stores.garage.objects.get(key))["raw_output"] == "not json"
 
 
-def test_documents_are_published_in_order_of_deposit_whoever_is_read_first(
-    config: Config, stores: Stores, tmp_path: Path
+def matched(stores: Stores) -> list[str]:
+    """Names of documents in the order in which they were matched, as the ledger has it."""
+    facts = [fact for _, fact in stores.catalog.facts(0) or [] if isinstance(fact, DocumentRead)]
+    return [d.source_id.rpartition("/")[2] for f in facts if (d := stores.catalog.names.document(f.doc_id))]
+
+
+def test_small_documents_come_first_and_none_waits_for_many(
+    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jobs_module, "OVERTAKEN", 3)
     long = "\n\n".join(f"{TEXT} Paragraph {n} of many speaks about reference counting." for n in range(200))
-    deposit(config, stores, tmp_path, long=long, short=TEXT)
+    deposit(config, stores, tmp_path, long=long, longer=long + TEXT)
+    deposit(config, stores, tmp_path, **{f"short{n}": f"{TEXT} Number {n}." for n in range(6)})
     work(config, stores, Counting())
-    published = [d.doc_id for d in sorted(documents(stores), key=lambda d: d.deposit)]
-    epochs = [stores.graph.published(stores.catalog.names.document(d).commit_id) for d in published]  # type: ignore[union-attr]
-    assert epochs == [1, 2]
+    assert matched(stores) == [
+        *(f"{stem}.txt" for stem in ("short0", "short1", "short2", "long", "longer", "short3", "short4", "short5"))
+    ]
 
 
 def test_the_extractor_is_asked_about_a_source_once(config: Config, stores: Stores, tmp_path: Path) -> None:

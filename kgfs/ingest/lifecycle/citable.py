@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgfs.domain.text import Chunk
 from kgfs.errors import MissingError
-from kgfs.stores.catalog.facts import DocumentRead, Fact, ForgettingDone
+from kgfs.stores.catalog.facts import DocumentRead, DocumentText, Fact, ForgettingDone
 from kgfs.stores.chunk_index import ChunkIndex, ChunkRef
 from kgfs.stores.readings import load_reading
 from kgfs.stores.ship import facts_since
@@ -53,7 +53,7 @@ def _follow(stores: Stores, index: ChunkIndex, facts: list[tuple[int, Fact]]) ->
     published: list[tuple[str, str, int, tuple[Chunk, ...]]] = []
     purged: list[str] = []
     for seq, fact in facts:
-        if isinstance(fact, DocumentRead):
+        if isinstance(fact, (DocumentRead, DocumentText)):
             try:
                 chunks = load_reading(stores.garage.objects, fact.doc_id, fact.reading).chunks
             except MissingError:  # purged since, or lost, which ``kgfs check`` reports

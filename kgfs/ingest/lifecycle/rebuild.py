@@ -18,7 +18,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.lifecycle import survivors
 from kgfs.ingest.lifecycle.purge import decode_redaction
 from kgfs.ingest.matching.concepts import Word, founded_rows, say_in_graph
-from kgfs.ingest.matching.publication import carry_out
+from kgfs.ingest.matching.publication import carry_out, show_text
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.encoding import decode, decode_if
@@ -27,6 +27,7 @@ from kgfs.stores.catalog.facts import (
     ConceptSplit,
     DocumentForgotten,
     DocumentRead,
+    DocumentText,
     Fact,
     ForgettingDone,
 )
@@ -84,7 +85,7 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
     """
     sharing = stores.catalog.sharing
     upto = (stores.graph.followed() or 0 if ontology else stores.catalog.confirmed()) if sharing else EVER
-    facts = list(_facts(stores, ontology, upto))
+    facts = _without_replaced_texts(list(_facts(stores, ontology, upto)))
     total = sum(isinstance(fact, DocumentRead) for fact in facts)
     done = 0
     with closing(stores.graph.aside()) as built:
@@ -130,6 +131,24 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
 # ------------------------------------------------------------------------------------------------ graph
 
 
+def _without_replaced_texts(facts: list[Fact]) -> list[Fact]:
+    """Return the facts without publications of texts that later ones replace whole."""
+    kept: list[Fact] = []
+    read: set[str] = set()
+    for fact in reversed(facts):
+        if isinstance(fact, DocumentText):
+            if fact.doc_id in read:
+                continue
+        elif isinstance(fact, DocumentRead):
+            read.add(fact.doc_id)
+        elif isinstance(fact, DocumentForgotten):
+            read.discard(fact.doc_id)
+        elif isinstance(fact, ForgettingDone):
+            read.difference_update(fact.doc_ids)
+        kept.append(fact)
+    return kept[::-1]
+
+
 @singledispatch
 def replay_in_graph(fact: Fact, stores: Stores) -> None:
     """Replay the effect of this fact on the graph, with its commit id. Most facts have no effect on the graph."""
@@ -149,9 +168,29 @@ def _(fact: DocumentRead, stores: Stores) -> None:
         replace(document, deposit=fact.deposit),
         reading,
         decisions,
-        text=_text(stores, document, reading, decisions),
+        text=_text(stores, document, reading, document.commit_id == decisions.commit_id),
         content_version=fact.content_version,
         supersedes=fact.superseded,
+        at=fact.at,
+    )
+
+
+@replay_in_graph.register
+def _(fact: DocumentText, stores: Stores) -> None:
+    objects, document = stores.garage.objects, stores.catalog.names.document(fact.doc_id)
+    if document is None:
+        raise NeverDepositedError(f"The ledger publishes the text of document {fact.doc_id} that it never deposited.")
+    if not objects.exists(reading_key(fact.doc_id, fact.reading)):
+        return  # the document is shown once it is read
+    reading = load_reading(objects, fact.doc_id, fact.reading)
+    show_text(
+        stores.graph,
+        replace(document, deposit=fact.deposit),
+        reading,
+        commit_id=fact.commit_id,
+        text=_text(stores, document, reading, fact.commit_id in (document.text, document.commit_id)),
+        content_version=fact.content_version,
+        hides=fact.hides,
         at=fact.at,
     )
 
@@ -330,7 +369,7 @@ def _has_left(stores: Stores, doc_id: str) -> bool:
     return stores.graph.document(doc_id) is None
 
 
-def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:
+def _text(stores: Stores, document: Document, reading: Reading, is_shown: bool) -> str:
     """Return the Text, or as many spaces where the original is gone for good.
 
     Spaces are returned only for a publication that is not the one shown in the end; what is published with them
@@ -339,7 +378,7 @@ def _text(stores: Stores, document: Document, reading: Reading, decisions: Decis
     try:
         return text_of(stores.garage.objects, document, reading)
     except MissingError as error:
-        if document.commit_id == decisions.commit_id:
+        if is_shown:
             raise MissingError(
                 f"{document.key} is lost, and the graph cannot be derived without it. Run kgfs restore-garage, which looks"
                 " for its bytes elsewhere, or take it from a backup."

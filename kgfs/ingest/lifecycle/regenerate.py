@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, ON_THE_WAY, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
 from kgfs.formats import recognition
@@ -97,7 +97,7 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
         document
         for ontology in ontologies
         for document in living(names, ontology)
-        if document.ingest_version < version and document.state not in (State.QUEUED, State.WORKING)
+        if document.ingest_version < version and document.state not in ON_THE_WAY
     ]
 
 

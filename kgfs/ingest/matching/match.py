@@ -99,7 +99,7 @@ def _selected(
         concept_id: len({*documents} - {reading.doc_id})
         for concept_id, documents in graph.documents_of({*ids.values()}).items()
     }
-    others = graph.counts(ontology).get("documents", 0)
+    others = graph.counts(ontology).get("documents", 0) - graph.texts(ontology)
     chosen = [
         index
         for index, found in enumerate(reading.concepts)

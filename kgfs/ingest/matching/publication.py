@@ -25,6 +25,7 @@ from kgfs.render.metadata import source_uri
 from kgfs.stores.batched import batched
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import (
+    TEXT_ONLY,
     Batch,
     ConceptRow,
     DocumentRow,
@@ -123,6 +124,41 @@ def _session(document: Document, reading: Reading) -> dict[str, Any]:
         "entry_sizes": json.dumps(sizes, separators=(",", ":")) if sizes is not None else None,
         "conversation_size": about.get("conversation_size"),
     }
+
+
+def show_text(
+    graph: Graph,
+    document: Document,
+    reading: Reading,
+    *,
+    commit_id: str,
+    text: str,
+    content_version: int,
+    hides: Sequence[str],
+    at: int,
+) -> int:
+    """Publish the text of a document, whose concepts follow, and return the epoch. Idempotent.
+
+    The texts of the documents ``hides`` are not found any more; their evidence stays.
+    """
+    build = _Build(graph, document, reading, Decisions(document.doc_id, reading.id, (), (), 0), text, at)
+    row = replace(build.document_row(content_version), status=TEXT_ONLY)
+    for batch in build.batches(row):
+        graph.stage(commit_id, document.doc_id, batch)
+    border("text-staged")
+    return graph.publish(
+        Publication(
+            commit_id=commit_id,
+            document=row,
+            concepts=(),
+            relationships=(),
+            supersedes=(),
+            at=at,
+            deposited_at=document.deposited_at,
+            about=_about(document, reading),
+            hides=hides,
+        )
+    )
 
 
 def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from kgfs.domain.identity import commit_id_of_text
 from kgfs.ingest.matching.concepts import last_word
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import TEXT_ONLY, DocumentRow
 
 
 def unnoted(catalog: Catalog, graph: Graph) -> str:
@@ -33,7 +35,7 @@ def _shown(graph: Graph, ontology: str) -> Iterator[tuple[str, str]]:
     """Yield (``doc_id``, Reading) of the documents that the graph shows, by ``doc_id``."""
     after = ""
     while page := graph.documents(ontology, after):
-        yield from ((row.doc_id, row.reading) for row in page)
+        yield from ((row.doc_id, _shown_as(row)) for row in page)
         after = page[-1].doc_id
 
 
@@ -41,5 +43,13 @@ def _known(catalog: Catalog, ontology: str) -> Iterator[tuple[str, str]]:
     """Yield (``doc_id``, Reading) of the documents that the catalog records as shown, by ``doc_id``."""
     after = ""
     while page := catalog.names.documents(ontology, after):
-        yield from ((document.doc_id, document.reading) for document in page if document.commit_id)
+        for document in page:
+            if document.text or document.commit_id:
+                yield document.doc_id, document.text or document.reading
         after = page[-1].doc_id
+
+
+def _shown_as(row: DocumentRow) -> str:
+    if row.status == TEXT_ONLY:
+        return commit_id_of_text(row.doc_id, row.reading, row.deposit)
+    return row.reading

@@ -14,7 +14,7 @@ from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores.pending_uploads import WAITING, copies_leaving
 from kgfs.stores.quarantine import quarantine
-from kgfs.stores.readings import load_reading, pages_prefix
+from kgfs.stores.readings import load_reading, pages_prefix, texts_prefix
 from kgfs.stores.stores import Stores
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1")
@@ -107,9 +107,9 @@ def _texts(stores: Stores, doc_id: str) -> Iterator[tuple[str, str]]:
     rows = stores.graph.sources(doc_id, limit=1 << 40)
     if rows:
         yield "the text in the graph", "".join(row.full_text for row in rows)
-    pages = pages_prefix(doc_id)
+    others = (pages_prefix(doc_id), texts_prefix(doc_id))
     for key, _ in list(stores.garage.objects.keys(f"texts/{doc_id}/")):
-        if key.startswith(pages):
+        if key.startswith(others):
             continue
         try:
             yield "the kept text", stores.garage.objects.get(key).decode("utf-8", "surrogatepass")

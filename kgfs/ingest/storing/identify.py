@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kgfs.domain.documents import INGEST_VERSION, Document, Name, NameKind, Ontology, State, Version
+from kgfs.domain.documents import INGEST_VERSION, ON_THE_WAY, Document, Name, NameKind, Ontology, State, Version
 from kgfs.domain.identity import doc_id_of, garage_key_of
 from kgfs.domain.names import extension_of, is_document_name
 
@@ -90,7 +90,7 @@ def decide(
             return Decision(Action.UPDATE, f"new bytes, version {n} of the path")
         return Decision(Action.INSERT, "new document")
     same_path = newest is not None and newest.doc_id == document.doc_id
-    if document.state in (State.QUEUED, State.WORKING):
+    if document.state in ON_THE_WAY:
         if same_path:
             return Decision(Action.SKIP, "unchanged, its reading is under way", mints=False)
         return Decision(Action.IN_PROGRESS, "the same bytes are being read")

@@ -20,6 +20,7 @@ from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
+from kgfs.domain.identity import commit_id_of_text
 from kgfs.errors import CorruptError, KgfsError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.embed_again import give
@@ -29,18 +30,18 @@ from kgfs.ingest.matching import joinings
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
-from kgfs.ingest.matching.publication import carry_out
+from kgfs.ingest.matching.publication import carry_out, show_text
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.matching.suppress import without_suppressed
-from kgfs.ingest.pipeline import ReadDocument
+from kgfs.ingest.pipeline import ReadDocument, ReadText
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.related_documents import first_source, related_documents
 from kgfs.ingest.working.parts import found_parts
 from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, DocumentText
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
+from kgfs.stores.graph.vocabulary import EVERYTHING, TEXT_ONLY, DocumentRow, Scope
 from kgfs.stores.readings import (
     Decisions,
     Reading,
@@ -75,7 +76,8 @@ class Pipeline:
         its Reading only if a new one would be the same. A job with a run has a Reading of its own, by the extractor
         and strategy of the job.
         """
-        shown = self.stores.graph.document(document.doc_id) is not None
+        row = self.stores.graph.document(document.doc_id)
+        shown = row is not None and row.status != TEXT_ONLY
         if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
             objects = self.stores.garage.objects
             if objects.exists(reading_key(document.doc_id, document.reading)):
@@ -83,8 +85,7 @@ class Pipeline:
                 if has_parts(objects, former):
                     return former
         names = self.stores.catalog.names
-        live = names.names_of(document.doc_id)
-        filename = live[0].name if live else document.source_id.rpartition("/")[2]
+        filename = self._filename(document)
         compute = self.compute.using(job.extractor) if job.extractor else self.compute
         settings = self.config.pipeline
         if job.strategy:
@@ -100,6 +101,57 @@ class Pipeline:
         reading, seconds = self.engine.run(work, progress)
         self.clock.add(seconds)
         return reading
+
+    def read_text(self, document: Document, progress: Progress) -> Reading:
+        """Return the Reading of the document's text, without concepts. Any thread may call this.
+
+        Raises the errors of ``Reader.read``.
+        """
+        filename = self._filename(document)
+        reading, seconds = self.engine.run(ReadText(document, filename, self.config.pipeline), progress)
+        self.clock.add(seconds)
+        return reading
+
+    def _filename(self, document: Document) -> str:
+        live = self.stores.catalog.names.names_of(document.doc_id)
+        return live[0].name if live else document.source_id.rpartition("/")[2]
+
+    def publish_text(self, document: Document, reading: Reading, still_ours: Callable[[], None]) -> None:
+        """Make the text of a document visible, as :meth:`publish` does with the rest. Its job stays.
+
+        Does nothing where the graph shows the document already. The texts of its predecessors are not found any more; their
+        evidence stays until the document is published. When this returns, graph and catalog have the publication.
+        """
+        if self.stores.graph.document(document.doc_id) is not None:
+            return
+        still_ours()
+        fact = DocumentText(
+            doc_id=document.doc_id,
+            reading=reading.id,
+            commit_id=commit_id_of_text(document.doc_id, reading.id, document.deposit),
+            hides=tuple(self.stores.catalog.names.predecessors(document.doc_id)),
+            at=time.time_ns(),
+            deposit=document.deposit,
+            content_version=self._content_version(document),
+        )
+        with self.clock.stage("show"):
+            if self.stores.publish is not None:
+                self.stores.publish(fact)
+                border("text-noted")
+                return
+            show_text(
+                self.stores.graph,
+                document,
+                reading,
+                commit_id=fact.commit_id,
+                text=text_of(self.stores.garage.objects, document, reading),
+                content_version=fact.content_version,
+                hides=fact.hides,
+                at=fact.at,
+            )
+            border("text-published")
+            self.stores.catalog.record(fact)
+        border("text-noted")
 
     def publish(
         self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None
@@ -280,7 +332,7 @@ class Pipeline:
                 lost = error
         for doc_id in concerned:
             document = names.document(doc_id)
-            left = document is not None and document.commit_id and graph.document(doc_id) is None
+            left = document is not None and (document.commit_id or document.text) and graph.document(doc_id) is None
             # the job of a document without a name does this
             if document is not None and left and names.held(doc_id):
                 unindex(self.stores, [doc_id], self._ever_had(doc_id))
@@ -297,10 +349,31 @@ class Pipeline:
             return
         if document.commit_id and graph.published(document.commit_id) == graph.epoch():
             return  # the newest commit has its fact, and the document was not published after it
+        if shown.status == TEXT_ONLY:
+            self._note_text(document, shown)
+            return
         reading = load_reading(self.stores.garage.objects, doc_id, shown.reading)
         decisions = self._carried_out(document, reading)
         if decisions is not None and decisions.commit_id != document.commit_id:
             self.publish(document, reading, lambda: None)
+
+    def _note_text(self, document: Document, shown: DocumentRow) -> None:
+        """Record the publication of a text that the graph shows, unless it is recorded."""
+        commit_id = commit_id_of_text(document.doc_id, shown.reading, shown.deposit)
+        if document.text == commit_id:
+            return
+        self.stores.catalog.record(
+            DocumentText(
+                doc_id=document.doc_id,
+                reading=shown.reading,
+                commit_id=commit_id,
+                hides=self.stores.graph.hidden_by(document.doc_id),
+                at=shown.ingested_at,
+                ingest_version=shown.ingest_version,
+                deposit=shown.deposit,
+                content_version=shown.content_version,
+            )
+        )
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
         """Return the Decisions about this Reading that the graph shows; None if it does not show this Reading.

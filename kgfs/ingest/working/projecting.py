@@ -12,13 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError, LostLeaseError, TimedOutError
 from kgfs.ingest import timing
-from kgfs.ingest.working.session_entries import session_entries
+from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id
@@ -40,9 +39,8 @@ LEASE = "project"
 log = logging.getLogger("kgfs.projection")
 
 
-def catalog_of(stores: Stores) -> Catalog:
-    """Return what the projection needs of a home's names, and of its transcripts."""
-    names = stores.catalog.names
+def catalog_of(names: Names) -> Catalog:
+    """Return what the projection needs of a home's names."""
 
     def ontologies() -> dict[str, str]:
         return {ontology.id: ontology.name for ontology in names.ontologies()}
@@ -67,7 +65,7 @@ def catalog_of(stores: Stores) -> Catalog:
                 superseded.append((earlier.n, said))
         return VersionLinks(version.n, tuple(superseded))
 
-    return Catalog(ontologies, versions, partial(session_entries, stores))
+    return Catalog(ontologies, versions)
 
 
 def origin_of(config: Config) -> str:
@@ -260,7 +258,7 @@ class Projecting:
             from kgfs.stores.projection.projection import Projection
 
             endpoint = endpoint_of(self._config)
-            catalog, origin = catalog_of(self._stores), origin_of(self._config)
+            catalog, origin = catalog_of(self._stores.catalog.names), origin_of(self._config)
             self._cancelled = threading.Event()
             is_cancelled = self._cancelled.is_set
             self._projection = Projection(
@@ -302,7 +300,7 @@ def write_anew(config: Config, stores: Stores, progress: Callable[[int, int], No
     assert isinstance(stores.graph, SqliteGraph)
     from kgfs.stores.projection.projection import Projection
 
-    endpoint, catalog = endpoint_of(config), catalog_of(stores)
+    endpoint, catalog = endpoint_of(config), catalog_of(stores.catalog.names)
     with (
         _only_writer(config, stores),
         closing(Projection(endpoint, stores.graph, host_id(config), catalog, origin=origin_of(config))) as projection,

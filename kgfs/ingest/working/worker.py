@@ -1,11 +1,14 @@
-"""The worker: claims jobs, reads documents in parallel and publishes them in order of deposit.
+"""The worker: claims jobs, publishes the texts of small documents first, reads documents in parallel and publishes them.
+
+Small documents come before large ones, but a document waits for few that came after it (``jobs.claim``). Documents are
+published in the order in which they were claimed; a LARGE one that is being read keeps none behind it waiting. The
+ledger has the publications in the order in which they were decided.
 
 While it works, it also settles files that dead mounts left behind and ships the ledger, so neither waits for a mount
 to come back. A worker that is killed loses nothing: its leases expire, and the next worker finds its Readings and
 Records.
 
-Where several machines share the graph, one of their workers at a time publishes, in the same order, what any of them
-has read. The others read ahead (``turns``).
+Where several machines share the graph, one of their workers at a time publishes what any of them has read. The others read ahead (``turns``).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -32,6 +35,10 @@ from kgfs.stores.readings import Reading
 
 FAR_AHEAD = 16
 """Limit of claimed documents while another machine publishes, including those that are read already."""
+LARGE = 1 << 18
+"""Bytes of a document from which on documents that were claimed after it are published before it, if they are read first."""
+TEXTS = 2
+"""Number of documents whose texts are worked on at the same time."""
 FATAL = 12
 """Number of attempts after which a document that keeps killing its worker (by memory use, for example) is given up."""
 
@@ -44,6 +51,10 @@ class _Claim:
     document: Document
     renewed: float
     """When this worker last renewed the lease of the job (monotonic seconds)."""
+    turn: int = 0
+    """The number of the claim: claims are published in this order."""
+    text: bool = False
+    """Whether only the document's text is to be published."""
     reading: Future[Reading] | None = None
     """The reading that runs here; None for a ``forget`` job, and while another machine reads the document."""
     lease: Lease | None = None
@@ -54,6 +65,24 @@ class _Claim:
     resting_until: float = 0.0
     """When to retry after a failure (monotonic seconds). The claim keeps its place: later documents are published
     after it."""
+
+    @property
+    def is_rested(self) -> bool:
+        return time.monotonic() >= self.resting_until
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the claim can be finished now."""
+        return self.is_rested and (self.job.kind == "forget" or (self.reading is not None and self.reading.done()))
+
+    @property
+    def is_large(self) -> bool:
+        return self.document.size >= LARGE
+
+    @property
+    def order(self) -> tuple[bool, bool, int]:
+        """The place among claims: forgetting first, what is read again on request last."""
+        return self.job.kind != "forget", self.job.run != "", self.turn
 
 
 class Worker:
@@ -94,6 +123,7 @@ class Worker:
         self._ordered: dict[str, float] = {}
         """Order id → when to carry the order out here (monotonic seconds): the process that recorded it has abandoned
         it by then, or a failed attempt is due again."""
+        self._turn = 0
         self._waits_for_turn = False
         """Whether orders wait until another machine gives the publishing turn back."""
         self._told: set[str] = set()
@@ -129,7 +159,7 @@ class Worker:
         claims: list[_Claim] = []
         self._pipeline.stores.catalog.jobs.free()
         prepared = False
-        with ThreadPoolExecutor(self._engine.width, thread_name_prefix="read") as pool:
+        with ThreadPoolExecutor(self._engine.width + TEXTS, thread_name_prefix="read") as pool:
             try:
                 while not self._stopping.is_set():
                     if give_way():
@@ -232,16 +262,20 @@ class Worker:
         self._tried += 1
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
-        """Claim jobs while there is room, and finish the oldest claim if it is ready.
+        """Claim jobs while there is room, and finish a claim that is ready.
 
         Return whether there are claims.
         """
         for held in claims:  # first, since publishing may have taken longer than leases last
             with suppress(LostLeaseError):  # noticed when the claim is published
                 self._keep_lease(held)
-        while self._has_room(claims) and (claim := self._claim()):
+        while self._has_room_for_text(claims) and (claim := self._claim(text=True)):
             claims.append(claim)
-            claims.sort(key=lambda claim: (claim.job.run != "", claim.job.deposit))
+            self._begin(claim, pool)
+        # No document is read while texts are to be shown, but for those whose failure is waited out.
+        while not self._texts(claims) and self._has_room(claims) and (claim := self._claim()):
+            claims.append(claim)
+            claims.sort(key=lambda claim: claim.order)
             self._begin(claim, pool)
         if not claims:
             self._turns.pass_on()
@@ -252,12 +286,18 @@ class Worker:
             claims[:] = self._still_owed(claims)
         if publisher is None:
             self._read_ahead(claims)
-        elif claims and self._finish(claims, pool, publisher):
-            self._let_go(claims.pop(0))
+        else:
+            self._go_on(claims, pool, publisher)
         return True
 
+    def _texts(self, claims: list[_Claim]) -> int:
+        return sum(claim.text and claim.is_rested for claim in claims)
+
+    def _has_room_for_text(self, claims: list[_Claim]) -> bool:
+        return self._texts(claims) < TEXTS and sum(claim.text for claim in claims) < FAR_AHEAD
+
     def _has_room(self, claims: list[_Claim]) -> bool:
-        """Return whether another job may be claimed.
+        """Return whether another document may be claimed to be read.
 
         Documents that another machine reads, or that wait for another machine to publish them, take no room up to
         FAR_AHEAD.
@@ -265,15 +305,57 @@ class Worker:
         return self._in_work(claims) < self._engine.held and len(claims) < max(self._engine.held, FAR_AHEAD)
 
     def _in_work(self, claims: list[_Claim]) -> int:
-        return sum(claim.reading is not None or claim.job.kind == "forget" for claim in claims)
+        return sum(not claim.text and (claim.reading is not None or claim.job.kind == "forget") for claim in claims)
+
+    def _go_on(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> None:
+        """Finish the claim whose turn it is, if one is ready; else wait timing.WORKER_IDLE seconds at most until one is."""
+        for claim in claims:
+            if claim.resting_until and claim.is_ready and claim.reading and claim.lease and claim.reading.exception():
+                claim.reading, claim.resting_until = self._read(pool, claim, claim.lease), 0.0
+        first = next((claim for claim in claims if not claim.text), None)
+        for claim in claims:  # begin the first in any case, since others wait for it
+            if claim.text or claim is first or self._in_work(claims) < self._engine.held:
+                self._begin(claim, pool)
+        ready = self._next(claims)
+        if ready is not None:
+            if self._finish(ready, publisher):
+                self._let_go(ready)
+                claims.remove(ready)
+            return
+        running = [claim.reading for claim in claims if claim.reading is not None and not claim.reading.done()]
+        if running:
+            wait(running, timing.WORKER_IDLE, FIRST_COMPLETED)
+        else:
+            self._stopping.wait(timing.WORKER_IDLE)
+
+    @staticmethod
+    def _next(claims: list[_Claim]) -> _Claim | None:
+        """Return the claim to be finished now: a text that is ready, else the first that is ready and waits for no other."""
+        for claim in claims:
+            if claim.text and claim.is_ready:
+                return claim
+        for claim in claims:
+            if claim.text:
+                continue
+            if claim.is_ready:
+                return claim
+            if not claim.is_large:
+                return None
+        return None
 
     def _still_owed(self, claims: list[_Claim]) -> list[_Claim]:
         """Return the claims that are still due, without those that another machine has finished."""
-        owed = {(job.kind, job.doc_id) for job in self._pipeline.stores.catalog.jobs.working()}
+        owed = {(job.kind, job.doc_id): job for job in self._pipeline.stores.catalog.jobs.working()}
+        left = []
         for claim in claims:
-            if (claim.job.kind, claim.job.doc_id) not in owed:
-                self._let_go(claim)
-        return [claim for claim in claims if (claim.job.kind, claim.job.doc_id) in owed]
+            job = owed.get((claim.job.kind, claim.job.doc_id))
+            if job is not None and (job.text_owed or not claim.text):
+                left.append(claim)
+                continue
+            self._let_go(claim)
+            if job is not None:  # another machine has shown the text
+                self._put_back(claim)
+        return left
 
     def _begin(self, claim: _Claim, pool: ThreadPoolExecutor) -> None:
         """Start to read the document of a claim here, unless another machine reads it."""
@@ -315,10 +397,15 @@ class Worker:
             self._turns.end(claim.lease)
             claim.lease = None
 
-    def _claim(self) -> _Claim | None:
+    def _put_back(self, claim: _Claim) -> None:
+        """Give a job back whose text is shown, so that its document is read when its turn comes."""
+        self._pipeline.stores.catalog.jobs.put_back(claim.job, "", 0.0, counted=False)
+
+    def _claim(self, *, text: bool = False) -> _Claim | None:
         """Claim the next job that is still valid; None if there is none. Invalid jobs are dropped."""
         jobs, names = self._pipeline.stores.catalog.jobs, self._pipeline.stores.catalog.names
-        while job := jobs.claim(self._name, self._lease):
+        claim = jobs.claim_text if text else jobs.claim
+        while job := claim(self._name, self._lease):
             document = names.document(job.doc_id)
             wanted = names.held(job.doc_id) is (job.kind == "read")
             if document is None or not wanted:
@@ -330,7 +417,8 @@ class Worker:
             elif job.kind == "read" and job.attempts > FATAL:
                 self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
             else:
-                return _Claim(job, document, time.monotonic())
+                self._turn += 1
+                return _Claim(job, document, time.monotonic(), self._turn, text)
         return None
 
     def _read(self, pool: ThreadPoolExecutor, claim: _Claim, lease: Lease) -> Future[Reading]:
@@ -341,42 +429,23 @@ class Worker:
                 raise LostLeaseError("Another machine may be reading it now.")
             self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease, stage, share)
 
+        if claim.text:
+            return pool.submit(self._pipeline.read_text, claim.document, progress)
         return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
-    def _finish(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> bool:
-        """Wait timing.WORKER_IDLE seconds for the oldest claim, publish it if it is read, and return whether it is
-        finished."""
-        claim = claims[0]
+    def _finish(self, claim: _Claim, publisher: Pipeline) -> bool:
+        """Publish or forget the document of a claim that is ready, and return whether the claim is finished."""
         try:
-            if time.monotonic() < claim.resting_until:
-                self._keep_lease(claim)
-                self._stopping.wait(timing.WORKER_IDLE)
-                return False
-            if (
-                claim.reading
-                and claim.lease
-                and claim.reading.done()
-                and claim.reading.exception()
-                and claim.resting_until
-            ):
-                claim.reading, claim.resting_until = self._read(pool, claim, claim.lease), 0.0
-            for waiting in claims:  # begin the oldest in any case, since the others wait for it
-                if waiting is claim or self._in_work(claims) < self._engine.held:
-                    self._begin(waiting, pool)
             if claim.job.kind == "forget":
                 publisher.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
-            elif claim.reading is None:
-                self._keep_lease(claim)
-                self._stopping.wait(timing.WORKER_IDLE)
-                return False
             else:
-                try:
-                    reading = claim.reading.result(timeout=timing.WORKER_IDLE)
-                except TimeoutError:
-                    if claim.reading.done():
-                        raise
-                    self._keep_lease(claim)
-                    return False
+                assert claim.reading is not None
+                reading = claim.reading.result()
+                if claim.text:
+                    publisher.publish_text(claim.document, reading, lambda: self._assert_lease(claim))
+                    self._put_back(claim)
+                    self._away = None
+                    return True
                 publisher.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)
         except LostLeaseError:
             if self._stopping.is_set():

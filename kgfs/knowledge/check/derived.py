@@ -19,7 +19,7 @@ def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], 
         yield Damage(kind, fault.row, "" if fault.what == "words" else fault.what, fault.doc_id)
     for document in documents(stores):
         shown = stores.graph.document(document.doc_id)
-        if document.commit_id and shown is None:
+        if (document.commit_id or document.text) and shown is None:
             yield Damage(Kind.NOT_IN_GRAPH, document.doc_id, doc_id=document.doc_id)
         elif document.commit_id and shown is not None and shown.reading != document.reading:
             yield Damage(Kind.NOT_IN_GRAPH, document.doc_id, f"shown as {shown.reading}", document.doc_id)
@@ -27,7 +27,7 @@ def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], 
         shown_ids = list(_shown(stores, ontology.id))
         for done, doc_id in enumerate(shown_ids, 1):
             known = stores.catalog.names.document(doc_id)
-            if known is None or not known.commit_id:
+            if known is None or not (known.commit_id or known.text):
                 yield Damage(Kind.NOT_IN_CATALOG, doc_id, doc_id=doc_id)
             if deep:
                 yield from _spans(stores, doc_id)

@@ -31,6 +31,7 @@ from kgfs.stores.catalog.facts import (
     DocumentFailed,
     DocumentForgotten,
     DocumentRead,
+    DocumentText,
     Fact,
     FileMade,
     FolderMade,
@@ -272,12 +273,16 @@ def _(fact: ReadingOwed, before: Before) -> None:
 
 
 @_check.register(DocumentRead)
+@_check.register(DocumentText)
 @_check.register(DocumentFailed)
 @_check.register(DocumentForgotten)
-def _(fact: DocumentRead | DocumentFailed | DocumentForgotten, before: Before) -> None:
+def _(fact: DocumentRead | DocumentText | DocumentFailed | DocumentForgotten, before: Before) -> None:
     before.document(fact.doc_id)
     if isinstance(fact, DocumentRead):
         for doc_id in fact.superseded:
+            before.document(doc_id)
+    if isinstance(fact, DocumentText):
+        for doc_id in fact.hides:
             before.document(doc_id)
 
 

@@ -34,18 +34,28 @@ class Job:
     since: int = 0
     """The first deposit of the job's run, where the document is compared only with what was read since that deposit;
     else 0."""
+    size: int = 0
+    """Bytes of the document."""
+    text_owed: int = 0
+    """1 where the text of the document is to be published before the document is read; else 0."""
 
 
 class Jobs(Protocol):
-    """The job queue. Jobs are claimed in order of deposit, oldest first, whatever their kind. Jobs of a run that
-    asked for documents to be read again come after all others, since people wait for what they have just written."""
+    """The job queue. What is to be forgotten is claimed first. Then documents are claimed, small ones before large ones;
+    but a document is claimed when OVERTAKEN later ones came before it. Documents that are read again on request come
+    after all others, in order of deposit, since people wait for what they have just written."""
 
-    def claim(self, worker: str, lease: float) -> Job | None:
-        """Lease the oldest due job that is queued or whose lease has expired; return it, or None if no job is due.
+    def claim(self, worker: str, lease: float, below: int = 2**63 - 1) -> Job | None:
+        """Lease the next due job that is queued or whose lease has expired; return it, or None if no job is due.
+        Documents of more than ``below`` bytes are left out.
 
         The lease lasts ``lease`` seconds, and ``attempts`` of the job grows by one. Two claimers never get the same
         job while its lease lasts. Where homes share a ledger, a job whose deposit the ledger does not have yet is not
         due."""
+        ...
+
+    def claim_text(self, worker: str, lease: float) -> Job | None:
+        """Lease as :meth:`claim` does, but only a job whose document's text is owed, the smallest first."""
         ...
 
     def renew(self, job: Job, lease: float, stage: str = "", progress: float = 0.0) -> None:

@@ -30,6 +30,7 @@ TAGS: dict[type[Any], tuple[str, ...]] = {
     facts.Settled: ("name.settled", "Settled"),
     facts.VersionMinted: ("version.minted", "VersionMinted"),
     facts.DocumentRead: ("document.read", "DocumentRead"),
+    facts.DocumentText: ("document.text",),
     facts.ReadingOwed: ("reading.owed", "ReadingOwed"),
     facts.DocumentFailed: ("document.failed", "DocumentFailed"),
     facts.PartsFound: ("parts.found",),

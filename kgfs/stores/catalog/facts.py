@@ -203,6 +203,23 @@ class DocumentRead:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentText:
+    """Publishes the text of a Document in the graph, before anything is extracted from it. Its ``read`` job stays."""
+
+    doc_id: str
+    reading: str
+    """The id of a Reading without concepts."""
+    commit_id: str
+    hides: tuple[str, ...]
+    """The Documents whose text is not found while this one's is shown. Their evidence stays until the Document is read."""
+    at: int
+    ingest_version: int = INGEST_VERSION
+    deposit: int = 0
+    content_version: int = 0
+    follows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingOwed:
     """Enqueues another reading of a Document that some path has. The Document counts as deposited anew in the order
     of work and of matching.
@@ -474,6 +491,7 @@ Fact = (
     | Settled
     | VersionMinted
     | DocumentRead
+    | DocumentText
     | ReadingOwed
     | DocumentFailed
     | PartsFound
@@ -493,6 +511,6 @@ Fact = (
     | Overtaken
 )
 
-GraphFact = DocumentRead | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit
+GraphFact = DocumentRead | DocumentText | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit
 """The facts that change the graph. A fact with ``follows`` was decided by a graph that had applied other homes' facts
 up to that number. It can be recorded only while no other home's fact behind that number has changed the graph."""

@@ -13,6 +13,7 @@ from kgfs.stores.catalog.facts import (
     DocumentFailed,
     DocumentForgotten,
     DocumentRead,
+    DocumentText,
     ForgettingDone,
     ForgettingOwed,
     PartsFound,
@@ -122,7 +123,7 @@ def _(fact: DocumentRead, target: Target) -> None:
     sql = (
         "UPDATE document SET ended = ?, reason = '', reading = ?,"
         " decisions = CASE WHEN commit_id = ? THEN decisions ELSE ? END, commit_id = ?, ingest_version = ?,"
-        " former_reading = reading, former_decisions = decisions WHERE doc_id = ?"
+        " former_reading = reading, former_decisions = decisions, text = '' WHERE doc_id = ?"
     )
     commit = fact.commit_id
     row = (fact.state, fact.reading, commit, fact.decisions, commit, fact.ingest_version, fact.doc_id)
@@ -130,8 +131,21 @@ def _(fact: DocumentRead, target: Target) -> None:
     path_states.enter_graph(target.db, fact.doc_id)
     for doc_id in fact.superseded:
         path_states.leave_graph(target.db, doc_id)
+    job = target.db.execute("SELECT run FROM job WHERE kind = 'read' AND doc_id = ?", (fact.doc_id,)).fetchone()
     _end_job("read", fact.doc_id, target)
+    if job is not None:
+        _note_overtaking(job[0], fact.deposit, target)
     affected = path_states.of_holders(target.db, fact.doc_id) | set(fact.superseded)
+    path_states.review(target.db, affected, target.seq, fact.at)
+
+
+@apply_one.register
+def _(fact: DocumentText, target: Target) -> None:
+    sql = "UPDATE document SET text = ? WHERE doc_id = ?"
+    target.db.execute(sql, (fact.commit_id, fact.doc_id))
+    target.db.execute("UPDATE job SET text_owed = 0 WHERE kind = 'read' AND doc_id = ?", (fact.doc_id,))
+    path_states.enter_graph(target.db, fact.doc_id)
+    affected = path_states.of_holders(target.db, fact.doc_id) | set(fact.hides)
     path_states.review(target.db, affected, target.seq, fact.at)
 
 
@@ -141,7 +155,8 @@ def _(fact: ReadingOwed, target: Target) -> None:
     first = target.db.execute(sql, (fact.run,)).fetchone()[0] or target.seq
     path_states.owe_reading(target.db, fact.doc_id, target.seq)
     target.db.execute(
-        "UPDATE job SET strategy = ?, extractor = ?, run = ?, since = ? WHERE kind = 'read' AND doc_id = ?",
+        "UPDATE job SET strategy = ?1, extractor = ?2, run = ?3, since = ?4, text_owed = (text_owed AND ?3 = '')"
+        " WHERE kind = 'read' AND doc_id = ?5",
         (fact.strategy, fact.extractor, fact.run, first if fact.anew else 0, fact.doc_id),
     )
     path_states.review(target.db, path_states.of_holders(target.db, fact.doc_id), target.seq, fact.at)
@@ -210,6 +225,16 @@ def _(fact: ConceptsMerged | ConceptSplit, target: Target) -> None:
 def _decide(decisions: Sequence[str], target: Target) -> None:
     for key in decisions:
         target.db.execute("UPDATE document SET decisions = ? WHERE doc_id = ?", (key, key.split("/")[1]))
+
+
+def _note_overtaking(run: str, deposit: int, target: Target) -> None:
+    """Note that a document was matched, as long as one of an earlier deposit, and of the same run, waits."""
+    where = "kind = 'read' AND run = ?1" if run else "kind = 'read' AND run = ''"
+    (oldest,) = target.db.execute(f"SELECT min(deposit) FROM job WHERE {where}", (run,) if run else ()).fetchone()
+    upto = oldest if oldest is not None else 2**63 - 1
+    target.db.execute("DELETE FROM overtaker WHERE run = ? AND deposit <= ?", (run, upto))
+    if oldest is not None and deposit > oldest:
+        target.db.execute("INSERT OR IGNORE INTO overtaker VALUES (?, ?)", (run, deposit))
 
 
 def _end_job(kind: str, doc_id: str, target: Target) -> None:

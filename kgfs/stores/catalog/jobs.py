@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 
+from kgfs.domain.documents import TEXT_FIRST
 from kgfs.errors import BadInputError, LostLeaseError, MissingError
 from kgfs.stores.catalog import path_states
 from kgfs.stores.catalog.contract_jobs import Job
@@ -16,6 +18,20 @@ _HELD = "kind = ? AND doc_id = ? AND worker = ? AND attempts = ?"
 """Condition that finds a claimed job: a claim is identified by its worker and its attempt."""
 
 
+HUGE = 2**63 - 1
+OVERTAKEN = 100
+"""The number of later documents that are matched before one that waits, at most."""
+
+Find = Callable[[sqlite3.Connection, int], "tuple[str, str] | None"]
+"""A function that returns kind and document of the job to be claimed next, given the time in nanoseconds."""
+
+_DUE = (
+    "not_before <= ?1 AND (state = 'queued' OR lease_until <= ?1)"
+    # Where homes share a ledger, a fact that the ledger does not have yet may still change.
+    " AND deposit <= (SELECT iif(sharing, upto, ?2) FROM shipped)"
+)
+
+
 class SqliteJobs:
     """The contract's ``Jobs``: ``writer`` makes changes, ``connect`` gives a thread's reading connection."""
 
@@ -23,27 +39,20 @@ class SqliteJobs:
         self._writer = writer
         self._connect = connect
 
-    def claim(self, worker: str, lease: float) -> Job | None:
-        if not self._due(self._connect(), time.time_ns()):
+    def claim(self, worker: str, lease: float, below: int = HUGE) -> Job | None:
+        return self._claimed(worker, lease, lambda db, now: _due(db, now, below))
+
+    def claim_text(self, worker: str, lease: float) -> Job | None:
+        return self._claimed(worker, lease, _text_due)
+
+    def _claimed(self, worker: str, lease: float, find: Find) -> Job | None:
+        if not find(self._connect(), time.time_ns()):
             return None
-        return self._writer.run_removing(lambda db: self._claim(db, worker, lease), synced=False)
+        return self._writer.run_removing(lambda db: self._claim(db, worker, lease, find), synced=False)
 
-    def _due(self, db: sqlite3.Connection, now: int) -> tuple[str, str] | None:
-        for whose in ("run = ''", "run != ''"):
-            sql = (
-                f"SELECT kind, doc_id FROM job WHERE {whose} AND not_before <= ?1"
-                " AND (state = 'queued' OR lease_until <= ?1)"
-                # Where homes share a ledger, a fact that the ledger does not have yet may still change.
-                " AND deposit <= (SELECT iif(sharing, upto, ?2) FROM shipped) ORDER BY deposit, kind, doc_id LIMIT 1"
-            )
-            found: tuple[str, str] | None = db.execute(sql, (now, 2**63 - 1)).fetchone()
-            if found:
-                return found
-        return None
-
-    def _claim(self, db: sqlite3.Connection, worker: str, lease: float) -> Job | None:
+    def _claim(self, db: sqlite3.Connection, worker: str, lease: float, find: Find) -> Job | None:
         now = time.time_ns()
-        due = self._due(db, now)
+        due = find(db, now)
         if due is None:
             return None
         sql = (
@@ -91,11 +100,12 @@ class SqliteJobs:
     def owe(self, kind: str, doc_id: str, not_before: int = 0) -> None:
         def work(db: sqlite3.Connection) -> None:
             sql = (
-                "INSERT INTO job (kind, doc_id, ontology, deposit, not_before)"
-                " SELECT ?1, doc_id, ontology, deposit, ?3 FROM document WHERE doc_id = ?2"
+                "INSERT INTO job (kind, doc_id, ontology, deposit, not_before, size, text_owed)"
+                " SELECT ?1, doc_id, ontology, deposit, ?3, size, ?1 = 'read' AND shown = 0 AND size <= ?4"
+                " FROM document WHERE doc_id = ?2"
                 " ON CONFLICT DO UPDATE SET not_before = ?3 WHERE state = 'queued'"
             )
-            db.execute(sql, (kind, doc_id, not_before))
+            db.execute(sql, (kind, doc_id, not_before, TEXT_FIRST))
             if not db.execute("SELECT 1 FROM document WHERE doc_id = ?", (doc_id,)).fetchone():
                 raise MissingError(f"There is no document {doc_id}.")
             path_states.set_state(db, doc_id)
@@ -129,3 +139,44 @@ def _held(job: Job) -> tuple[str, str, str, int]:
 
 def nanoseconds(seconds: float) -> int:
     return int(seconds * 1e9)
+
+
+def _text_due(db: sqlite3.Connection, now: int) -> tuple[str, str] | None:
+    sql = (
+        f"SELECT kind, doc_id FROM job WHERE kind = 'read' AND text_owed = 1 AND {_DUE} ORDER BY size, deposit LIMIT 1"
+    )
+    found: tuple[str, str] | None = db.execute(sql, (now, HUGE)).fetchone()
+    return found
+
+
+def _due(db: sqlite3.Connection, now: int, below: int) -> tuple[str, str] | None:
+    """Return kind and document of the job that is next: what is to be forgotten, then documents, then those of each run
+    that asked for documents to be read again, by its age. Documents of more than ``below`` bytes are left out."""
+    forgotten = f"SELECT doc_id FROM job WHERE kind = 'forget' AND {_DUE} ORDER BY deposit, doc_id LIMIT 1"
+    if found := db.execute(forgotten, (now, HUGE)).fetchone():
+        return "forget", found[0]
+    again = f"SELECT run FROM job WHERE kind = 'read' AND run != '' AND size <= ?3 AND {_DUE} ORDER BY deposit LIMIT 1"
+    doc_id = _document_due(db, now, below, "") or (
+        _document_due(db, now, below, found[0]) if (found := db.execute(again, (now, HUGE, below)).fetchone()) else None
+    )
+    return ("read", doc_id) if doc_id else None
+
+
+def _document_due(db: sqlite3.Connection, now: int, below: int, run: str) -> str | None:
+    """Return the next document of a run ('' for those that no run asked for): the oldest, if OVERTAKEN later ones came
+    before it, else the smallest."""
+    those = "kind = 'read' AND run = ?4" if run else "kind = 'read' AND run = ''"
+    values = (now, HUGE, below, run)[: 4 if run else 3]
+    mine = f"{those} AND size <= ?3 AND {_DUE}"
+    oldest = db.execute(f"SELECT doc_id, deposit FROM job WHERE {mine} ORDER BY deposit LIMIT 1", values).fetchone()
+    if oldest is None:
+        return None
+    sql = (
+        "SELECT (SELECT count(*) FROM overtaker WHERE run = ?2 AND deposit > ?1)"
+        " + (SELECT count(*) FROM job INDEXED BY job_working"
+        " WHERE state = 'working' AND kind = 'read' AND run = ?2 AND text_owed = 0 AND deposit > ?1)"
+    )
+    if db.execute(sql, (oldest[1], run)).fetchone()[0] >= OVERTAKEN:
+        return str(oldest[0])
+    smallest = db.execute(f"SELECT doc_id FROM job WHERE {mine} ORDER BY size, deposit LIMIT 1", values).fetchone()
+    return str(smallest[0])

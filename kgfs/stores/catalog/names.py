@@ -218,7 +218,8 @@ class SqliteNames:
         sql = (
             f"SELECT state, sum(documents) FROM tally WHERE {where} GROUP BY state UNION ALL"
             f" SELECT 'working', count(*) FROM job INDEXED BY job_working"
-            f" WHERE state = 'working' AND kind = 'read' AND {where}"
+            f" WHERE state = 'working' AND kind = 'read' AND {where} AND EXISTS"
+            " (SELECT 1 FROM document WHERE document.doc_id = job.doc_id AND document.state = 'queued')"
         )
         counted = {State(state): number for state, number in self._db.execute(sql, (ontology_id,)).fetchall()}
         counted[State.QUEUED] = counted.get(State.QUEUED, 0) - counted[State.WORKING]

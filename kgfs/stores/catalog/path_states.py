@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from kgfs.domain.documents import State
+from kgfs.domain.documents import TEXT_FIRST, State
 from kgfs.stores import timing
 from kgfs.stores.catalog import parts
 
@@ -42,7 +42,7 @@ SELECT EXISTS (
     CROSS JOIN document successor ON successor.doc_id = name.doc_id
     WHERE shown.doc_id = ?1 AND successor.doc_id != ?1 AND successor.ontology = ?2
     AND (EXISTS (SELECT 1 FROM job WHERE job.kind = 'read' AND job.doc_id = successor.doc_id)
-         OR successor.shown = 0 AND successor.ended IN ('failed', 'unsupported'))
+         OR (successor.shown = 0 OR successor.text != '') AND successor.ended IN ('failed', 'unsupported'))
 )
 """
 
@@ -71,9 +71,9 @@ def owe_reading(db: sqlite3.Connection, doc_id: str, seq: int) -> None:
     had before."""
     db.execute("UPDATE document SET deposit = ?, reason = '' WHERE doc_id = ?", (seq, doc_id))
     db.execute(
-        "INSERT OR REPLACE INTO job (kind, doc_id, ontology, deposit)"
-        " SELECT 'read', doc_id, ontology, deposit FROM document WHERE doc_id = ?",
-        (doc_id,),
+        "INSERT OR REPLACE INTO job (kind, doc_id, ontology, deposit, size, text_owed)"
+        " SELECT 'read', doc_id, ontology, deposit, size, shown = 0 AND size <= ? FROM document WHERE doc_id = ?",
+        (TEXT_FIRST, doc_id),
     )
 
 
@@ -85,7 +85,7 @@ def enter_graph(db: sqlite3.Connection, doc_id: str) -> None:
 
 def leave_graph(db: sqlite3.Connection, doc_id: str) -> None:
     """Note that the graph no longer shows the document. Its Reading stays known, for a revival."""
-    db.execute("UPDATE document SET shown = 0, ended = '', commit_id = '' WHERE doc_id = ?", (doc_id,))
+    db.execute("UPDATE document SET shown = 0, ended = '', commit_id = '', text = '' WHERE doc_id = ?", (doc_id,))
     db.execute("DELETE FROM shown WHERE doc_id = ?", (doc_id,))
 
 
@@ -160,15 +160,15 @@ def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> N
 def set_state(db: sqlite3.Connection, doc_id: str) -> None:
     """Store the state that follows from the tables, and update the counts of documents by state."""
     sql = (
-        "SELECT ontology, state, ended, shown, EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1),"
+        "SELECT ontology, state, ended, shown, text, EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1),"
         " EXISTS (SELECT 1 FROM job WHERE kind = 'forget' AND doc_id = ?1) FROM document WHERE doc_id = ?1"
     )
     found = db.execute(sql, (doc_id,)).fetchone()
     if found is None:  # a job without a document, which only damage can cause
         return
-    ontology, before, ended, shown, reading, forgetting = found
+    ontology, before, ended, shown, text, reading, forgetting = found
     if reading:
-        state = State.QUEUED
+        state = State.TEXT if text else State.QUEUED
     elif parts.held(db, doc_id):
         state = State(ended) if ended else State.KEPT
     elif shown and not forgetting and not db.execute(_STAYS, (doc_id,)).fetchone()[0]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kgfs.stores.catalog.facts import DocumentForgotten, DocumentRead, Fact, ForgettingDone
+from kgfs.stores.catalog.facts import DocumentForgotten, DocumentRead, DocumentText, Fact, ForgettingDone
 
 
 def purges_among(facts: Iterable[tuple[int, Fact]]) -> dict[str, int]:
@@ -23,7 +23,9 @@ def without_purged(facts: Iterable[tuple[int, Fact]], erased: Mapping[str, int])
     documents is left: the documents that it superseded leave the graph.
     """
     for number, fact in facts:
-        if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= erased.get(fact.doc_id, 0):
+        if not isinstance(fact, (DocumentRead, DocumentText, DocumentForgotten)) or number >= erased.get(
+            fact.doc_id, 0
+        ):
             yield number, fact
         elif isinstance(fact, DocumentRead):
             for doc_id in fact.superseded:

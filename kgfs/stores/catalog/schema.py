@@ -9,6 +9,7 @@ from typing import Any
 
 from kgfs.errors import NoSpaceError, StoreError, from_os_error
 from kgfs.stores import timing
+from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.migrations import bring_up, newest
 from kgfs.stores.wal import use_wal
 
@@ -325,6 +326,26 @@ ALTER TABLE document ADD COLUMN parent TEXT NOT NULL DEFAULT '';
 ALTER TABLE document ADD COLUMN root TEXT NOT NULL DEFAULT '';
 ALTER TABLE document ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
 """,
+    # The text of a document is published before it is read, and small documents are read before large ones.
+    """
+ALTER TABLE document ADD COLUMN text TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN text_owed INTEGER NOT NULL DEFAULT 0;
+UPDATE job SET size = coalesce((SELECT size FROM document WHERE document.doc_id = job.doc_id), 0);
+UPDATE job SET text_owed = 1 WHERE kind = 'read' AND run = '' AND size <= 1048576
+    AND (SELECT shown FROM document WHERE document.doc_id = job.doc_id) = 0;
+CREATE INDEX job_text ON job (size, deposit) WHERE kind = 'read' AND text_owed = 1;
+CREATE INDEX job_small ON job (size, deposit) WHERE kind = 'read' AND run = '';
+CREATE INDEX job_oldest ON job (deposit, doc_id) WHERE kind = 'read' AND run = '';
+CREATE INDEX job_again ON job (run, deposit) WHERE kind = 'read' AND run != '';
+CREATE INDEX job_again_small ON job (run, size, deposit) WHERE kind = 'read' AND run != '';
+CREATE INDEX job_forget ON job (deposit, doc_id) WHERE kind = 'forget';
+CREATE TABLE overtaker (                    -- documents that were matched before the oldest of their run that waits
+    run TEXT NOT NULL,
+    deposit INTEGER NOT NULL,
+    PRIMARY KEY (run, deposit)
+) WITHOUT ROWID;
+""",
 )
 """The migrations since SCHEMA, in order; see ``kgfs.stores.migrations`` for the rules."""
 
@@ -386,6 +407,7 @@ def _fill(db: sqlite3.Connection) -> int:
     """Create the tables if there are none, apply the missing migrations, and return the format of the file
     afterwards."""
     use_wal(db)
+    FactNumber(db)  # triggers of a shared catalog ask for it, also while a migration fills columns
     db.execute("BEGIN IMMEDIATE")
     try:
         version = bring_up(db, SCHEMA, VERSION, MIGRATIONS)

@@ -85,6 +85,7 @@ class Commit:
                 continue
             key, ontology, sources, instances = found
             self._sql.execute(f"UPDATE document SET state = {LEAVING} WHERE key = ?", (key,))
+            self._sql.execute("UPDATE document SET hidden_by = '' WHERE hidden_by = ? AND hidden_by != ''", (doc_id,))
             self._sql.execute(_EARLIER_TEXT, (key,))
             self._count(ontology, documents=-1, sources=-sources, instances=-instances)
             self._left[doc_id] = (key, ontology)
@@ -94,6 +95,9 @@ class Commit:
         """Make the staged edition visible, with the concepts and relationships of the publication."""
         document = publication.document
         self._fill(edition, publication)
+        for doc_id in publication.hides:
+            sql = f"UPDATE document SET hidden_by = ? WHERE doc_id = ? AND state = {SHOWN}"
+            self._sql.execute(sql, (document.doc_id, doc_id))
         self._check_owners(edition, publication)
         for concept in publication.concepts:
             self._meet(concept)

@@ -189,6 +189,19 @@ class Graph(Protocol):
         all. Not a scan."""
         ...
 
+    def texts(self, ontology: str) -> int:
+        """Return the number of documents of an ontology of which only the text is shown so far. ``counts`` counts them as
+        documents."""
+        ...
+
+    def hidden(self, doc_ids: Collection[str]) -> frozenset[str]:
+        """Return those of these documents whose text is not found, since the text of a successor is shown already."""
+        ...
+
+    def hidden_by(self, doc_id: str) -> tuple[str, ...]:
+        """Return the documents whose text is not found while the text of this one is shown, ordered by doc_id."""
+        ...
+
     def changed_at(self, ontology: str) -> int:
         """Return when a publication or a forgetting last changed what is visible of an ontology, in Unix
         nanoseconds; 0 if none did."""

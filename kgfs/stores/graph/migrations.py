@@ -100,4 +100,9 @@ MIGRATIONS: tuple[str, ...] = (
         own      TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX joined_pair ON joined (ontology, short, long);""",
+    # Text that is shown before its document is read: which document hides the text of a predecessor, and which have none
+    # but text.
+    """ALTER TABLE document ADD COLUMN hidden_by TEXT NOT NULL DEFAULT '';
+    CREATE INDEX document_hidden ON document (hidden_by) WHERE hidden_by != '';
+    CREATE INDEX document_text ON document (ontology) WHERE state = 1 AND status = 'text';""",
 )

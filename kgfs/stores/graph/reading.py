@@ -33,6 +33,7 @@ from kgfs.stores.graph.rows import (
 from kgfs.stores.graph.sampling import draw, stepwise
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
+    TEXT_ONLY,
     Change,
     Concept,
     DocumentRow,
@@ -111,6 +112,22 @@ class GraphReads:
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in COUNTED)
         where, values = ("WHERE ontology = ?", (ontology,)) if ontology else ("", ())
         return dict(zip(COUNTED, self._database.row(f"SELECT {sums} FROM counter {where}", values), strict=True))
+
+    def texts(self, ontology: str) -> int:
+        sql = f"SELECT count(*) FROM document WHERE ontology = ? AND state = {SHOWN} AND status = '{TEXT_ONLY}'"
+        found: int = self._database.row(sql, (ontology,))[0]
+        return found
+
+    def hidden(self, doc_ids: Collection[str]) -> frozenset[str]:
+        rows = self._database.rows(
+            f"SELECT doc_id FROM document WHERE doc_id IN {_THOSE} AND state = {SHOWN} AND hidden_by != ''",
+            (json.dumps([*doc_ids]),),
+        )
+        return frozenset(doc_id for (doc_id,) in rows)
+
+    def hidden_by(self, doc_id: str) -> tuple[str, ...]:
+        sql = f"SELECT doc_id FROM document WHERE hidden_by = ? AND hidden_by != '' AND state = {SHOWN} ORDER BY doc_id"
+        return tuple(hidden for (hidden,) in self._database.rows(sql, (doc_id,)))
 
     def changed_at(self, ontology: str) -> int:
         found = self._database.row("SELECT changed_at FROM counter WHERE ontology = ?", (ontology,))
@@ -219,7 +236,7 @@ class GraphReads:
             f"SELECT document.doc_id, {listed(SOURCE, 'source')}, hit.score"
             " FROM (SELECT source_words.rowid AS key, -bm25(source_words) AS score, document.key AS edition"
             "   FROM source_words CROSS JOIN source AS held ON held.key = source_words.rowid"
-            f"  CROSS JOIN document ON document.key = held.document AND document.state = {SHOWN}"
+            f"  CROSS JOIN document ON document.key = held.document AND document.state = {SHOWN} AND document.hidden_by = ''"
             f"   WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2){within}"
             "   ORDER BY score DESC, document.doc_id, held.chunk_index LIMIT ?3) AS hit"
             " CROSS JOIN source ON source.key = hit.key CROSS JOIN document ON document.key = hit.edition"
@@ -237,7 +254,7 @@ class GraphReads:
         rows = self._database.rows(
             "SELECT DISTINCT document.doc_id FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
             f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
-            " WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)",
+            " WHERE document.hidden_by = '' AND source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)",
             (_quoted(phrase.replace("\0", " ")), ontology),
         )
         return {doc_id for (doc_id,) in rows}

@@ -9,6 +9,9 @@ from typing import Any
 
 from kgfs.domain.knowledge import Mention
 
+TEXT_ONLY = "text"
+"""The status of a document of which only its text is shown so far."""
+
 
 @dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
 class DocumentRow:
@@ -36,6 +39,7 @@ class DocumentRow:
     ingest_version: int
     content_version: int = 1
     status: str = "done"
+    """done, gated, or :data:`TEXT_ONLY`."""
     text_md_size: int = 0
     """Bytes of ``text/<path>.md``, without the path that is shown in it."""
     pages: int = 0
@@ -168,6 +172,8 @@ class Publication:
     """Keys of the acronyms that the document introduces, and of what they stand for."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Columns of the hierarchy and of mails, as far as they are not empty."""
+    hides: Sequence[str] = ()
+    """Ids of documents whose text is not found for as long as this edition is shown. Their evidence stays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from kgfs.errors import TimedOutError
 from kgfs.stores import timing
 from kgfs.stores.projection.connection import Connection
 
-FORMAT = 5
+FORMAT = 4
 """Goes up with every change below."""
 ATTEMPTS = 5
 """How often a statement is run that another home's statement gets in the way of."""
@@ -27,8 +27,6 @@ UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Change", ("space", "epoch", "part")),
     ("IngestVersion", ("version",)),
     ("Discarded", ("space",)),
-    ("Session", ("space", "id")),
-    ("SessionEntry", ("edition", "n")),
 )
 
 INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (

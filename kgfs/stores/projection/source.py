@@ -34,8 +34,7 @@ _CONCEPT = (
 )  # fmt: skip
 _RELATIONSHIP = ("relationship_id", "ontology", "subject", "type", "object", "evidence", "confidence", "mtime")
 _MENTION = ("deposit", "ordinal", "label", "forms", "kind", "score", "definition")
-_DOCUMENT = (*(column for column in DOCUMENT if column != "pages"), "commit_id", "sources", "instances")
-"""Without the pages, so that digests of documents stay what they were."""
+_DOCUMENT = (*DOCUMENT, "commit_id", "sources", "instances")
 _PARAGRAPH = SOURCE.index("paragraph")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,9 +56,6 @@ class Catalog:
     ontologies: Callable[[], Mapping[str, str]] = dict
     """Names of the ontologies there are, by id."""
     versions: Callable[[str], VersionLinks] = lambda doc_id: VersionLinks(0)
-    entries: Callable[[str], Iterable[Properties]] = lambda doc_id: ()
-    """The entries of a shown transcript, or of a segment of one, in order: ``session_id``, ``interface``, ``n`` and what a
-    ``SessionEntry`` says. May read the garage. Empty for any other document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import secrets
 
 from kgfs.stores.projection.connection import Connection
-from kgfs.stores.projection.writing import ENTRIES, INSTANCES, SOURCES
+from kgfs.stores.projection.writing import INSTANCES, SOURCES
 
-_IN_SPACE = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "epoch"), ("Ontology", "ontology"), ("Session", "id"))  # fmt: skip
+_IN_SPACE = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "epoch"), ("Ontology", "ontology"))  # fmt: skip
 """What stands in a space besides documents. ``Mark`` and ``Commit`` were written until format 3."""
 _AT_ONCE = 2000
 
@@ -38,7 +38,7 @@ def remove_discarded(connection: Connection) -> None:
 def _remove(connection: Connection, space: str) -> None:
     editions = "MATCH (e:Edition {space: $space}) WHERE e.doc_id IS NOT NULL WITH e LIMIT 1 RETURN e.key AS key"
     while found := connection.read_one(editions, space=space):
-        for pattern, limit in ((INSTANCES, _AT_ONCE), (SOURCES, _AT_ONCE // 5), (ENTRIES, _AT_ONCE // 5)):
+        for pattern, limit in ((INSTANCES, _AT_ONCE), (SOURCES, _AT_ONCE // 5)):
             _remove_nodes(connection, pattern, limit, edition=found["key"])
         connection.write([("MATCH (e:Edition {key: $key}) DETACH DELETE e", {"key": found["key"]})])
     for label, name in _IN_SPACE:

@@ -19,7 +19,6 @@ WEIGHT = 800_000
 PAGE = 5000
 
 SOURCES = "(n:Source {edition: $edition}) WHERE n.chunk_index IS NOT NULL"
-ENTRIES = "(n:SessionEntry {edition: $edition}) WHERE n.n IS NOT NULL"
 INSTANCES = "(n:Instance {edition: $edition}) WHERE n.owner IS NOT NULL AND n.n IS NOT NULL"
 """All of a document. An index over several properties serves only questions that name all of them."""
 
@@ -102,14 +101,6 @@ UNWIND $rows AS row
 MATCH (e:Edition {key: row.edition})
 MERGE (o:Owner {space: $space, id: row.concept})
 CREATE (o)-[m:MENTIONED_IN]->(e) SET m = row.said""",
-    "sessions": """
-UNWIND $rows AS row
-MERGE (s:Session {space: $space, id: row.id}) SET s.interface = row.interface, s.ontology = row.ontology""",
-    "entries": """
-UNWIND $rows AS row
-MATCH (s:Session {space: $space, id: row.session_id})
-MERGE (e:SessionEntry {edition: row.said.edition, n: row.said.n}) SET e = row.said
-MERGE (s)-[:CONTAINS]->(e)""",
     "documents": "UNWIND $rows AS row MATCH (e:Edition {key: row.key}) SET e = row, e:Document",
     "leave versions": _UNLINKED,
     "versions": """
@@ -170,7 +161,6 @@ class Writer:
         for concept, said in document.mentions():
             self._add("mentions", {"edition": edition, "concept": concept, "said": said})
             self._flush_if_full()
-        self._put_entries(document, edition)
         content, chunk_ids = document.content()
         said = document.said | {"content": content, "chunk_ids": chunk_ids, "digest": digest}
         links = self._catalog.versions(document.doc_id)
@@ -178,19 +168,6 @@ class Writer:
         self._add("documents", {**said, "key": edition, "space": self._space}, len(content or ""))
         self.put_versions(document.doc_id)
         self._flush_if_full()
-
-    def _put_entries(self, document: ShownDocument, edition: str) -> None:
-        session_id = ""
-        for entry in self._catalog.entries(document.doc_id):
-            said = dict(entry)
-            if said["session_id"] != session_id:
-                session_id = said["session_id"]
-                about = {"id": session_id, "interface": said["interface"], "ontology": document.said["ontology"]}
-                self._add("sessions", about)
-            said |= {"edition": edition, "space": self._space, "doc_id": document.doc_id}
-            row = {"session_id": said.pop("session_id"), "said": said}
-            self._add("entries", row, len(said["content"]) + len(said["raw_entry"]))
-            self._flush_if_full()
 
     def put_versions(self, doc_id: str) -> None:
         """Link a document to the earlier versions of its path, as the catalog has them now."""
@@ -207,7 +184,7 @@ class Writer:
         row = {"edition": self.edition(doc_id)}
         hidden = "UNWIND $rows AS row MATCH (e:Edition {key: row.edition}) REMOVE e:Document, e.digest"
         self._write([(hidden, {"rows": [row]}), (_UNLINKED, {"rows": [row]})])
-        for label, limit in (("Instance", ROWS), ("Source", ROWS // 5), ("SessionEntry", ROWS // 5)):
+        for label, limit in (("Instance", ROWS), ("Source", ROWS // 5)):
             removed = (
                 f"MATCH (n:{label} {{edition: $edition}}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
             )
@@ -220,8 +197,7 @@ WITH DISTINCT e
 FOREACH (_ IN CASE WHEN EXISTS { (e)<-[:SUPERSEDES]-() } THEN [1] ELSE [] END | SET e = e {%s}, e:Document)
 WITH e WHERE NOT e:Document
 DETACH DELETE e"""
-        empty = "MATCH (s:Session {space: $space}) WHERE NOT EXISTS { (s)-[:CONTAINS]->() } DETACH DELETE s"
-        self._write([(left % _STUB, row), (empty, {})])
+        self._write([(left % _STUB, row)])
 
     def put_counts(self, rows: Sequence[Properties]) -> None:
         """Write all ``Ontology`` nodes, and remove those of other ontologies."""

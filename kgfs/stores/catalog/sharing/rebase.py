@@ -30,6 +30,7 @@ from kgfs.stores.catalog.facts import (
     DocumentFailed,
     DocumentForgotten,
     DocumentRead,
+    DocumentText,
     Fact,
     FileMade,
     FolderMade,
@@ -398,9 +399,10 @@ class Rebase:
             self._not_done(fact, "it is decided again", quiet=True)
 
     @_carry.register(DocumentRead)
+    @_carry.register(DocumentText)
     @_carry.register(DocumentForgotten)
     @_carry.register(DocumentFailed)
-    def _(self, fact: DocumentRead | DocumentForgotten | DocumentFailed) -> None:
+    def _(self, fact: DocumentRead | DocumentText | DocumentForgotten | DocumentFailed) -> None:
         """Record the end of a document's job, unless a fact of another home has ended the job already. Another home
         makes up for work on the shared graph that this home did and did not publish in time; this home's fact is then
         outdated."""

@@ -23,7 +23,7 @@ FOLDED = (
         "document",
         "shown",
     ),
-    *("tally", "job", "forgetting", "forgetting_document", "tombstone", "suppression", "unheld", "part"),
+    *("tally", "job", "forgetting", "forgetting_document", "tombstone", "suppression", "unheld", "part", "overtaker"),
 )
 """The tables that are a fold of the facts."""
 
