@@ -60,7 +60,7 @@ def test_marks_of_the_writer_are_read() -> None:
 def test_items_that_are_no_sentence_are_quoted_with_what_stands_before_their_list() -> None:
     text = "Kinds of layout:\n\n- [[Tree Layout]]\n- ![[Shot 2023.png|300]] [[Radial Layout|radial]]\n\n**Two Words**\n\nAlso plain.\n"
     kinds = [(block.kind, text[block.context :][:5] if block.context >= 0 else "") for block in prose_of(text)]
-    assert kinds == [("paragraph", ""), ("item", "Kinds"), ("item", "Kinds"), ("heading", ""), ("paragraph", "")]
+    assert kinds == [("paragraph", ""), ("item", "Kinds"), ("item", "Kinds"), ("heading", ""), ("paragraph", "**Two")]
     assert "Shot" not in " ".join(block.text for block in prose_of(text))
 
 

@@ -29,6 +29,10 @@ SAYS = 0.3
 """The score of a sentence as evidence for what it only links, or of a note's first line for its title."""
 _LONGEST = 80
 """The most characters of a name."""
+_LONGEST_QUOTE = 400
+"""The most characters from a note's heading to the end of its first sentence that are quoted together."""
+_FEWEST_WORDS = 5
+"""Words of a sentence that is better evidence for a note's title than the first line."""
 
 _LINK = re.compile(
     r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\W_][^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:\|(?P<alias>[^\]\[\n]+))?\]\]"
@@ -178,12 +182,26 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
     label = label if label and not junk.reason(label) else stem
     if not label or junk.reason(label) == "empty":
         return None
-    for block, start, end in _prose(text, headings=True):
-        if block.kind != "heading" or text.title == block.title:
-            quote = _quote(text.text, block, start, min(start + 1, end), chunks)
-            if quote:
-                return _Named(label, quote, stem if form_key(stem) != form_key(label) else "")
-    return None
+    quotes = (
+        (block.kind, _quote(text.text, block, start, min(start + 1, end), chunks))
+        for block, start, end in _prose(text, headings=True)
+        if block.kind != "heading" or text.title == block.title
+    )
+    known = [(kind, quote) for kind, quote in quotes if quote is not None]
+    if not known:
+        return None
+    telling = (quote for kind, quote in known if kind in ("paragraph", "quote") and _is_long(text.text, quote))
+    kind, quote = known[0]
+    said = next(telling, quote)
+    if kind != "heading":
+        quote = said
+    elif said.chunk == quote.chunk and said.end - quote.start <= _LONGEST_QUOTE:
+        quote = replace(quote, end=said.end)  # the heading names the note of which the sentence speaks
+    return _Named(label, quote, stem if form_key(stem) != form_key(label) else "")
+
+
+def _is_long(content: str, quote: Quote) -> bool:
+    return len(content[quote.start : quote.end].split()) >= _FEWEST_WORDS
 
 
 def _prose(text: Text, *, headings: bool = False) -> Iterator[tuple[Block, int, int]]:
@@ -236,7 +254,7 @@ def _field_words(text: Text, field: re.Pattern[str]) -> Iterator[tuple[str, int,
 
 def _label(target: str) -> str:
     """Return what a link's target is called: without folders and the extension of Markdown."""
-    name = " ".join(target.rpartition("/")[2].removesuffix(".md").split())
+    name = " ".join(target.rpartition("/")[2].removesuffix(".md").split()).strip("= ")
     return name if name and len(name) <= _LONGEST and junk.reason(name) in ("", "hollow", "code") else ""
 
 

@@ -102,6 +102,8 @@ _FEWEST_NAMES = 3
 _LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
 _LONGEST_CONTEXT = 160
 """The most characters of the words before a list that its items are quoted with."""
+_SHORT = 80
+"""The most characters of a paragraph that is quoted with the heading above it, where it is no sentence."""
 _LONGEST_LIST = 500
 """The most characters from these words to the end of an item."""
 _SPEECH = 8
@@ -135,13 +137,16 @@ def prose_of(passage: str) -> list[Prose]:
     front = _FRONT.match(passage)
     if front:
         found.extend(_keywords(passage, *front.span("inside")))
-    before = -1
+    before, headed = -1, False
     for kind, lines in _blocks(passage, front.end() if front else 0):
         block = _read(kind, passage, lines)
         _cut_lead(block)
         if _WORD.search(block.text):
             found.append(block)
+        if kind == "paragraph" and headed and lines[-1].end - lines[0].start <= _SHORT:
+            block.context = before  # a line that is no sentence is understood by its heading
         if kind != "item":
+            headed = kind == "heading"
             before = lines[0].start if lines[-1].end - lines[0].start <= _LONGEST_CONTEXT else -1
         elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
             block.context = before
