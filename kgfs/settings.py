@@ -216,13 +216,13 @@ class Graph:
 @dataclass(frozen=True, slots=True)
 class Cluster:
     engine: str = "local"
-    """Where documents are read: ``local``, the worker's process, or ``ray``, processes of a Ray cluster."""
+    """Where documents are read: ``local``, processes of this machine, or ``ray``, processes of a Ray cluster."""
     address: str = ""
     """The cluster (``host:port`` of its head); where it is empty one is started on this machine, on loopback."""
     token_file: str = ""
     """File with the cluster's token, instead of ``~/.ray/auth_token``."""
     places: int = 0
-    """Processes that read, one document at a time each; 0 for as many as the cluster has CPUs for."""
+    """Processes that read, one document at a time each; 0 for one a core, four at most, or as many as the cluster has CPUs for."""
     cpus_each: float = 1.0
     """CPUs that each is given."""
     timeout: float = 120.0

@@ -193,10 +193,13 @@ def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
 
 def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     """Return the engine that reads documents: local, or on a Ray cluster."""
-    from kgfs.compute.engine import LocalEngine
+    from kgfs.compute.processes import ProcessEngine, processes_of
 
     if config.cluster.engine == "local":
-        return LocalEngine(compute, stores.garage.objects)
+        number = processes_of(config.cluster.places)
+        alone = replace(config, models=replace(config.models, threads=1)) if number > 1 else config
+        place = partial(place_of, alone, compute.embedding_model)
+        return ProcessEngine(compute, stores.garage.objects, place, number)
     from kgfs.compute.cluster import RayEngine, about
     from kgfs.compute.engine import WorkerSlot
 

@@ -252,6 +252,11 @@ class RayEngine:
             ray.kill(asked[one])
         return ready
 
+    has_express = False
+
+    def widen(self, documents: int, size: int) -> None:
+        return
+
     def run(self, work: Work[T], progress: Progress) -> T:
         with self._in_cluster():
             return self._run(work, progress)

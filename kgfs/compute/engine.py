@@ -55,6 +55,15 @@ class Engine(Protocol):
         ...
 
     @property
+    def has_express(self) -> bool:
+        """Whether a small document would be read at once though as many documents are held as are worth it."""
+        ...
+
+    def widen(self, documents: int, size: int) -> None:
+        """Take note that so many documents, of so many bytes together, are to be read. Quick."""
+        ...
+
+    @property
     def trouble(self) -> str:
         """Why no work can run now, and what is done about it, as the beginning of a sentence. Empty while works run."""
         ...
@@ -80,6 +89,7 @@ class LocalEngine:
 
     width = 2
     held = 2
+    has_express = False
     trouble = ""
 
     def __init__(self, compute: Compute, objects: Objects) -> None:
@@ -87,6 +97,9 @@ class LocalEngine:
 
     def run(self, work: Work[T], progress: Progress) -> T:
         return work(self._place, progress)
+
+    def widen(self, documents: int, size: int) -> None:
+        return
 
     def close(self) -> None:
         return

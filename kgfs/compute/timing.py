@@ -15,3 +15,5 @@ CLUSTER_RESTART_AT_MOST = 60.0
 CLUSTER_RESTART again after a cluster that lived longer than this."""
 CLUSTER_LEAVE = 30.0
 """Seconds that works have to leave a lost cluster before the connection to it is closed."""
+PROCESS_POLL = 0.25
+"""Seconds between two looks at a reading process, and for one that is free."""

@@ -96,6 +96,11 @@ class ReadDocument:
     run: str = ""
     known: tuple[str, ...] = ()
 
+    @property
+    def weight(self) -> int:
+        """Bytes to be read, at least 1. Works without a weight are quick, and run at once."""
+        return max(self.document.size, 1)
+
     def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
         compute = place.compute.using(self.extractor) if self.extractor else place.compute
         clock = StageClock()

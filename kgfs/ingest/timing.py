@@ -87,3 +87,5 @@ IDLE_GAP_NS = 60 * 10**9
 """Nanoseconds. Between two publications further apart the worker is taken to have been idle."""
 UPLOAD_ENDS = 24 * 3600.0
 """Seconds after which an upload in parts that was not ended counts as left over."""
+WIDENED_EVERY = 1.0
+"""Seconds between two counts of what is to be read, for the engine."""

@@ -37,6 +37,7 @@ FAR_AHEAD = 16
 """Limit of claimed documents while another machine publishes, including those that are read already."""
 LARGE = 1 << 18
 """Bytes of a document from which on documents that were claimed after it are published before it, if they are read first."""
+HUGE = 2**63 - 1
 TEXTS = 2
 """Number of documents whose texts are worked on at the same time."""
 FATAL = 12
@@ -124,6 +125,7 @@ class Worker:
         """Order id → when to carry the order out here (monotonic seconds): the process that recorded it has abandoned
         it by then, or a failed attempt is due again."""
         self._turn = 0
+        self._widen_at = 0.0
         self._waits_for_turn = False
         """Whether orders wait until another machine gives the publishing turn back."""
         self._told: set[str] = set()
@@ -273,7 +275,8 @@ class Worker:
             claims.append(claim)
             self._begin(claim, pool)
         # No document is read while texts are to be shown, but for those whose failure is waited out.
-        while not self._texts(claims) and self._has_room(claims) and (claim := self._claim()):
+        while not self._texts(claims) and (room := self._has_room(claims)) and (claim := self._claim(below=room)):
+            self._widen()
             claims.append(claim)
             claims.sort(key=lambda claim: claim.order)
             self._begin(claim, pool)
@@ -296,13 +299,23 @@ class Worker:
     def _has_room_for_text(self, claims: list[_Claim]) -> bool:
         return self._texts(claims) < TEXTS and sum(claim.text for claim in claims) < FAR_AHEAD
 
-    def _has_room(self, claims: list[_Claim]) -> bool:
-        """Return whether another document may be claimed to be read.
+    def _has_room(self, claims: list[_Claim]) -> int:
+        """Return the size up to which another document may be claimed to be read; 0 for none.
 
         Documents that another machine reads, or that wait for another machine to publish them, take no room up to
         FAR_AHEAD.
         """
-        return self._in_work(claims) < self._engine.held and len(claims) < max(self._engine.held, FAR_AHEAD)
+        if len(claims) >= max(self._engine.held, FAR_AHEAD):
+            return 0
+        if self._in_work(claims) < self._engine.held:
+            return HUGE
+        return LARGE - 1 if self._engine.has_express else 0
+
+    def _widen(self) -> None:
+        """Tell the engine how much is to be read, WIDENED_EVERY seconds after it was told last."""
+        if time.monotonic() >= self._widen_at:
+            self._widen_at = time.monotonic() + timing.WIDENED_EVERY
+            self._engine.widen(*self._pipeline.stores.catalog.jobs.to_read())
 
     def _in_work(self, claims: list[_Claim]) -> int:
         return sum(not claim.text and (claim.reading is not None or claim.job.kind == "forget") for claim in claims)
@@ -401,11 +414,10 @@ class Worker:
         """Give a job back whose text is shown, so that its document is read when its turn comes."""
         self._pipeline.stores.catalog.jobs.put_back(claim.job, "", 0.0, counted=False)
 
-    def _claim(self, *, text: bool = False) -> _Claim | None:
+    def _claim(self, *, text: bool = False, below: int = HUGE) -> _Claim | None:
         """Claim the next job that is still valid; None if there is none. Invalid jobs are dropped."""
         jobs, names = self._pipeline.stores.catalog.jobs, self._pipeline.stores.catalog.names
-        claim = jobs.claim_text if text else jobs.claim
-        while job := claim(self._name, self._lease):
+        while job := (jobs.claim_text(self._name, self._lease) if text else jobs.claim(self._name, self._lease, below)):
             document = names.document(job.doc_id)
             wanted = names.held(job.doc_id) is (job.kind == "read")
             if document is None or not wanted:

@@ -100,6 +100,10 @@ class Jobs(Protocol):
         """Return the jobs that a worker has claimed, in order of deposit. Quick."""
         ...
 
+    def to_read(self) -> tuple[int, int]:
+        """Return the number of documents that are to be read, and their bytes. The cost is proportional to their number."""
+        ...
+
     def owed(self) -> int:
         """Return the number of jobs of any state."""
         ...

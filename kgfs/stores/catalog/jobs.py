@@ -128,6 +128,11 @@ class SqliteJobs:
         rows = self._connect().execute(f"SELECT {JOB} FROM {which} ORDER BY deposit, kind, doc_id", values).fetchall()
         return [job_from(row) for row in rows]
 
+    def to_read(self) -> tuple[int, int]:
+        sql = "SELECT count(*), coalesce(sum(size), 0) FROM job WHERE kind = 'read'"
+        count, size = self._connect().execute(sql).fetchone()
+        return int(count), int(size)
+
     def owed(self) -> int:
         number: int = self._connect().execute("SELECT count(*) FROM job").fetchone()[0]
         return number
