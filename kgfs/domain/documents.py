@@ -31,7 +31,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     7: IngestVersion(
         "Concepts are chosen by weights fitted anew; items of lists are quoted with the words before the list; relationships by name"
         "; links between notes; attachments, and mails of mailboxes, are documents of their own; mails are read as conversations"
-        "; transcripts are sessions"
+        "; transcripts are sessions; every place that names a concept is kept"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -136,11 +136,14 @@ def _plain(row: Any) -> dict[str, Any]:
     body = {name: getattr(row, name) for name in row.__slots__}
     if body.get("blocks"):
         body["blocks"] = [tuple(getattr(block, name) for name in block.__slots__) for block in body["blocks"]]
-    if "odds" in body and body["odds"] is None:
-        del body["odds"]  # so Readings that are older than the field keep their ids
-    if "kinds" in body and not body["kinds"]:
-        del body["kinds"]
+    for name, absent in _ABSENT.items():
+        if name in body and body[name] == absent:
+            del body[name]  # so what is older than the field keeps its id
     return body
+
+
+_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": ()}
+"""Fields that are not stored while they have these values."""
 
 
 def reading_key(doc_id: str, reading: str) -> str:
@@ -271,6 +274,17 @@ class MatchedConcept:
     similarity: float
     numbers: tuple[int, ...]
     """The evidence numbers of its quotes, in the order of the quotes."""
+    spans: tuple[int, ...] = ()
+    """Start and end of each place in the Text that names it, in order. Empty in decisions of ingest versions before 7."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedConcept:
+    """A concept of the ontology that a document names without being evidence for it."""
+
+    concept_id: str
+    spans: tuple[int, ...]
+    """Start and end of each place in the Text, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +314,8 @@ class Decisions:
     """The epoch of the graph on which the decisions were made."""
     supersedes: tuple[str, ...] = ()
     """Documents that leave the graph in the publication that carries these decisions out."""
+    named: tuple[NamedConcept, ...] = ()
+    """Other concepts of the ontology that the document names, where it names them."""
     carried_out_as: str = ""
     """The commit id of the publication, if words of other documents were removed from the decisions afterwards
     (:func:`redact_decisions`); else empty."""
@@ -363,8 +379,10 @@ def decode_decisions(raw: bytes, key: str) -> Decisions:
         if body.pop("format") != FORMAT:
             raise StoreError(f"{key}: written by a newer kgfs.")
         body["concepts"] = tuple(
-            MatchedConcept(**{**found, "numbers": tuple(found["numbers"])}) for found in body["concepts"]
+            MatchedConcept(**{**found, "numbers": tuple(found["numbers"]), "spans": tuple(found.get("spans", ()))})
+            for found in body["concepts"]
         )
+        body["named"] = tuple(NamedConcept(one["concept_id"], tuple(one["spans"])) for one in body.get("named", ()))
         body["relationships"] = tuple(MatchedRelationship(**found) for found in body["relationships"])
         body["supersedes"] = tuple(body.get("supersedes", ()))
         return Decisions(**body)

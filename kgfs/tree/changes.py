@@ -142,6 +142,13 @@ class RelationshipChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class MentionsChanged:
+    """The places that name a concept changed."""
+
+    concept_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchesChanged:
     """The results of searches, or the paths of the results, may have changed."""
 
@@ -262,6 +269,8 @@ class Translator:
             yield ConceptChanged(change.ontology, change.name, concept_id, entry)
         elif change.kind == "evidence":
             yield EvidenceChanged(change.owner, int(change.name), entry)
+        elif change.kind == "named":
+            yield MentionsChanged(change.owner)
         elif change.kind == "related":
             type_, _, name = change.name.partition("/")
             yield RelationshipChanged(change.owner, type_, name, entry)

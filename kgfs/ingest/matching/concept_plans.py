@@ -200,7 +200,7 @@ class Rewriting:
         self._evidence += len(found.quotes)
         how, self._founds = ("new", False) if self._founds else (self._how, False)
         given = tuple(numbers.give(goal.concept_id, quote.start, quote.end) for quote in found.quotes)
-        return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given)
+        return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given, matched.spans)
 
     def plan(self, word: Word, decisions: tuple[Decisions, ...]) -> Plan:
         """Return the plan of what was rewritten so far."""

@@ -84,7 +84,10 @@ def say_in_graph(stores: Stores, word: Word) -> int:
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     said_anew = spoken(stores, word.decisions, word.at)
     joined, parted = _joining(word)
-    return stores.graph.reassign(word.commit_id, said_anew, word.at, marks, unmarked, joined=joined, parted=parted)
+    became = [(other, word.into) for other in word.others] if isinstance(word, ConceptsMerged) else []
+    return stores.graph.reassign(
+        word.commit_id, said_anew, word.at, marks, unmarked, joined=joined, parted=parted, became=became
+    )
 
 
 def _joining(word: Word) -> tuple[list[Joining], list[str]]:

@@ -30,6 +30,7 @@ from kgfs.stores.graph.vocabulary import (
     ConceptRow,
     DocumentRow,
     InstanceRow,
+    NamedRow,
     Publication,
     RelationshipRow,
     Said,
@@ -164,7 +165,8 @@ def show_text(
 def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:
     """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence."""
     build = _Build(graph, document, reading, decisions, text, at)
-    return Said(document.doc_id, build.concepts(), build.relationships(), list(build.instances()))
+    matched = [row for row in build.named() if row.matched]
+    return Said(document.doc_id, build.concepts(), build.relationships(), list(build.instances()), matched)
 
 
 class _Build:
@@ -218,6 +220,8 @@ class _Build:
         for some in batched(rows, STAGED_AT_ONCE):
             sources = [row for row in some if isinstance(row, SourceRow)]
             yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)], document)
+        for named in batched(self.named(), STAGED_AT_ONCE):
+            yield Batch(document=document, named=named)
 
     def concepts(self) -> list[ConceptRow]:
         """Return one row per concept. Labels of this document that are the same concept are merged into one mention."""
@@ -324,6 +328,21 @@ class _Build:
                     relationship.relationship_id, "relationship", relationship.number, found.quote, found.confidence
                 )
 
+    def named(self) -> Iterator[NamedRow]:
+        """Yield where the document names concepts, one row per concept that it has or that it only names."""
+        places: dict[tuple[str, bool], set[tuple[int, int]]] = {}
+        for matched in self._decisions.concepts:
+            places.setdefault((matched.concept_id, True), set()).update(_spans(matched.spans))
+        for named in self._decisions.named:
+            places.setdefault((named.concept_id, False), set()).update(_spans(named.spans))
+        for (concept_id, own), spans in places.items():
+            if spans:
+                yield NamedRow(concept_id, own, tuple(self._place(start, end) for start, end in sorted(spans)))
+
+    def _place(self, start: int, end: int) -> tuple[int, int, int, int]:
+        chunk = self._reading.chunks[bisect_right(self._reading.chunks, start, key=lambda one: one.start) - 1]
+        return chunk.line_start + self._text.count("\n", chunk.start, start), start, end, chunk.index
+
     def _instance(self, owner: str, kind: str, number: int, quote: Quote, confidence: float) -> InstanceRow:
         text, chunk = self._text, self._reading.chunks[quote.chunk]
         words = text[quote.start : quote.end]
@@ -379,6 +398,10 @@ def _joined(one: Mention, other: Mention) -> Mention:
     forms = tuple(dict.fromkeys((*best.forms, *one.forms, *other.forms)))
     kinds = tuple(dict.fromkeys((*best.kinds, *one.kinds, *other.kinds)))
     return replace(best, forms=forms, definition=best.definition or one.definition or other.definition, kinds=kinds)
+
+
+def _spans(flat: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return zip(flat[::2], flat[1::2], strict=True)
 
 
 def _utf8(text: str) -> bytes:

@@ -30,6 +30,7 @@ from kgfs.ingest.matching import joinings
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
+from kgfs.ingest.matching.naming import with_places
 from kgfs.ingest.matching.publication import carry_out, show_text
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.matching.suppress import without_suppressed
@@ -247,6 +248,8 @@ class Pipeline:
                 first_source(names, document),
             )
             decisions = without_suppressed(names, document, reading, decisions)
+            text = text_of(self.stores.garage.objects, document, reading)
+            decisions = with_places(self.stores.graph, document.ontology, reading, decisions, text)
             decisions = replace(decisions, supersedes=superseded)
             if self.stores.publish is not None:  # each home counts epochs for itself, and their decisions must differ
                 decisions = replace(decisions, epoch=self.stores.graph.followed() or 0)

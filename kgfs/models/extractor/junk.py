@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from kgfs.domain.forms import singular
 from kgfs.domain.identity import normalise_label
 
 MAX_WORDS = 7
@@ -53,19 +54,6 @@ _DATE = re.compile(
     r"(?:\d{1,2}[-/. ])?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?(?:[-/. ,]+\d{1,4})*"
 )
-_IRREGULAR = {
-    "caches": "cache",
-    "headaches": "headache",
-    "axes": "axis",
-    "children": "child",
-    "indices": "index",
-    "matrices": "matrix",
-    "vertices": "vertex",
-    "analyses": "analysis",
-    "hypotheses": "hypothesis",
-    "criteria": "criterion",
-    "phenomena": "phenomenon",
-}
 
 
 def reason(label: str) -> str:
@@ -98,15 +86,5 @@ def reason(label: str) -> str:
     return ""
 
 
-def fold(norm: str) -> str:
-    """Return a normalised label with its last word in the singular, by plain rules: 'decorators' becomes 'decorator'."""
-    rest, space, word = norm.rpartition(" ")
-    if word in _IRREGULAR:
-        return rest + space + _IRREGULAR[word]
-    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is", "ous", "'s", "sis")):
-        return norm
-    if word.endswith("ies") and len(word) > 4:
-        return norm[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
-        return norm[:-2]
-    return norm[:-1]
+fold = singular
+"""Return a normalised label with its last word in the singular."""

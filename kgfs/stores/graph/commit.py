@@ -15,6 +15,7 @@ from kgfs.stores.graph.concepts import Concepts, Moved
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.joined import introduce
+from kgfs.stores.graph.named import Named
 from kgfs.stores.graph.rows import (
     COUNTED,
     DOCUMENT,
@@ -67,6 +68,7 @@ class Commit:
         """Ids of owners whose evidence differs from before."""
         self._said: set[str] = set()
         """Ids of visible documents that are reported as changed for what they say."""
+        self._named = Named(connection, at)
         self._related: dict[str, int] = {}
         """Change of the number of relationships, by concept id."""
         self._names: dict[str, str] = {}
@@ -206,6 +208,7 @@ class Commit:
             self._evidence[owner] = self._evidence.get(owner, 0) + step * count
             if kind == "relationship":
                 self._relationships.add(owner)
+        self._named.touch(edition, step)
 
     # ------------------------------------------------------------------------------- derived rows
 
@@ -222,6 +225,8 @@ class Commit:
             self._count(ontology, concepts=step)
         for ontology, step in self._settling.by_name.steps.items():
             self._count(ontology, relationships=step)
+        for ontology, concept_id in self._named.settle(self._settling.risen):
+            self._feed.tell("changed", "named", ontology, concept_id, "")
         self._write_counts()
         self._feed.write()
         return self.epoch

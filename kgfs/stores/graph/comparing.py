@@ -48,6 +48,7 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
     for concept in _paged(partial(graph.concepts, ontology), lambda row: row.name, ""):
         yield "concept", concept
         yield from _evidence(graph, concept.concept_id)
+        yield "mentions", (graph.named_file(concept.concept_id), graph.named_documents(concept.concept_id))
         for related in _paged(partial(graph.related, concept.concept_id, ""), lambda row: f"{row.type}/{row.name}", ""):
             yield "related", related
             if not related.incoming:

@@ -70,6 +70,8 @@ class Concepts:
         self.by_name = ByName(connection, at, feed)
         self.steps: dict[str, int] = {}
         """Change of the number of living concepts, by ontology."""
+        self.risen: set[str] = set()
+        """Ids of concepts that live by this commit and did not before."""
 
     def settle(self, concept_ids: Iterable[str], moved: Moved) -> None:
         """Update these concepts, and the pages of their neighbours. Call it once, after relationships and evidence
@@ -127,6 +129,7 @@ class Concepts:
         if now[2] != before[2]:
             self._relabelled.add(concept_id)
         if not live:
+            self.risen.add(concept_id)
             self._count(ontology, 1)
             self._feed.tell("added", "concept", ontology, ontology, name)
         self._living[concept_id] = _Living(

@@ -26,6 +26,7 @@ from kgfs.stores.graph.vocabulary import (
     Introduced,
     Joining,
     Mark,
+    NamedFile,
     Publication,
     Redaction,
     Related,
@@ -93,13 +94,15 @@ class Graph(Protocol):
         unmarked: Sequence[Mark] = (),
         joined: Sequence[Joining] = (),
         parted: Sequence[str] = (),
+        became: Sequence[tuple[str, str]] = (),
     ) -> int:
         """Replace what documents say of concepts: each :class:`Said` takes the place of all mentions and evidence
         of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
         are deleted; ``joined`` are recorded, and the joinings of the concepts ``parted`` deleted. This is one transaction;
         its cost grows with what changes. Evidence that is equal to before
         keeps its mtime. A concept that loses its last evidence is removed, and its name is never given to another
-        concept. Documents that are not visible are skipped. Returns the new epoch; repeating a commit id changes
+        concept. Documents that are not visible are skipped. ``became`` are (former id, id) of concepts: documents that
+        only name the former one name the other from now on. Returns the new epoch; repeating a commit id changes
         nothing. Raises the errors of ``publish``."""
         ...
 
@@ -401,6 +404,23 @@ class Graph(Protocol):
 
     def name_of(self, concept_id: str) -> str:
         """Return the directory name that a concept has or had; '' where there is none or a purge hid it."""
+    def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
+        """Return the concept id of each of these keys (``domain.forms.form_key``) that is a form of a living concept,
+        and those of the keys with which a longer form begins. Among several concepts the order of :meth:`match`
+        decides."""
+        ...
+
+    def named_file(self, concept_id: str) -> NamedFile | None:
+        """Return what is stored of the places that name a living concept; None if it is not living."""
+        ...
+
+    def named_documents(self, concept_id: str) -> list[tuple[str, int]]:
+        """Return (doc_id, bytes of its lines) of the visible documents that name a concept, in order of
+        publication."""
+        ...
+
+    def named_lines(self, concept_id: str, doc_id: str) -> bytes:
+        """Return the lines of one visible document in a concept's ``mentions.tsv``; empty if it has none."""
         ...
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:

@@ -15,6 +15,7 @@ BELONGING = (
     ("instance", "owner, n, document"),
     ("mention", "concept, document, ordinal"),
     ("introduced", "document, short, long"),
+    ("named", "owner, document, matched"),
 )
 """Tables with rows of an edition besides its sources, with their primary keys."""
 

@@ -18,6 +18,12 @@ _DANGLING = (
     ),
     ("mention without a document", "SELECT c.name, '' FROM mention m LEFT JOIN document d ON d.key = m.document LEFT JOIN concept c ON c.key = m.concept WHERE d.key IS NULL"),
     ("mention without a concept", "SELECT coalesce(d.doc_id, '?'), coalesce(d.doc_id, '') FROM mention m LEFT JOIN concept c ON c.key = m.concept LEFT JOIN document d ON d.key = m.document WHERE c.key IS NULL"),
+    ("place without a document", "SELECT n.owner, '' FROM named n LEFT JOIN document d ON d.key = n.document WHERE d.key IS NULL"),
+    (
+        "concept that lacks places",
+        "SELECT c.name, '' FROM concept c WHERE c.live AND c.named_size != (SELECT coalesce(sum(n.size), 0) FROM named n"
+        f" JOIN document d ON d.key = n.document WHERE n.owner = c.concept_id AND d.state = {SHOWN})",
+    ),
     (
         "concept without a mention",
         "SELECT c.name, '' FROM concept c WHERE c.live AND NOT EXISTS (SELECT 1 FROM mention m JOIN document d"

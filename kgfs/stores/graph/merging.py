@@ -35,12 +35,18 @@ class Reassignment(Commit):
             self._relate(relationship)
         change = self._change_evidence(edition, ontology, said)
         changed = self._change_mentions(edition, said.concepts)
+        changed |= self._named.replace(edition, said.named)
         if change is None and not changed:
             return
         self._sql.execute("UPDATE document SET instances = instances + ? WHERE key = ?", (change or 0, edition))
         self._count(ontology, instances=change or 0)
         self._said.add(said.doc_id)
         self._feed.tell("changed", "document", ontology, ontology, said.doc_id)
+
+    def rename(self, became: Sequence[tuple[str, str]]) -> None:
+        """Have documents that only name one concept name another one, by pairs of (former id, id)."""
+        for former, concept_id in became:
+            self._named.rename(former, concept_id)
 
     def _change_evidence(self, edition: int, ontology: str, said: Said) -> int | None:
         """Replace the evidence of an edition. Return by how many pieces it grew; None if nothing changed."""

@@ -105,4 +105,18 @@ MIGRATIONS: tuple[str, ...] = (
     """ALTER TABLE document ADD COLUMN hidden_by TEXT NOT NULL DEFAULT '';
     CREATE INDEX document_hidden ON document (hidden_by) WHERE hidden_by != '';
     CREATE INDEX document_text ON document (ontology) WHERE state = 1 AND status = 'text';""",
+    # Where concepts are named. ``places`` are packed as ``named`` says; the sums of a concept are right while it lives.
+    """CREATE TABLE named (
+        owner    TEXT NOT NULL,
+        document INTEGER NOT NULL REFERENCES document (key),
+        matched  INTEGER NOT NULL,
+        count    INTEGER NOT NULL,
+        size     INTEGER NOT NULL,
+        places   BLOB NOT NULL,
+        PRIMARY KEY (owner, document, matched)
+    ) WITHOUT ROWID;
+    CREATE INDEX named_document ON named (document, owner, matched, count, size);
+    ALTER TABLE concept ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE concept ADD COLUMN named_size INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE concept ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;""",
 )

@@ -10,7 +10,7 @@ from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
-from kgfs.stores.graph import joined, scoped
+from kgfs.stores.graph import joined, named, scoped
 from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
@@ -43,6 +43,7 @@ from kgfs.stores.graph.vocabulary import (
     Introduced,
     Joining,
     Mark,
+    NamedFile,
     Related,
     Scope,
     SourceRow,
@@ -418,6 +419,25 @@ class GraphReads:
     def name_of(self, concept_id: str) -> str:
         with self._database.snapshot() as connection:
             return joined.name_of(connection, concept_id)
+
+    def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
+        with self._database.snapshot() as connection:
+            return named.forms_known(connection, ontology, keys)
+
+    def named_file(self, concept_id: str) -> NamedFile | None:
+        found = self._database.row(
+            "SELECT named, named_size, CASE WHEN named_at > 0 THEN named_at ELSE mtime END FROM concept WHERE concept_id = ? AND live = 1",
+            (concept_id,),
+        )
+        return NamedFile(*found) if found else None
+
+    def named_documents(self, concept_id: str) -> list[tuple[str, int]]:
+        rows: list[tuple[str, int]] = self._database.rows(named.DOCUMENTS, (concept_id,))
+        return rows
+
+    def named_lines(self, concept_id: str, doc_id: str) -> bytes:
+        with self._database.snapshot() as connection:
+            return named.lines_of(connection, concept_id, doc_id)
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
         found = (

@@ -23,6 +23,7 @@ from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
 from kgfs.stores.graph.merging import Reassignment, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
+from kgfs.stores.graph.named import put_named
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
@@ -78,6 +79,10 @@ class SqliteGraph(GraphReads):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
                 put_instances(connection, edition, batch.instances[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(batch.named), ROWS_AT_ONCE):
+            with self._database.write(durable=False) as connection:
+                edition = open_edition(connection, document, commit_id)
+                put_named(connection, edition, batch.named[start : start + ROWS_AT_ONCE])
 
     def publish(self, publication: Publication) -> int:
         doc_id = publication.document.doc_id
@@ -133,6 +138,7 @@ class SqliteGraph(GraphReads):
         unmarked: Sequence[Mark] = (),
         joined: Sequence[Joining] = (),
         parted: Sequence[str] = (),
+        became: Sequence[tuple[str, str]] = (),
     ) -> int:
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
@@ -141,6 +147,7 @@ class SqliteGraph(GraphReads):
             commit = Reassignment(connection, at, self._page_before)
             for one in said:
                 commit.say(one)
+            commit.rename(became)
             set_marks(connection, marks, unmarked)
             join(connection, joined, parted)
             epoch = commit.settle()

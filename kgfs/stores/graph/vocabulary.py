@@ -146,6 +146,28 @@ class InstanceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedRow:
+    """The places at which a document names one concept, living or not."""
+
+    owner: str
+    """The concept's id."""
+    matched: bool
+    """Whether the document has the concept itself. Else only the ontology had it when the document was published."""
+    places: tuple[tuple[int, int, int, int], ...]
+    """(line, first character, character after the last, chunk index) of each, in order of the Text."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """What the graph stores of a concept's ``mentions.tsv``."""
+
+    places: int
+    size: int
+    """Bytes of its lines, without the header."""
+    mtime: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """One bounded part of the rows to be staged."""
 
@@ -153,6 +175,8 @@ class Batch:
     instances: Sequence[InstanceRow] = ()
     document: DocumentRow | None = None
     """The document of the Sources, from which columns of theirs are filled."""
+    named: Sequence[NamedRow] = ()
+    """Stage them after the Sources in which their places are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +209,8 @@ class Said:
     concepts: Sequence[ConceptRow]
     relationships: Sequence[RelationshipRow]
     instances: Sequence[InstanceRow]
+    named: Sequence[NamedRow] = ()
+    """Where it names these concepts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,190 @@
+"""Where documents name concepts: rows of editions, the sums that concepts keep of them, and the lines of
+``mentions.tsv``.
+
+A row also stands for a concept that does not live (any more, or yet), so that its places are there when it lives again.
+Positions only: no row has a word of a text.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from kgfs.render.mentions import NamedPlace, lines
+from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.vocabulary import NamedRow
+
+_PLACE = struct.Struct("<IIII")
+"""Line, first character, number of characters, chunk index."""
+
+DOCUMENTS = f"""
+    SELECT document.doc_id, sum(named.size) FROM named CROSS JOIN document ON document.key = named.document
+    WHERE named.owner = ? AND document.state = {SHOWN}
+    GROUP BY document.key ORDER BY document.ingested_at, document.doc_id"""
+
+_SUM = f"""
+    SELECT coalesce(sum(named.count), 0), coalesce(sum(named.size), 0)
+    FROM named CROSS JOIN document ON document.key = named.document
+    WHERE named.owner = ? AND document.state = {SHOWN}"""
+
+_FORMS = """
+    SELECT value, (
+        SELECT concept.concept_id FROM concept_form CROSS JOIN concept ON concept.key = concept_form.concept
+        WHERE concept_form.ontology = ?2 AND concept_form.folded = value
+        ORDER BY concept_form.rank, concept.founded, concept.norm_hash, concept.concept_id LIMIT 1
+    ), EXISTS (
+        SELECT 1 FROM concept_form WHERE ontology = ?2 AND folded > value || ' ' AND folded < value || '!'
+    ) FROM json_each(?1)"""
+
+
+def forms_known(
+    connection: sqlite3.Connection, ontology: str, keys: Collection[str]
+) -> tuple[dict[str, str], set[str]]:
+    """Return what ``Graph.forms_known`` does."""
+    names: dict[str, str] = {}
+    begun: set[str] = set()
+    for key, concept_id, longer in connection.execute(_FORMS, (json.dumps([*keys]), ontology)):
+        if concept_id is not None:
+            names[key] = concept_id
+        if longer:
+            begun.add(key)
+    return names, begun
+
+
+def put_named(connection: sqlite3.Connection, edition: int, rows: Sequence[NamedRow]) -> None:
+    """Insert rows of an edition whose Sources are there; a row of the same concept is replaced."""
+    doc_id = connection.execute("SELECT doc_id FROM document WHERE key = ?", (edition,)).fetchone()[0]
+    chunk_ids = _chunk_ids(connection, edition)
+    connection.executemany(
+        "INSERT OR REPLACE INTO named (owner, document, matched, count, size, places) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (row.owner, edition, row.matched, len(row.places), _size(doc_id, chunk_ids, row), _packed(row))
+            for row in rows
+        ),
+    )
+
+
+def lines_of(connection: sqlite3.Connection, concept_id: str, doc_id: str) -> bytes:
+    """Return what ``Graph.named_lines`` does."""
+    found = connection.execute(
+        "SELECT document.key, named.places FROM document CROSS JOIN named ON named.document = document.key"
+        f" WHERE document.doc_id = ? AND document.state = {SHOWN} AND named.owner = ?",
+        (doc_id, concept_id),
+    ).fetchall()
+    if not found:
+        return b""
+    chunk_ids = _chunk_ids(connection, found[0][0])
+    places = sorted((start, end, line, chunk) for _, packed in found for line, start, end, chunk in _unpacked(packed))
+    return lines(doc_id, (NamedPlace(line, start, end, chunk_ids[chunk]) for start, end, line, chunk in places))
+
+
+class Named:
+    """The places of one commit, inside its transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+        self._sql = connection
+        self._at = at
+        self._steps: dict[str, tuple[int, int]] = {}
+        """Change of the number of places and of bytes, by concept id."""
+
+    def touch(self, edition: int, step: int) -> None:
+        """Count the places of an edition that enters (``step`` 1) or leaves (-1)."""
+        for owner, count, size in self._sql.execute(
+            "SELECT owner, count, size FROM named WHERE document = ?", (edition,)
+        ):
+            self._step(owner, step * count, step * size)
+
+    def replace(self, edition: int, rows: Sequence[NamedRow]) -> bool:
+        """Replace the places of the concepts that a visible edition has itself. Return whether anything changed."""
+        former = self._matched(edition)
+        self._sql.execute("DELETE FROM named WHERE document = ? AND matched = 1", (edition,))
+        put_named(self._sql, edition, rows)
+        now = self._matched(edition)
+        for owner in sorted(former.keys() | now.keys()):
+            if former.get(owner) != now.get(owner):
+                count, size, _ = former.get(owner, (0, 0, b""))
+                now_count, now_size, _ = now.get(owner, (0, 0, b""))
+                self._step(owner, now_count - count, now_size - size)
+        return former != now
+
+    def rename(self, former: str, concept_id: str) -> None:
+        """Have visible documents that only name one concept name another one."""
+        for edition, matched, count, size, places in self._rows(former):
+            self._sql.execute(
+                "DELETE FROM named WHERE owner = ? AND document = ? AND matched = ?", (former, edition, matched)
+            )
+            self._step(former, -count, -size)
+            other = self._sql.execute(
+                "SELECT count, size, places FROM named WHERE owner = ? AND document = ? AND matched = 0",
+                (concept_id, edition),
+            ).fetchone() or (0, 0, b"")
+            both = sorted({*_unpacked(places), *_unpacked(other[2])}, key=lambda place: place[1:])
+            put_named(self._sql, edition, [NamedRow(concept_id, False, tuple(both))])
+            self._step(concept_id, count, size)
+
+    def strike(self, concept_id: str) -> None:
+        """Remove the places of a concept from all visible documents."""
+        for edition, matched, count, size, _ in self._rows(concept_id):
+            self._sql.execute(
+                "DELETE FROM named WHERE owner = ? AND document = ? AND matched = ?", (concept_id, edition, matched)
+            )
+            self._step(concept_id, -count, -size)
+
+    def settle(self, risen: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Update the sums of living concepts, and yield (ontology, id) of those whose places changed.
+
+        ``risen`` live by this commit: their sums are made anew. They have no file yet that could have changed.
+        """
+        for concept_id in sorted({*self._steps, *risen}):
+            if concept_id in risen:
+                count, size = self._sql.execute(_SUM, (concept_id,)).fetchone()
+                sums = "named = ?1, named_size = ?2, named_at = CASE WHEN ?1 > 0 THEN ?3 ELSE 0 END"
+            else:
+                count, size = self._steps[concept_id]
+                sums = "named = named + ?1, named_size = named_size + ?2, named_at = ?3"
+            found = self._sql.execute(
+                f"UPDATE concept SET {sums} WHERE concept_id = ?4 AND live = 1 RETURNING ontology",
+                (count, size, self._at, concept_id),
+            ).fetchone()
+            if found is not None and concept_id not in risen:
+                yield found[0], concept_id
+
+    def _step(self, owner: str, count: int, size: int) -> None:
+        former = self._steps.get(owner, (0, 0))
+        self._steps[owner] = former[0] + count, former[1] + size
+
+    def _matched(self, edition: int) -> dict[str, tuple[int, int, bytes]]:
+        rows = self._sql.execute(
+            "SELECT owner, count, size, places FROM named WHERE document = ? AND matched = 1", (edition,)
+        )
+        return {owner: (count, size, places) for owner, count, size, places in rows}
+
+    def _rows(self, owner: str) -> list[tuple[int, int, int, int, bytes]]:
+        return self._sql.execute(
+            "SELECT named.document, named.matched, named.count, named.size, named.places"
+            " FROM named CROSS JOIN document ON document.key = named.document"
+            f" WHERE named.owner = ? AND document.state = {SHOWN}",
+            (owner,),
+        ).fetchall()
+
+
+def _chunk_ids(connection: sqlite3.Connection, edition: int) -> dict[int, str]:
+    return dict(
+        connection.execute("SELECT chunk_index, chunk_id FROM source WHERE document = ?", (edition,)).fetchall()
+    )
+
+
+def _size(doc_id: str, chunk_ids: dict[int, str], row: NamedRow) -> int:
+    places = (NamedPlace(line, start, end, chunk_ids[chunk]) for line, start, end, chunk in row.places)
+    return len(lines(doc_id, places))
+
+
+def _packed(row: NamedRow) -> bytes:
+    return b"".join(_PLACE.pack(line, start, end - start, chunk) for line, start, end, chunk in row.places)
+
+
+def _unpacked(packed: bytes) -> Iterable[tuple[int, int, int, int]]:
+    for line, start, length, chunk in _PLACE.iter_unpack(packed):
+        yield line, start, start + length, chunk
