@@ -141,14 +141,23 @@ def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
     for commit_id in stores.graph.staged():
         stores.graph.abandon(commit_id)
     concepts: set[str] = set(owed.concepts)
+    named: set[str] = set()
     relationships: dict[str, RelationshipRow] = {}
     for doc_id in owed.doc_ids:
         of_document = decided_about(stores, doc_id)
+        named |= _named_by(stores, doc_id)
         concepts |= of_document[0]
         relationships |= of_document[1]
     renaming = name_anew(stores, owed, sorted(concepts))
     concepts |= {became for _, became in renaming.concepts}
-    return stores.graph.redact(sorted(concepts), [row for _, row in sorted(relationships.items())])
+    return stores.graph.redact(sorted(concepts | named), [row for _, row in sorted(relationships.items())])
+
+
+def _named_by(stores: Stores, doc_id: str) -> set[str]:
+    """Return the ids of the concepts that a document named without being evidence for them."""
+    objects = stores.garage.objects
+    kept = [(key, objects.get(key)) for key, _ in list(objects.keys(f"decisions/{doc_id}/"))]
+    return {named.concept_id for key, raw in kept for named in decode_decisions(raw, key).named}
 
 
 def _leave_vectors(config: Config, stores: Stores, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:

@@ -75,16 +75,17 @@ def redact(
     reduce_to_ids(connection)  # first, since the feed refers to concepts by the names that are hidden below
     names: list[tuple[str, str, str]] = []
     concept_times: dict[str, int] = {}
+    named_times: dict[str, int] = {}
     numbers: dict[str, int] = {}
     ontologies: set[str] = set()
     relationship_ids = {relationship.relationship_id for relationship in relationships}
     for concept_id in sorted(set(concept_ids)):
         row = connection.execute(
-            "SELECT ontology, name, live, last_n FROM concept WHERE concept_id = ?", (concept_id,)
+            "SELECT ontology, name, live, last_n, named_at FROM concept WHERE concept_id = ?", (concept_id,)
         ).fetchone()
         if row is None:
             continue
-        ontology, name, live, last_n = row
+        ontology, name, live, last_n, named_at = row
         ontologies.add(ontology)
         numbers[concept_id] = last_n
         if not live:
@@ -92,6 +93,7 @@ def redact(
             connection.execute("UPDATE concept SET name = ? WHERE concept_id = ?", (hidden, concept_id))
             names.append((concept_id, ontology, hidden))
             continue
+        named_times[concept_id] = named_at
         concept_times |= connection.execute(
             "SELECT concept_id, mtime FROM concept WHERE live = 1 AND (concept_id = ?1"
             " OR concept_id IN (SELECT other FROM neighbour WHERE concept = ?1))",
@@ -124,6 +126,7 @@ def redact(
         relationships=tuple(known),
         concept_times=tuple(sorted(concept_times.items())),
         changed_at=tuple(row for row in changed if row is not None),
+        named_times=tuple(sorted(named_times.items())),
     )
 
 
@@ -144,6 +147,7 @@ def impose(connection: sqlite3.Connection, redaction: Redaction) -> None:
         redaction.relationships,
     )
     connection.executemany("UPDATE concept SET mtime = ?2 WHERE concept_id = ?1 AND live = 1", redaction.concept_times)
+    connection.executemany("UPDATE concept SET named_at = ?2 WHERE concept_id = ?1 AND live = 1", redaction.named_times)
     for ontology, at in redaction.changed_at:
         connection.execute(
             "INSERT INTO counter (ontology, changed_at) VALUES (?1, ?2)"

@@ -268,6 +268,8 @@ class Redaction:
     """(concept id, mtime) of living concepts whose page was changed by the documents."""
     changed_at: tuple[tuple[str, int], ...]
     """(ontology, time of its last change)."""
+    named_times: tuple[tuple[str, int], ...] = ()
+    """(concept id, mtime of ``mentions.tsv``) of living concepts that the documents named."""
 
 
 @dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
