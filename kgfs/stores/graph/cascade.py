@@ -93,7 +93,8 @@ def redact(
             connection.execute("UPDATE concept SET name = ? WHERE concept_id = ?", (hidden, concept_id))
             names.append((concept_id, ontology, hidden))
             continue
-        named_times[concept_id] = named_at
+        if named_at:
+            named_times[concept_id] = named_at
         concept_times |= connection.execute(
             "SELECT concept_id, mtime FROM concept WHERE live = 1 AND (concept_id = ?1"
             " OR concept_id IN (SELECT other FROM neighbour WHERE concept = ?1))",

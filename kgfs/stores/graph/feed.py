@@ -17,12 +17,18 @@ class Feed:
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
         self._sql = connection
         self._epoch = epoch
-        self._changes: dict[tuple[int, str, str, str, str, str], None] = {}
-        """The fields of each Change, once."""
+        self._changes: list[tuple[int, str, str, str, str, str]] = []
+        """The fields of each Change."""
+        self._documents: set[str] = set()
+        """Documents that a change was told of."""
 
     def tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
-        """Add one change; the arguments are the fields of :class:`Change`."""
-        self._changes[self._epoch, what, kind, ontology, owner, name] = None
+        """Add one change; the arguments are the fields of :class:`Change`. A document is told of once."""
+        if kind == "document" and name in self._documents:
+            return
+        if kind == "document":
+            self._documents.add(name)
+        self._changes.append((self._epoch, what, kind, ontology, owner, name))
 
     def write(self) -> None:
         """Insert the collected changes, and delete the oldest epochs if the feed has grown too long."""
