@@ -104,7 +104,7 @@ def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) ->
         return
     marks, unmarked = ([Mark(*fields) for fields in some] for some in (renaming.marks, renaming.unmarked))
     said = spoken(stores, renaming.decisions, at + 1)
-    stores.graph.reassign(f"{commit_id}-named", said, at + 1, marks, unmarked, renaming.concepts)
+    stores.graph.reassign(f"{commit_id}-named", said, at + 1, marks, unmarked, became=renaming.concepts)
 
 
 def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:

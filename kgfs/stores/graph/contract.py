@@ -404,6 +404,7 @@ class Graph(Protocol):
 
     def name_of(self, concept_id: str) -> str:
         """Return the directory name that a concept has or had; '' where there is none or a purge hid it."""
+
     def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
         """Return the concept id of each of these keys (``domain.forms.form_key``) that is a form of a living concept,
         and those of the keys with which a longer form begins. Among several concepts the order of :meth:`match`

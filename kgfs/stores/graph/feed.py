@@ -19,15 +19,9 @@ class Feed:
         self._epoch = epoch
         self._changes: list[tuple[int, str, str, str, str, str]] = []
         """The fields of each Change."""
-        self._documents: set[str] = set()
-        """Documents that a change was told of."""
 
     def tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
-        """Add one change; the arguments are the fields of :class:`Change`. A document is told of once."""
-        if kind == "document" and name in self._documents:
-            return
-        if kind == "document":
-            self._documents.add(name)
+        """Add one change; the arguments are the fields of :class:`Change`."""
         self._changes.append((self._epoch, what, kind, ontology, owner, name))
 
     def write(self) -> None:

@@ -48,6 +48,11 @@ class Reassignment(Commit):
         for former, concept_id in became:
             self._named.rename(former, concept_id)
 
+    def part(self, younger: Sequence[str]) -> None:
+        """Have documents that only name a concept that was joined name these again by their forms."""
+        for concept_id in younger:
+            self._named.part(concept_id)
+
     def _change_evidence(self, edition: int, ontology: str, said: Said) -> int | None:
         """Replace the evidence of an edition. Return by how many pieces it grew; None if nothing changed."""
         rows = self._sql.execute(

@@ -12,6 +12,8 @@ import sqlite3
 import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from kgfs.domain.forms import form_key
+from kgfs.domain.identity import norm_hash
 from kgfs.render.mentions import NamedPlace, lines
 from kgfs.stores.graph.rows import SHOWN
 from kgfs.stores.graph.vocabulary import NamedRow
@@ -123,6 +125,40 @@ class Named:
             both = sorted({*_unpacked(places), *_unpacked(other[2])}, key=lambda place: place[1:])
             put_named(self._sql, edition, [NamedRow(concept_id, False, tuple(both))])
             self._step(concept_id, count, size)
+
+    def part(self, younger: str) -> None:
+        """Have visible documents name a concept that is about to be parted from the one it was joined to.
+
+        They do so where their words have the form by which it was found.
+        """
+        found = self._sql.execute("SELECT older, own FROM joined WHERE younger = ?", (younger,)).fetchone()
+        for edition, matched, count, size, packed in self._rows(found[0]) if found else ():
+            if matched:
+                continue  # its document says so itself
+            here = list(_unpacked(packed))
+            own = [place for place in here if norm_hash(form_key(self._words(edition, *place))) == found[1]]
+            if not own:
+                continue
+            self._sql.execute("DELETE FROM named WHERE owner = ? AND document = ? AND matched = 0", (found[0], edition))
+            self._step(found[0], -count, -size)
+            for owner, places in ((found[0], [place for place in here if place not in own]), (younger, own)):
+                if places:
+                    put_named(self._sql, edition, [NamedRow(owner, False, tuple(places))])
+                    self._step(owner, *self._sums(owner, edition))
+
+    def _sums(self, owner: str, edition: int) -> tuple[int, int]:
+        count, size = self._sql.execute(
+            "SELECT count, size FROM named WHERE owner = ? AND document = ? AND matched = 0", (owner, edition)
+        ).fetchone()
+        return count, size
+
+    def _words(self, edition: int, line: int, start: int, end: int, chunk: int) -> str:
+        pieces = self._sql.execute(
+            "SELECT char_start, full_text FROM source WHERE document = ? AND chunk_index >= ? AND char_start < ?"
+            " ORDER BY chunk_index",
+            (edition, chunk, end),
+        ).fetchall()
+        return "".join(text for _, text in pieces)[start - pieces[0][0] : end - pieces[0][0]]
 
     def strike(self, concept_id: str) -> None:
         """Remove the places of a concept from all visible documents."""

@@ -148,6 +148,7 @@ class SqliteGraph(GraphReads):
             for one in said:
                 commit.say(one)
             commit.rename(became)
+            commit.part(parted)
             set_marks(connection, marks, unmarked)
             join(connection, joined, parted)
             epoch = commit.settle()
