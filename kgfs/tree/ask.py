@@ -175,9 +175,9 @@ class AnswerFolder(DerivedFolder[None]):
     def change(self, wanted: AttrChange) -> Attr:
         if wanted.atime is None and wanted.mtime is None:
             raise ReadOnlyError("A question has no modes and owners of its own.")
-        self.context.deposits.record(QuestionSaved(*self._key, time.time_ns()))
         blocks()
-        self.context.questions.ask_anew(self._key, self._question)
+        self.context.questions.ask_anew(self._key, self._question)  # first, so that what cannot be asked is not saved
+        self.context.deposits.record(QuestionSaved(*self._key, time.time_ns()))
         return self.attr()
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:

@@ -8,6 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -34,7 +35,7 @@ from kgfs.tree import questions as questions_module
 from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder
 from kgfs.tree.vfs import Vfs, space_of
-from tests.support.library import ME, Library, library_at, read
+from tests.support.library import ME, Library, library_at, read, reading_of
 from tests.support.running import until
 from tests.support.scenarios.kernel import Kernel
 
@@ -301,3 +302,19 @@ def test_a_purge_takes_saved_answers_along(library: Library) -> None:
     forget.carry_out(config, library.stores)
     assert not list((config.home / "answers").iterdir())
     assert answer(library, path)["state"] == "not_found"
+
+
+def test_another_name_of_a_concept_stands_for_its_words(library: Library) -> None:
+    text = "A kouan puzzle was written in 1228 by a monk.\n"
+    library.write("Zen/documents/more.txt", text.encode())
+    library.settle()
+    document = library.document("Zen/documents/more.txt")
+    reading = reading_of(document, "more.txt", text.encode(), {"kouan puzzle": ["A kouan puzzle was written"]}, ())
+    concepts = tuple(replace(one, forms=("kouan puzzle", "public case")) for one in reading.concepts)
+    reading = replace(reading, concepts=concepts)
+    library.stores.garage.objects.put(reading.key, reading.encode())
+    library.pipeline.publish(document, reading, lambda: None)
+    assert "public case" in next(one for one in library.stores.graph.concepts_of(document.doc_id)).aliases
+    weighing = asking.weigh(library.stores, library.context.config.run, "public case monk", "", Deadline(10))
+    assert asking._missing(weighing.question, weighing.candidates, weighing.scored.order) == ()
+    assert weighing.scored.answerable > 0

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
-from kgfs.domain.word_forms import forms_of
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.word_forms import forms_in, forms_of
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
 from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.ask.choosing import chosen
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
-from kgfs.knowledge.ask.question import Question, spoken, weighed
+from kgfs.knowledge.ask.question import Question, named_in, spoken, weighed
 from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, score, standardised
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import rank
@@ -76,7 +77,7 @@ def weigh(stores: Stores, run: Path, question: str, ontology: str, patience: Dea
         raise BadInputError("A question has words; filters alone find documents with kgfs search.")
     gathered = gather(stores, found)
     patience.check()
-    read = _read(stores, found.query.words)
+    read = _read(stores, found.query.words, found.ontology)
     near = _nearest(read, gathered)
     judged, why = _judged(run, read, gathered, near, patience) if not found.only_text else ({}, found.only_text)
     patience.check()
@@ -91,10 +92,27 @@ def weigh(stores: Stores, run: Path, question: str, ontology: str, patience: Dea
     return Weighing(read, found, few, scored, why)
 
 
-def _read(stores: Stores, words: str) -> Question:
+def _read(stores: Stores, words: str, ontology: str) -> Question:
     forms = {forms_of(word)[0] for word in spoken(words)}
     held = stores.graph.sources_with(sorted(forms))
-    return weighed(words, {}, rank, held, stores.graph.counts()["sources"])
+    return weighed(words, {}, rank, held, stores.graph.counts()["sources"], _aliases(stores, words, ontology))
+
+
+def _aliases(stores: Stores, words: str, ontology: str) -> dict[str, list[frozenset[str]]]:
+    """Return, by each form of a name of a concept that the question has, the forms of the concept's other names."""
+    found: dict[str, list[frozenset[str]]] = {}
+    norms = {normalise_label(name): name for name in named_in(words)}
+    searched = [ontology] if ontology else [one.id for one in stores.catalog.names.ontologies()]
+    for each in searched:
+        ids = stores.graph.match(each, list(norms))
+        concepts = stores.graph.concepts_by_id(set(ids.values()))
+        for norm, concept_id in ids.items():
+            concept = concepts.get(concept_id)
+            if concept is not None:
+                named = [frozenset(forms_in(name)) for name in (concept.label, *concept.aliases)]
+                for form in forms_in(norms[norm]):
+                    found.setdefault(form, []).extend(other for other in named if other and form not in other)
+    return found
 
 
 def _nearest(question: Question, gathered: Gathered) -> list[int]:
@@ -132,7 +150,7 @@ def _judged(
 def _missing(question: Question, few: Gathered, order: Sequence[int]) -> tuple[str, ...]:
     """Return the words of the question that none of the best sections has, the heaviest first."""
     near = {form for at in order[:5] for form in few.sections[few.candidates[at].section].counts}
-    missing = [word for word in question.words if word.form not in near]
+    missing = [word for word in question.words if not word.stands_in(near)]
     return tuple(word.text for word in sorted(missing, key=lambda word: -word.weight))
 
 

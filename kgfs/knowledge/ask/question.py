@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from kgfs.domain.word_forms import forms_of
 from kgfs.render.search import FUNCTION_WORDS
@@ -23,6 +24,8 @@ ZIPF = 0.1
 """The share of a word of rank r among all words of English texts is about ZIPF / r."""
 PARTS = {"PROPN": 1.3, "NUM": 1.2, "NOUN": 1.0, "ADJ": 0.7, "VERB": 0.6, "AUX": 0.6, "ADV": 0.4}
 """The share of a word's rarity that counts, by its part of speech."""
+LONGEST_NAME = 4
+"""Words of a name of a concept that is looked for in a question."""
 FRAME = 0.3
 """The further share of a word that frames a question and says little of its subject."""
 FRAME_WORDS = frozenset(
@@ -54,6 +57,12 @@ class Word:
     """Its idf."""
     weight: float
     """How much its absence says that the answer is absent: rarity times the share of its part of speech."""
+    others: tuple[frozenset[str], ...] = ()
+    """The forms of each other name of the concept that it names, or is a part of the name of."""
+
+    def stands_in(self, forms: Collection[str]) -> bool:
+        """Return whether the word, or another name of its concept, is among these forms."""
+        return self.form in forms or any(all(form in forms for form in other) for other in self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,11 @@ class Question:
     @property
     def forms(self) -> frozenset[str]:
         return frozenset(word.form for word in self.words)
+
+
+@cache
+def _frame_forms() -> frozenset[str]:
+    return frozenset(form for word in FRAME_WORDS for form in forms_of(word)[:1])
 
 
 def spoken(question: str) -> list[str]:
@@ -87,11 +101,13 @@ def weighed(
     rank: Callable[[str], int],
     held: Mapping[str, int],
     sources: int,
+    aliases: Mapping[str, Sequence[frozenset[str]]] | None = None,
 ) -> Question:
     """Return the question with its words weighed.
 
     ``parts`` are parts of speech (Universal Dependencies) by word, where a grammar has read the question; else names and
-    numbers are told by their shape. ``held`` has the number of Sources that have each form, of ``sources``.
+    numbers are told by their shape. ``held`` has the number of Sources that have each form, of ``sources``; ``aliases`` the forms
+    of the other names of the concepts that the question names, by each form of the name that it uses.
     """
     words: dict[str, Word] = {}
     first = next(iter(_WORD.findall(question)), "")
@@ -102,20 +118,27 @@ def weighed(
         odds = 1 - math.exp(-SOURCE_WORDS * ZIPF / rank(text))
         rarity = math.log((sources + BACKGROUND + 1) / (held.get(form, 0) + BACKGROUND * odds + 0.5))
         share = PARTS.get(parts.get(text) or _shape(text, first), 1.0)
-        frame = FRAME if text.lower() in FRAME_WORDS else 1.0
-        words[form] = Word(text, form, rarity, rarity * share * frame)
+        frame = FRAME if form in _frame_forms() else 1.0
+        words[form] = Word(text, form, rarity, rarity * share * frame, tuple((aliases or {}).get(form, ())))
     return Question(question, tuple(words.values()), kind_asked(question), sources + BACKGROUND)
 
 
-def share_of(question: Question, forms: frozenset[str] | set[str]) -> float:
+def share_of(question: Question, forms: Collection[str]) -> float:
     """Return the share of the question's rarity that words with these forms have."""
     whole = math.fsum(word.rarity for word in question.words)
-    return math.fsum(word.rarity for word in question.words if word.form in forms) / whole if whole else 0.0
+    return math.fsum(word.rarity for word in question.words if word.stands_in(forms)) / whole if whole else 0.0
 
 
-def heaviest_missing(question: Question, forms: Sequence[str] | set[str] | frozenset[str]) -> float:
+def heaviest_missing(question: Question, forms: Collection[str]) -> float:
     """Return the weight of the heaviest word that is not among the forms; 0 where none is missing."""
-    return max((word.weight for word in question.words if word.form not in forms), default=0.0)
+    return max((word.weight for word in question.words if not word.stands_in(forms)), default=0.0)
+
+
+def named_in(question: str) -> list[str]:
+    """Return the runs of at most LONGEST_NAME words of a question that may name a concept, the longest first."""
+    words = _WORD.findall(question)
+    runs = [words[at : at + n] for n in range(LONGEST_NAME, 0, -1) for at in range(len(words) - n + 1)]
+    return list(dict.fromkeys(" ".join(run) for run in runs if run[0].lower() not in FUNCTION_WORDS))
 
 
 def _shape(text: str, first: str) -> str:

@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kgfs.knowledge.ask.question import Question, heaviest_missing, share_of
+from kgfs.knowledge.ask.question import BACKGROUND, Question, heaviest_missing, share_of
 
 K1, B = 1.2, 0.75
+FEW = 100
+"""Sources of a home up to which its size does not count."""
 BEST = 5
 """The sentences whose surroundings are looked at for a word of the question that is missing."""
 
@@ -39,10 +41,11 @@ class Weights:
     missing: float = -2.45
     covered: float = 3.3
     closest: float = 9.0
-    bias: float = -5.5
+    bias: float = -5.6
     missing_alone: float = -1.33
     covered_alone: float = 6.92
-    bias_alone: float = -3.0
+    bias_alone: float = -3.05
+    size: float = -0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +142,16 @@ def score(
 
 def _answerable(question: Question, best: Sequence[Candidate], closest: float | None, weights: Weights) -> float:
     """Return how surely the best candidates answer: by the heaviest word that is missing near all of them, by the largest share
-    of the question that stands near one, and by the closest meaning of any.
+    of the question that stands near one, by the closest meaning of any, and by the number of the home's Sources.
     """
     blocks = [one.block for one in best[:BEST]]
     missing = heaviest_missing(question, frozenset().union(*blocks)) / math.log(question.total)
     covered = max(share_of(question, block) for block in blocks)
+    # The best of more candidates has more of any question by chance.
+    size = weights.size * math.log(max(question.total - BACKGROUND, FEW) / FEW)
     if closest is None:
-        return weights.bias_alone + weights.missing_alone * missing + weights.covered_alone * covered
-    return weights.bias + weights.missing * missing + weights.covered * covered + weights.closest * closest
+        return weights.bias_alone + weights.missing_alone * missing + weights.covered_alone * covered + size
+    return weights.bias + weights.missing * missing + weights.covered * covered + weights.closest * closest + size
 
 
 def _bm25(question: Question, bags: Sequence[Bag]) -> list[float]:
