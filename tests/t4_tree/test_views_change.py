@@ -252,7 +252,7 @@ REFUSED: list[tuple[str, Callable[[Library], object], type[KgfsError]]] = [
     ("link at the root", lambda it: it.root.make_link("x", "y", ME), RefusedError),
     ("dot ontology", lambda it: it.root.make_folder(".git", 0o755, ME), RefusedError),
     ("ontology search", lambda it: it.root.make_folder("search", 0o755, ME), ExistsError),
-    ("ontology ask", lambda it: it.root.make_folder("ask", 0o755, ME), RefusedError),
+    ("ontology ask", lambda it: it.root.make_folder("ask", 0o755, ME), ExistsError),
     ("remove search", lambda it: it.root.remove_folder("search"), ReadOnlyError),
     ("rename search", lambda it: it.root.move("search", it.root, "x", replace=True), ReadOnlyError),
     ("remove an ontology's search", lambda it: _folder(it, "Zen").remove_folder("search"), ReadOnlyError),
