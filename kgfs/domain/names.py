@@ -42,7 +42,7 @@ def safe_stem(label: str, max_bytes: int = 200) -> str:
     """Return a label as a file name: UTF-8, safe unquoted in a shell, never empty, at most ``max_bytes`` bytes (7 at least)."""
     words = re.sub(r"[^\w.+#]+", "-", unicodedata.normalize("NFC", label).casefold()).strip("-._+#")
     words = re.sub(r"#(?=$|-)", "-sharp", words).replace("#", "-")
-    words = re.sub(r"-{2,}", "-", words)
+    words = re.sub(r"_*-[-_]*", "-", words)
     return words.encode()[:max_bytes].decode("utf-8", "ignore").rstrip("-._") or "unnamed"
 
 
