@@ -43,11 +43,10 @@ class Forms:
 
     def same(self, found: FoundConcept, concept: Concept) -> bool:
         """Return whether a concept that shares a key with this one is the same thing."""
-        key, code = form_key(found.label), is_code(found.label)
-        if code or is_code(concept.label):
-            names = {form_key(concept.label), form_key(concept.norm)}
-            return code and any(one in names for one in _keys(found)) and _number(found.label) == _number(concept.label)
-        return not self.rests_on_others(found, concept) and key in self._by_key
+        key, names = form_key(found.label), {form_key(concept.label), form_key(concept.norm)}
+        if key not in _keys(found) or is_code(concept.label):  # by the kind of a name in code
+            return any(one in names for one in _keys(found) if one != key)
+        return not self.rests_on_others(found, concept)
 
     def rests_on_others(self, found: FoundConcept, concept: Concept) -> bool:
         """Return whether the two are one only because other documents introduce an acronym, and are not joined yet."""
@@ -67,15 +66,11 @@ class Forms:
 
 
 def _keys(found: FoundConcept) -> list[str]:
-    """Return the keys under which a concept is looked up; of a name in code those with and without what it is."""
-    key = form_key(found.label)
+    """Return the keys under which a concept is looked up; of a name in code also those with and without what it is."""
+    keys = [] if is_code(found.label) else [form_key(found.label)]
     words = found.label.split()
-    if not is_code(words[0] if words else ""):
-        return [key]
-    if len(words) == 2 and junk.fold(words[1].lower()) in KINDS:
-        return [form_key(words[0])]
-    return [form_key(f"{found.label} {kind}") for kind in sorted(KINDS)] if len(words) == 1 else []
-
-
-def _number(label: str) -> bool:
-    return label.split()[0].endswith("s") if label.split() else False
+    if len(words) == 2 and is_code(words[0]) and junk.fold(words[1].lower()) in KINDS:
+        return [*keys, form_key(words[0])]
+    if len(words) == 1 and is_code(words[0]):
+        return [form_key(f"{found.label} {kind}") for kind in sorted(KINDS)]
+    return keys

@@ -156,12 +156,15 @@ class _Known:
         return _Decided(concept_id, found.norm, former, "new", 0.0)
 
     def _by_words(self, found: FoundConcept, apart: frozenset[str]) -> tuple[Concept, str, float] | None:
+        own = {found.norm, *map(normalise_label, found.forms)}
         for norm in _norms(found):
             concept_id = self.direct.get(norm, "")
             concept = self.living.get(concept_id) if concept_id not in apart else None
             if concept is not None and concept.norm == found.norm:
                 return concept, "exact", 1.0
-            if concept is not None and not self.forms.rests_on_others(found, concept):
+            if concept is None or (norm not in own and is_code(concept.label)):
+                continue
+            if not self.forms.rests_on_others(found, concept):
                 return concept, "alias", 1.0
         for concept_id in self.forms.of(found):
             concept = self.living.get(concept_id) if concept_id not in apart else None

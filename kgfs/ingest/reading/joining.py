@@ -23,6 +23,8 @@ KINDS = frozenset(
 _CODE = re.compile(r"\w[_.]\w|[a-z0-9][A-Z]|\(\)$|^__")
 _SHORTEST_RUN = 7
 """Characters of the shortest word that may be two words run together."""
+_WRAPPED = re.compile(r"(?<=[^\s.:;])[ \t]*\n[ \t]*(?=[A-Za-z(])")
+"""The end of a line inside a paragraph."""
 _PARENTHESES = re.compile(r"([^().;:\n]{3,120}?)\s*\n?\s*\(([^()\n]{2,10})\)")
 _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9&/-]{0,8}[A-Z0-9]s?")
 _MARKUP = re.compile(r"[*`_]+")
@@ -69,7 +71,7 @@ def acronyms(text: str) -> dict[str, str]:
     An acronym that the text introduces for two long forms is left out.
     """
     found: dict[str, set[str]] = {}
-    for match in _PARENTHESES.finditer(_MARKUP.sub("", text)):
+    for match in _PARENTHESES.finditer(_WRAPPED.sub(" ", _MARKUP.sub("", text))):
         short = match[2].strip()
         if _ACRONYM.fullmatch(short) and (long := _long_form(short.rstrip("s"), match[1])):
             found.setdefault(folded(short), set()).add(folded(long))
@@ -89,10 +91,11 @@ def _long_form(short: str, before: str) -> str:
     """
     words = list(_WORD.finditer(before))
     letters = [char.lower() for char in short if char.isalnum()]
-    for count in range(len(letters), min(len(letters) + 4, len(words) + 1)):
+    for count in range(1, min(len(letters) + 4, len(words) + 1)):
         some = words[-count:]
         initials = [word[0].lower() for one in some for word in one[0].split("-") if word and word not in _SMALL]
-        if initials == letters and some[0][0].lower() not in _SMALL:
+        every = [word[0].lower() for one in some for word in one[0].split("-") if word]
+        if len(letters) > 1 and letters in (initials, every) and some[0][0].lower() not in _SMALL:
             return before[some[0].start() :]
     at = len(before) - 1
     for place, letter in reversed(list(enumerate(letters))):
@@ -108,8 +111,8 @@ def _long_form(short: str, before: str) -> str:
 
 
 def is_code(label: str) -> bool:
-    """Return whether a label looks like a name in code."""
-    return _CODE.search(label) is not None
+    """Return whether the last word of a label looks like a name in code, which has no plural and no other spelling."""
+    return _CODE.search(label.rpartition(" ")[2]) is not None
 
 
 def _key(label: str, known: set[str]) -> str:
