@@ -94,6 +94,7 @@ def assert_rebuilt_is_the_same(library: Library) -> None:
 
 
 @anywhere
+@pytest.mark.claim("WORD-4")
 def test_joined_when_a_document_introduces_the_acronym_and_parted_when_it_is_forgotten(library: Library) -> None:
     long(library)
     short(library)

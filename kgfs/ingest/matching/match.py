@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
@@ -100,15 +101,23 @@ def _selected(
         for concept_id, documents in graph.documents_of({*ids.values()}).items()
     }
     others = graph.counts(ontology).get("documents", 0) - graph.texts(ontology)
+    linked = _linked_title(graph, ontology, reading)
     chosen = [
         index
         for index, found in enumerate(reading.concepts)
-        if is_concept(found, having.get(ids.get(found.norm, ""), 0), others)
+        if is_concept(found, having.get(ids.get(found.norm, ""), 0), others) or form_key(found.label) == linked
     ]
     concepts = tuple(reading.concepts[index] for index in chosen)
     if embeddings is not None:
         embeddings = replace(embeddings, concepts=embeddings.concepts[chosen])
     return replace(reading, concepts=concepts), embeddings
+
+
+def _linked_title(graph: Graph, ontology: str, reading: Reading) -> str:
+    """Return the key of the title if other documents link to it, so that it is a concept here too; else ''."""
+    key = form_key(reading.title)
+    ids = graph.with_keys(ontology, [key]).get(key, []) if key else []
+    return key if any("LINKED_FROM" in graph.related_types(concept_id) for concept_id in ids) else ""
 
 
 @dataclass(frozen=True, slots=True)
