@@ -62,6 +62,13 @@ def test_a_sentence_that_says_it_is_shown_instead_until_it_is_forgotten() -> Non
         assert row.by_name and row.confidence == 0 and graph.faults() == []
 
 
+def test_another_form_of_a_concept_is_not_its_name() -> None:
+    with closing(SqliteGraph()) as graph:
+        publish(graph, Doc("a" * 16, [Told("TypeGuard", forms=("TypeGuard function",), kinds=("function",))]))
+        publish(graph, Doc("b" * 16, [Told("function")], deposit=2))
+        assert _shown(graph) == set()
+
+
 NAMES = ("manager", "context manager", "context managers", "async context manager", "async managers")
 
 

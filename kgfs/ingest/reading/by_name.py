@@ -22,5 +22,5 @@ def kinds(key: str, signs: Mapping[str, Signs]) -> tuple[str, ...]:
         return ()
     words = key.split(" ")
     ends = (" ".join(words[at:]) for at in range(1, len(words)))
-    found = (end for end in ends if end in signs and signs[end].whole >= SENTENCES)
+    found = (end for end in ends if end in signs and signs[end].whole >= SENTENCES and not signs[end].participle)
     return tuple(dict.fromkeys(form_key(end) for end in found))

@@ -123,7 +123,9 @@ class Concepts:
         forms = {normalise_label(form): 2 for form in surface_forms(mentions)}
         forms |= {normalise_label(summary.label): 1, norm: 0}
         self._set_forms(key, ontology, forms)
-        self.by_name.set_kinds(key, concept_id, ontology, {kind for mention in mentions for kind in mention.kinds})
+        ends = {kind for mention in mentions for kind in mention.kinds}
+        named = form_key(summary.label)  # of mentions under several forms only the label is the concept's name
+        self.by_name.set_kinds(key, concept_id, ontology, {kind for kind in ends if named.endswith(f" {kind}")})
         if founded != before[0] or now[2] != before[2]:  # of two concepts with one form the one founded first is meant
             self.by_name.renamed(ontology, map(form_key, forms))
         if now[2] != before[2]:
