@@ -108,6 +108,29 @@ MATCH (c:Concept {space: g.space})-[:EVIDENCED_BY]->(i:Instance)-[:DERIVED_FROM]
 RETURN c.label AS label, d.doc_id AS doc_id, i.quote AS quote, s.chunk_index AS chunk ORDER BY label, doc_id, quote"""
 
 
+def test_relationships_by_name_arrive_change_and_leave(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    narrow = Told("long night", kinds=("night",))
+    seen = (
+        "MATCH (:Concept {space: g.space})-[r:RELATES_TO]->(c:Concept) RETURN r.type, r.by_name, r.confidence, c.label"
+    )
+    publish(graph, Doc("1" * 16, [narrow]))
+    follow(endpoint, graph)
+    publish(graph, Doc("2" * 16, [Told("night")], deposit=2))
+    follow(endpoint, graph)
+    assert ask(endpoint, seen) == [("IS_A", True, None, "night")]
+    publish(graph, Doc("3" * 16, [narrow, Told("night")], [("long night", "IS_A", "night", 0.75)], deposit=3))
+    follow(endpoint, graph)
+    assert ask(endpoint, seen) == [("IS_A", None, 0.75, "night")]
+    assert_as_from_scratch(endpoint, graph)
+    graph.forget("f1", ["3" * 16], 2000)
+    follow(endpoint, graph)
+    assert ask(endpoint, seen) == [("IS_A", True, None, "night")]
+    graph.forget("f2", ["2" * 16], 3000)
+    follow(endpoint, graph)
+    assert ask(endpoint, seen) == []
+    assert_as_from_scratch(endpoint, graph)
+
+
 def test_each_commit_arrives(endpoint: Endpoint, graph: SqliteGraph) -> None:
     publish(graph, ZEN)
     follow(endpoint, graph)
