@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # numpy, which a mount does not need
 NAME = "questions.sock"
 LONGEST = 1 << 20
 """The largest size of a question, or of an answer, in bytes."""
-AT_ONCE = 4
+CONCURRENCY = 4
 """The number of questions that are answered at the same time. Further questions are refused immediately."""
 LISTENING = 64
 
@@ -144,7 +144,7 @@ class QuestionServer:
     def __init__(self, run: Path, answering: Answering) -> None:
         self._path = run / NAME
         self._answering = answering
-        self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._room = threading.BoundedSemaphore(CONCURRENCY)
         self._closed = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         fresh = self._path.with_name(f"{NAME}.new")
@@ -172,7 +172,7 @@ class QuestionServer:
             if self._room.acquire(blocking=False):
                 threading.Thread(target=self._serve, args=(asker,), name="question", daemon=True).start()
             else:
-                self._refuse(asker, f"{AT_ONCE} questions are being answered already")
+                self._refuse(asker, f"{CONCURRENCY} questions are being answered already")
 
     def _serve(self, asker: socket.socket) -> None:
         try:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 CONTROL = Path("/sys/fs/fuse/connections")
 MOUNT_CONTROL = f"mount -t fusectl -o nosuid,nodev,noexec fusectl {CONTROL}"
 """The command that mounts the control filesystem; needs root."""
-AT_ONCE = 256
+CONCURRENCY = 256
 """Number of concurrent requests to ask for. The kernel allows users more than that on a machine with 1 GiB of memory.
 """
 WATCHER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from kgfs.fuse.watcher import main; main()"
@@ -50,7 +50,7 @@ def is_mounted() -> bool:
     return any(mounted.path == str(CONTROL) and mounted.type == "fusectl" for mounted in mounts())
 
 
-def widen(number: int, at_once: int = AT_ONCE) -> bool:
+def widen(number: int, at_once: int = CONCURRENCY) -> bool:
     """Let the kernel pass on up to ``at_once`` background requests. Return whether the limit could be set."""
     try:
         (CONTROL / str(number) / "max_background").write_text(str(at_once))

@@ -24,7 +24,7 @@ MOST = 1000
 """The most documents on a page."""
 CHUNKS_PER_DOCUMENT = 3
 """The number of matched Sources that are shown of a document; their neighbours come with them."""
-MOST_AT_ONCE = 50
+DOCUMENTS_BATCH = 50
 """The most documents whose Sources are read together; a page reads its own only."""
 ALSO = 3
 """The number of other documents that are named for one."""
@@ -102,7 +102,7 @@ def _groups(
     graph: Graph, net: Sequence[tuple[str, list[tuple[int, float]]]], found: Found, wanted: int
 ) -> Iterator[_Group]:
     """Yield documents that can be shown: first those of the net, then those with one of the words."""
-    for some in batched(net, min(wanted, MOST_AT_ONCE)):
+    for some in batched(net, min(wanted, DOCUMENTS_BATCH)):
         places = [(doc_id, index) for doc_id, chunks in some for index, _ in chunks[: 2 * CHUNKS_PER_DOCUMENT]]
         rows = graph.sources_at(places)
         for doc_id, chunks in some:

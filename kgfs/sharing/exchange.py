@@ -41,14 +41,14 @@ from kgfs.stores.pending_uploads import waiting_key
 from kgfs.stores.stores import Stores
 from kgfs.stores.thread_slots import release_slot
 
-AT_ONCE = 1000
+BATCH = 1000
 """Entries that are delivered, or followed, in one batch."""
 ATTEMPTS = 100
 """How often in one delivery other homes may append to the ledger first before that is an error. Each time their facts
 are followed first."""
-PUTS_AT_ONCE = 8
+PUT_CONCURRENCY = 8
 """Contents that are put into the garage at the same time."""
-ASKED_AT_ONCE = 16
+ASK_CONCURRENCY = 16
 """Objects that are looked for, or deleted, at the same time. A batch may refer to a thousand objects, and the server
 may be far away. This is half of the connections that are kept open, so that some are left for readers."""
 FOREVER = float("inf")
@@ -202,7 +202,7 @@ class Exchange:
             due = self._stores.catalog.seq()  # beside busy writers the call would never end otherwise
             later = Later(self._stores.catalog)
             while overtaken < ATTEMPTS:
-                first, entries = self._stores.catalog.unshipped(AT_ONCE)
+                first, entries = self._stores.catalog.unshipped(BATCH)
                 if not entries:
                     self._take_left_away()
                     return
@@ -279,7 +279,7 @@ class Exchange:
         own, mine, later = set(tail), spoken_of(tail), Later(self._stores.catalog)
         # Each batch rebases all unpublished facts. So the batch is at least as long as they are, which bounds the
         # number of rebases.
-        while entries := list(islice(news, max(AT_ONCE, len(tail)))):
+        while entries := list(islice(news, max(BATCH, len(tail)))):
             foreign = [entry for _, entry in entries if entry not in own]
             if mine and (both := mine & spoken_of(foreign)):  # another home may have deleted it since
                 self._sure.difference_update(waiting_key(*one) for one in both)
@@ -384,7 +384,7 @@ class Exchange:
         spoken = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept) and fact.size]
         wanted = [fact for fact in spoken if fact.place in (StorageTier.INBOX, StorageTier.SPOOL)]
         new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._sure]
-        for fact, put in zip(new, together(partial(self._is_had, put_waiting), new, PUTS_AT_ONCE), strict=True):
+        for fact, put in zip(new, together(partial(self._is_had, put_waiting), new, PUT_CONCURRENCY), strict=True):
             if put:
                 self._is_put(fact)
 
@@ -436,7 +436,7 @@ class Exchange:
             or (isinstance(fact, (Settled, ContentKept)) and fact.place == StorageTier.GARAGE)
         ]
         keys = list(dict.fromkeys(fact.key for fact in named if fact.sha256))
-        there = dict(zip(keys, together(self._stores.garage.objects.exists, keys, ASKED_AT_ONCE), strict=True))
+        there = dict(zip(keys, together(self._stores.garage.objects.exists, keys, ASK_CONCURRENCY), strict=True))
         gone = [(fact.id, fact.sha256, fact.key) for fact in named if fact.sha256 and not there[fact.key]]
         purged = purged_originals(self._stores, first - 1) if gone else set()
         return [
@@ -530,7 +530,9 @@ class Exchange:
 
     def _take_away(self, needless: Sequence[Waiting]) -> None:
         """Delete these pending uploads, several at the same time, and forget them."""
-        for (name_id, sha256), _ in zip(needless, together(self._take_one_away, needless, ASKED_AT_ONCE), strict=True):
+        for (name_id, sha256), _ in zip(
+            needless, together(self._take_one_away, needless, ASK_CONCURRENCY), strict=True
+        ):
             put = self._put.get(name_id, set())
             put.discard(sha256)
             if not put:

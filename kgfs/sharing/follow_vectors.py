@@ -14,7 +14,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 from kgfs.stores.vectors.unindexing import unindex
 
-AT_ONCE = 1000
+BATCH = 1000
 
 
 def has_own_vectors(config: Config, stores: Stores) -> bool:
@@ -43,7 +43,7 @@ def follow_vectors(stores: Stores, replay: Replay, position: Position) -> None:
     lost: KgfsError | None = None
     if upto is not None and stores.vectors.complete():
         told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.catalog, stores.garage.ledger, upto))
-        while page := list(islice(told, AT_ONCE)):
+        while page := list(islice(told, BATCH)):
             lost = _follow(stores, replay, stores.vectors, [fact for _, fact in page]) or lost
             upto = page[-1][0]
             position.write(upto)

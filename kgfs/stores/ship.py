@@ -17,7 +17,7 @@ from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
 
 Entries = Iterator[tuple[int, bytes]]
-AT_ONCE = 1000
+BATCH = 1000
 """Facts that are read from the catalog in one batch."""
 
 
@@ -102,7 +102,7 @@ def facts_since(catalog: Catalog, ledger: Ledger, after: int) -> Iterator[tuple[
     early where the ledger does not have them.
     """
     while True:
-        page = catalog.facts(after, AT_ONCE, confirmed=True)
+        page = catalog.facts(after, BATCH, confirmed=True)
         before = after
         for seq, fact in _known_in(ledger, after, catalog.confirmed()) if page is None else page:
             yield seq, fact

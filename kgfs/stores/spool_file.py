@@ -69,7 +69,7 @@ class SpoolFile:
             offset, length = offset + len(piece), length - len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         return None
 
     def write_at(self, offset: int, data: bytes) -> None:

@@ -52,7 +52,7 @@ class WaitingLock:
         self._lock = threading.RLock()
         self.release = self._lock.release
 
-    def at_once(self) -> bool:
+    def acquire_nowait(self) -> bool:
         """Take the lock if that needs no waiting, and return whether it was taken. *Quick*."""
         return self._lock.acquire(blocking=False)
 

@@ -22,9 +22,9 @@ from kgfs.stores.object_copies import duplicate
 from kgfs.stores.pending_uploads import LEAVING, WAITING, copies_leaving, is_awaited, waiting_key
 from kgfs.stores.stores import Stores
 
-AT_ONCE = 8
+CONCURRENCY = 8
 """Requests that are under way at the same time."""
-CONCLUDED_AT_ONCE = 64
+CONCLUDED_BATCH = 64
 """Backup copies that are restored or deleted in one batch, under one hold of the settle lock."""
 
 
@@ -53,11 +53,11 @@ class TwoPhaseDelete:
 
         This ends what :meth:`take_out` began, and what a killed process left. While the ledger does not have a purge
         yet that was carried out here, nothing more is done and False is returned; else True. ``alone`` takes the
-        settle lock. It is taken anew for each batch of :data:`CONCLUDED_AT_ONCE` objects, so another process that
+        settle lock. It is taken anew for each batch of :data:`CONCLUDED_BATCH` objects, so another process that
         wants to settle waits for one batch at most. ``between`` is called before each batch, without the lock.
         """
         left = [key.removeprefix(self.aside) for key, _ in self._stores.garage.objects.keys(self.aside)]
-        for keys in batched(left, CONCLUDED_AT_ONCE):
+        for keys in batched(left, CONCLUDED_BATCH):
             between()
             with alone():
                 if is_purge_unconfirmed(self._stores):
@@ -67,7 +67,7 @@ class TwoPhaseDelete:
 
     def _conclude(self, keys: Sequence[str]) -> None:
         stores, objects = self._stores, self._stores.garage.objects
-        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+        with ThreadPoolExecutor(CONCURRENCY, "kgfs-giving-up") as several:
             wanted = _wanted(stores, keys, stores.catalog.confirmed())
             vouched = several.map(lambda key: _may_be_wanted(stores, self.aside + key, key), keys)
             wanted |= {key for key, is_vouched in zip(keys, vouched, strict=True) if is_vouched}
@@ -83,7 +83,7 @@ class TwoPhaseDelete:
         :meth:`give_up` describes. A rotten object is deleted without a backup copy, since it must not come back.
         """
         keys = [*made, *originals]
-        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+        with ThreadPoolExecutor(CONCURRENCY, "kgfs-giving-up") as several:
             found = dict(zip(keys, several.map(self._set_aside, keys), strict=True))
             list(several.map(self._stores.garage.objects.delete, [key for key in keys if found[key] is not False]))
             list(several.map(self._take_over, originals))
@@ -122,7 +122,7 @@ class TwoPhaseDelete:
         stores, objects = self._stores, self._stores.garage.objects
         wanted = _wanted(stores, keys, known)
         leaving = [key for key in keys if key not in wanted]
-        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+        with ThreadPoolExecutor(CONCURRENCY, "kgfs-giving-up") as several:
             found = dict(zip(leaving, several.map(self._set_aside, leaving), strict=True))
             border("original-aside")
             copied = [key for key in leaving if found[key]]

@@ -129,7 +129,7 @@ class AnswerFolder(DerivedFolder[None]):
 
     def work_out(self, deadline: Deadline | None = None) -> Folder:
         questions = self.context.questions
-        answer = questions.at_hand(self._key)
+        answer = questions.cached(self._key)
         if answer is None:
             blocks()
             try:

@@ -200,7 +200,7 @@ class Original(Fixed):
         return self._reader.sums.size
 
     def read(self, offset: int, length: int) -> bytes:
-        found = self._reader.at_hand(offset, length)
+        found = self._reader.cached(offset, length)
         if found is None:
             blocks()
             found = self._reader.read_at(offset, length)

@@ -78,7 +78,7 @@ class Questions:
     def is_saved(self, key: Key) -> bool:
         return any(saved.question == key[1] for saved in self._stores.catalog.names.saved_questions(key[0]))
 
-    def at_hand(self, key: Key) -> Answer | None:
+    def cached(self, key: Key) -> Answer | None:
         """Return the answer that is known now: that of this epoch or, of a saved question, the last one; else None. *Quick*."""
         if self.is_saved(key) and (last := kept(self._config, self._stores, *key)) is not None:
             return last
@@ -94,7 +94,7 @@ class Questions:
         Raise CrowdedError where CONCURRENCY other questions are being worked out, and the errors of
         :func:`kgfs.knowledge.ask.asking.ask`.
         """
-        found = self.at_hand(key)
+        found = self.cached(key)
         if found is not None:
             return found
         job = self._started(key, question)

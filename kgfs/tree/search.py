@@ -138,7 +138,7 @@ class ResultsFolder(DerivedFolder[None]):
 
     def work_out(self, deadline: Deadline | None = None) -> Folder:
         words = words_in(self._name)
-        answer = self.context.searches.at_hand(self._ontology_id, words, self._part)
+        answer = self.context.searches.cached(self._ontology_id, words, self._part)
         if answer is None:
             blocks()
             try:

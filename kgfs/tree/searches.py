@@ -97,7 +97,7 @@ class Searches:
 
     # -------------------------------------------------------------------------------------------- answering
 
-    def at_hand(self, ontology: str, words: str, part: str) -> Answer | None:
+    def cached(self, ontology: str, words: str, part: str) -> Answer | None:
         """Return the cached answer, if a search would give the same answer now; else None. *Quick*."""
         answer = self._lately(ontology, words, part)
         return answer if answer and answer.graph == self._graph() and answer.names == self._names() else None

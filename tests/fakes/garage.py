@@ -28,7 +28,7 @@ class MemoryReader:
     def read_at(self, offset: int, length: int) -> bytes:
         return self._content[offset : end_of_span(self._sums.size, offset, length)]
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         return self.read_at(offset, length)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class MemoryObjects:
     def open(self, key: str) -> Reader:
         return MemoryReader(*self._find(key))
 
-    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+    def cached(self, key: str, sha256: str, size: int) -> bytes | None:
         content, sums = self._kept.get(key, (b"", None))
         return content if sums is not None and sums.sha256 == sha256 else None
 

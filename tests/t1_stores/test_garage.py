@@ -401,8 +401,8 @@ def test_what_was_read_last_is_at_hand(files: FileObjects) -> None:
     files.put(KEY, LONG)
     with closing(files.open(KEY)) as reader:
         assert reader.read_at(0, 10) == LONG[:10]
-        assert reader.at_hand(5, BLOCK // 2) == LONG[5 : 5 + BLOCK // 2]
-        assert reader.at_hand(len(LONG), 1) == b""
+        assert reader.cached(5, BLOCK // 2) == LONG[5 : 5 + BLOCK // 2]
+        assert reader.cached(len(LONG), 1) == b""
 
 
 def test_rot_is_never_at_hand_and_is_told_to_who_reads_it(files: FileObjects) -> None:
@@ -411,7 +411,7 @@ def test_rot_is_never_at_hand_and_is_told_to_who_reads_it(files: FileObjects) ->
     with closing(files.open(KEY)) as reader:
         assert reader.read_at(0, BLOCK) == LONG[:BLOCK]
         for _ in range(2):
-            assert reader.at_hand(BLOCK, 1) is None
+            assert reader.cached(BLOCK, 1) is None
             with pytest.raises(CorruptError, match="block 1"):
                 reader.read_at(BLOCK, 1)
         assert reader.read_at(2 * BLOCK, 10) == LONG[2 * BLOCK : 2 * BLOCK + 10]
@@ -425,7 +425,7 @@ def test_what_is_at_hand_is_what_reading_gives(reads: list[tuple[int, int]]) -> 
         files.put(KEY, LONG)
         with closing(files.open(KEY)) as reader:
             for offset, length in reads:
-                assert reader.at_hand(offset, length) in (None, LONG[offset : offset + length])
+                assert reader.cached(offset, length) in (None, LONG[offset : offset + length])
                 assert reader.read_at(offset, length) == LONG[offset : offset + length]
 
 

@@ -43,9 +43,9 @@ def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]
 @pytest.mark.parametrize("content", [b"", ZEN, bytes(SMALL)], ids=["empty", "zen", "largest"])
 def test_what_was_put_is_at_hand_by_its_hash(objects: Objects, content: bytes) -> None:
     objects.put(KEY, content)
-    assert objects.at_hand(KEY, sha256_of(content), len(content)) == content
-    assert objects.at_hand(KEY, sha256_of(b"another"), len(content)) is None
-    assert objects.at_hand("sources/Philosophy/absent.txt", sha256_of(content), len(content)) is None
+    assert objects.cached(KEY, sha256_of(content), len(content)) == content
+    assert objects.cached(KEY, sha256_of(b"another"), len(content)) is None
+    assert objects.cached("sources/Philosophy/absent.txt", sha256_of(content), len(content)) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,7 +62,7 @@ def test_rot_is_never_at_hand(tmp_path_factory: pytest.TempPathFactory, content:
     }[how]
     path.chmod(0o600)
     path.write_bytes(damaged)
-    assert objects.at_hand(KEY, sha256_of(content), len(content)) is None
+    assert objects.cached(KEY, sha256_of(content), len(content)) is None
 
 
 def test_a_small_content_is_read_without_its_sums_and_a_rotten_one_is_told(tmp_path: Path) -> None:
@@ -70,14 +70,14 @@ def test_a_small_content_is_read_without_its_sums_and_a_rotten_one_is_told(tmp_p
     objects.put(KEY, ZEN)
     sums_path(object_path(tmp_path, KEY)).unlink()
     kept = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
-    assert kept.at_hand(4, 6) == b"finger"
+    assert kept.cached(4, 6) == b"finger"
     assert kept.read_at(4, 6) == b"finger"
     kept.close()
     path = object_path(tmp_path, KEY)
     path.chmod(0o600)
     path.write_bytes(ZEN.replace(b"moon", b"noon"))
     rotten = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
-    assert rotten.at_hand(0, 100) is None
+    assert rotten.cached(0, 100) is None
     with pytest.raises(CorruptError):
         rotten.read_at(0, 100)
     rotten.close()
@@ -87,7 +87,7 @@ def test_a_content_under_another_key_is_found_by_who_waits_for_it(tmp_path: Path
     objects = FileObjects(tmp_path)
     objects.put(KEY, ZEN)
     kept = Kept(objects, "sources/Zen/watts.txt", len(ZEN), lambda: KEY, sha256_of(ZEN))
-    assert kept.at_hand(0, 3) in (None, b"The")
+    assert kept.cached(0, 3) in (None, b"The")
     assert kept.read_at(0, 3) == b"The"
     kept.close()
 
@@ -102,7 +102,7 @@ def test_nobody_waits_for_a_server_to_learn_that_nothing_is_at_hand(
         with closing(S3Garage(place, tmp_path, 1 << 20)) as garage:
             for size in (len(ZEN), SMALL + 1):
                 kept = Kept(garage.objects, KEY, size, sha256=sha256_of(ZEN))
-                assert kept.at_hand(0, 3) is None
+                assert kept.cached(0, 3) is None
             silent.setblocking(False)
             with pytest.raises(BlockingIOError):
                 silent.accept()
@@ -119,15 +119,15 @@ def test_cached_blocks_are_at_hand_one_after_the_other(tmp_path: Path) -> None:
     with closing(S3Garage(Endpoint("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)) as garage:
         with closing(garage.objects.open(KEY)) as reader:
             for at in range(0, len(content), BLOCK // 4):
-                assert reader.at_hand(at, BLOCK // 4) == content[at : at + BLOCK // 4]
-            assert reader.at_hand(BLOCK - 1, 2) is None
-            assert reader.at_hand(len(content), 1) == b""
+                assert reader.cached(at, BLOCK // 4) == content[at : at + BLOCK // 4]
+            assert reader.cached(BLOCK - 1, 2) is None
+            assert reader.cached(len(content), 1) == b""
         [path] = (tmp_path / "cache").glob("*/*.2")
         path.write_bytes(bytes(BLOCK))
         with closing(garage.objects.open(KEY)) as reader:
-            assert reader.at_hand(3 * BLOCK, 5) == content[3 * BLOCK : 3 * BLOCK + 5]
-            assert reader.at_hand(2 * BLOCK, 5) is None
-            assert reader.at_hand(0, 5) == content[:5]
+            assert reader.cached(3 * BLOCK, 5) == content[3 * BLOCK : 3 * BLOCK + 5]
+            assert reader.cached(2 * BLOCK, 5) is None
+            assert reader.cached(0, 5) == content[:5]
 
 
 def test_a_cached_block_is_opened_once_by_who_reads_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,9 +146,9 @@ def test_a_cached_block_is_opened_once_by_who_reads_on(tmp_path: Path, monkeypat
     garage = S3Garage(Endpoint("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)
     with closing(garage), closing(garage.objects.open(KEY)) as reader:
         for at in range(0, len(content), BLOCK // 4):
-            assert reader.at_hand(at, BLOCK // 4) == content[at : at + BLOCK // 4]
+            assert reader.cached(at, BLOCK // 4) == content[at : at + BLOCK // 4]
         assert opened == [0, 1, 2, 3, 4]
-        assert reader.at_hand(2 * BLOCK, 5) == content[2 * BLOCK : 2 * BLOCK + 5]
+        assert reader.cached(2 * BLOCK, 5) == content[2 * BLOCK : 2 * BLOCK + 5]
 
 
 @pytest.mark.parametrize("size", [1, mmap.PAGESIZE + 1, BLOCK])

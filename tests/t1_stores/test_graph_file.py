@@ -167,7 +167,7 @@ def test_a_kill_leaves_the_graph_before_or_after(tmp_path: Path, lines: int) -> 
 
 def test_a_large_document_is_staged_and_removed_in_bounded_steps(tmp_path: Path) -> None:
     graph = SqliteGraph(tmp_path / "graph.sqlite")
-    count = 3 * sqlite.ROWS_AT_ONCE + 7
+    count = 3 * sqlite.ROWS_BATCH + 7
     publish(graph, Doc(OLD, [Told("Zen", count)], texts=[f"text {n}" for n in range(count)]))
     assert dict(graph.counts())["sources"] == count == dict(graph.counts())["instances"]
     graph.forget("f", [OLD], 1)

@@ -468,8 +468,8 @@ def test_whatever_happens_it_is_what_one_made_from_scratch_is(
 
     random = Random(seed)
     if seed % 2:  # in the smallest portions
-        monkeypatch.setattr(following, "FOLLOWED_AT_ONCE", 10)
-        monkeypatch.setattr(following, "OWNERS_AT_ONCE", 3)
+        monkeypatch.setattr(following, "FOLLOWED_BATCH", 10)
+        monkeypatch.setattr(following, "OWNERS_BATCH", 3)
         monkeypatch.setattr(writing, "ROWS", 7)
         monkeypatch.setattr(writing, "PAGE", 2)
     shown: dict[str, Doc] = {}

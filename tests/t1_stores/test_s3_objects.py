@@ -108,7 +108,7 @@ def test_a_flipped_byte_is_rot_in_its_block_only(kept: S3Objects, bucket: Bucket
         for _ in range(2):
             with pytest.raises(CorruptError):
                 reader.read_at(BLOCK, 1)
-            assert reader.at_hand(BLOCK, 1) is None
+            assert reader.cached(BLOCK, 1) is None
         assert reader.read_at(2 * BLOCK, 9) == LONG[2 * BLOCK : 2 * BLOCK + 9]
 
 
@@ -683,7 +683,7 @@ def test_a_cached_file_that_is_not_right_is_fetched_again(
                 "empty": b"",
             }[how]
         )
-    assert cached.at_hand(KEY, sums.sha256, sums.size) in (None, content)
+    assert cached.cached(KEY, sums.sha256, sums.size) in (None, content)
     for _ in range(2):
         assert cached.get(KEY) == content
     bucket.delete(object_name(KEY))
@@ -804,15 +804,15 @@ def test_what_waits_to_be_cached_is_answered_and_written_later(tmp_path: Path) -
         assert files_of(tmp_path) == []
         assert behind.block("longer", 0, sums) == LONG[:BLOCK]
         assert behind.kept(KEY) == (sums, LONG[:BLOCK])
-        assert behind.at_hand(KEY, BLOCK) == LONG[:BLOCK]
-        assert behind.at_hand(KEY, BLOCK - 1) is None
+        assert behind.cached(KEY, BLOCK) == LONG[:BLOCK]
+        assert behind.cached(KEY, BLOCK - 1) is None
         assert not behind.flush(0.1)
     behind.close()
     written = Cache(tmp_path / "cache", 8 << 20)
     assert written.block("longer", 0, sums) == LONG[:BLOCK]
     assert written.kept(KEY) == (sums, LONG[:BLOCK])
-    assert written.at_hand(KEY, BLOCK) == LONG[:BLOCK]
-    assert written.at_hand(KEY, BLOCK - 1) is None
+    assert written.cached(KEY, BLOCK) == LONG[:BLOCK]
+    assert written.cached(KEY, BLOCK - 1) is None
 
 
 def test_what_was_forgotten_while_it_waited_is_neither_answered_nor_written(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
 
     monkeypatch.setattr(catalog, "unshipped", counted_unshipped)
     monkeypatch.setattr(catalog, "facts", counted_facts)
-    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 10)
+    monkeypatch.setattr("kgfs.sharing.exchange.BATCH", 10)
     here.exchange.deliver()
     assert read <= 3 * done
     assert not unshipped()[1] and not any(here.stores.garage.objects.keys(WAITING))
@@ -100,7 +100,7 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
 def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
     here: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 10)
+    monkeypatch.setattr("kgfs.sharing.exchange.BATCH", 10)
     catalog = here.stores.catalog
     assert isinstance(catalog, SqliteCatalog)
 
@@ -121,7 +121,7 @@ def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
 def test_what_others_had_overtaken_is_a_conflict_in_whatever_portion_it_is_delivered(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 2)
+    monkeypatch.setattr("kgfs.sharing.exchange.BATCH", 2)
     name = here.file("a.txt", b"old")
     same(here, there)
     file = here.deposits.open(name.id, write=True)

@@ -159,7 +159,7 @@ def test_what_the_journal_does_not_keep_any_more_is_followed_from_the_ledger(
     for n in range(20):
         two.here.file(f"{n}.txt", b"")
     two.publish("c", "reference counting", "tracing algorithm")
-    monkeypatch.setattr(following, "AT_ONCE", 3)
+    monkeypatch.setattr(following, "BATCH", 3)
     monkeypatch.setattr(rebuild, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
     two.work(two.there)
     assert two.same()
@@ -289,7 +289,7 @@ def test_homes_share_vectors_on_a_server_which_the_one_that_has_its_turn_writes(
 
 
 def test_rows_of_documents_that_left_are_removed_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(rebuild, "ROWS_BATCH", 2)
     told: list[int] = []
 
     class Listening(MemoryVectors):

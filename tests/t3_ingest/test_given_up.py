@@ -131,7 +131,7 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
             if there.row(new.id).settled:
                 settled_after.append(len(begun))
 
-    monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_AT_ONCE", 4)
+    monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_BATCH", 4)
     monkeypatch.setattr("kgfs.stores.two_phase_delete.border", slow)
     drop_unheld(there.stores, there.deposits.settler, there.exchange)
     settling.join()
@@ -160,7 +160,7 @@ def test_of_what_is_given_up_each_is_looked_at_a_few_times_however_many_there_ar
         return found
 
     monkeypatch.setattr(there.catalog, "unheld", counted)
-    monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_AT_ONCE", 2)
+    monkeypatch.setattr("kgfs.ingest.writing.trash.GIVEN_UP_BATCH", 2)
     drop_unheld(there.stores, there.deposits.settler)
     assert unheld() == [] == kept(there)
     assert len(set(looked)) == 40 and len(looked) <= 2 * 40
@@ -180,7 +180,7 @@ def test_who_settles_does_not_wait_for_all_that_stands_aside(
         here.settle()
         seen.append((len(list(garage.objects.keys(aside))), here.row(new.id).settled))
 
-    monkeypatch.setattr("kgfs.stores.two_phase_delete.CONCLUDED_AT_ONCE", 4, raising=False)
+    monkeypatch.setattr("kgfs.stores.two_phase_delete.CONCLUDED_BATCH", 4, raising=False)
     drop_unheld(here.stores, here.deposits.settler, between)
     assert seen == [(10, True), (6, True), (2, True)]
     here.exchange()
@@ -287,7 +287,7 @@ def test_what_is_delivered_later_waits_on_when_the_first_of_it_is(
     there.file("theirs.txt", b"before it")
     there.exchange()
     assert not garage.objects.exists(key)
-    monkeypatch.setattr("kgfs.sharing.exchange.AT_ONCE", 3)
+    monkeypatch.setattr("kgfs.sharing.exchange.BATCH", 3)
     here.exchange()
     met(there, here)
     assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE

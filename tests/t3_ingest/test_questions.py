@@ -19,7 +19,7 @@ import pytest
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import nearest
-from kgfs.compute.questions import AT_ONCE, LONGEST, NAME, Materials, QuestionServer, ask
+from kgfs.compute.questions import CONCURRENCY, LONGEST, NAME, Materials, QuestionServer, ask
 from kgfs.errors import BadInputError, GivenUpError, NoWorkerError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Row
 from tests.fakes.vectors import MemoryVectors
@@ -132,11 +132,13 @@ def test_more_than_are_worked_on_at_once_are_refused_at_once(run: Path) -> None:
 
     with QuestionServer(run, slow):
         answers: list[Any] = []
-        askers = [threading.Thread(target=lambda: answers.append(ask(run, {}, Deadline(30)))) for _ in range(AT_ONCE)]
+        askers = [
+            threading.Thread(target=lambda: answers.append(ask(run, {}, Deadline(30)))) for _ in range(CONCURRENCY)
+        ]
         try:
             for asker in askers:
                 asker.start()
-            for _ in range(AT_ONCE):
+            for _ in range(CONCURRENCY):
                 assert begun.acquire(timeout=20)
             for size in (0, LONGEST // 2):
                 with pytest.raises(StoreError, match="already"):
@@ -145,7 +147,7 @@ def test_more_than_are_worked_on_at_once_are_refused_at_once(run: Path) -> None:
             free.set()
         for asker in askers:
             asker.join(30)
-        assert answers == ["late"] * AT_ONCE
+        assert answers == ["late"] * CONCURRENCY
 
         def answered() -> bool:
             try:

@@ -147,12 +147,12 @@ async def test_who_waits_for_somebody_that_may_wait_for_a_server_takes_the_place
         async with trio.open_nursery() as nursery:
             nursery.start_soon(threads.change, hold)
             await trio.to_thread.run_sync(held.wait)
-            assert not lock.at_once()
+            assert not lock.acquire_nowait()
             for _ in range(3):
                 nursery.start_soon(threads.change, wait)
             assert await threads.change(lambda: 7) == 7
             go_on.set()
-    assert lock.at_once()
+    assert lock.acquire_nowait()
     lock.release()
 
 

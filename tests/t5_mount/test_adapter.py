@@ -290,7 +290,7 @@ async def test_a_small_file_that_was_opened_is_read_meanwhile(home: Path, monkey
         found = await operations.lookup(documents.st_ino, b"a.txt", CONTEXT)
         opened = await operations.open(found.st_ino, os.O_RDONLY, CONTEXT)
         operations.meanwhile()
-        for way in ("at_hand", "open"):
+        for way in ("cached", "open"):
             monkeypatch.setattr(type(desk.stores.garage.objects), way, RaisingVfs(StoreError("too late"))._raise)
         assert await operations.read(opened.fh, 0, 100) == b"a form of practice"
         await operations.release(opened.fh)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.fuse import probe
-from kgfs.fuse.connection import AT_ONCE, CONTROL
+from kgfs.fuse.connection import CONCURRENCY, CONTROL
 from scripts.servers import process
 from tests.support.logs import AWAY
 from tests.support.outages import Peer, read_anew
@@ -264,4 +264,4 @@ def test_as_many_may_wait_under_the_garage_as_it_is_kept(control: None, far: Pla
     mounted = probe.mount_at(far.mountpoint)
     assert mounted is not None
     allowed = CONTROL / mounted.device.partition(":")[2] / "max_background"
-    until(lambda: int(allowed.read_text()) == AT_ONCE, 10)
+    until(lambda: int(allowed.read_text()) == CONCURRENCY, 10)

@@ -14,7 +14,7 @@ from kgfs.stores.readings import load_reading
 from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
 
-FACTS_AT_ONCE = 200
+FACTS_BATCH = 200
 """Facts per transaction. A process that was killed resumes after the last complete transaction."""
 
 
@@ -41,7 +41,7 @@ def follow_chunks(stores: Stores, index: ChunkIndex, check: Callable[[], None] =
     batch: list[tuple[int, Fact]] = []
     for seq, fact in facts_since(stores.catalog, stores.garage.ledger, index.followed()):
         batch.append((seq, fact))
-        if len(batch) == FACTS_AT_ONCE:
+        if len(batch) == FACTS_BATCH:
             _follow(stores, index, batch)
             batch = []
             check()

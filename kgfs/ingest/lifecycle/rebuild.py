@@ -49,10 +49,10 @@ from kgfs.stores.vectors.unindexing import look_again
 Progress = Callable[[int, int], None]
 """Called with (publications carried out, publications in all)."""
 
-ROWS_AT_ONCE = 1000
+ROWS_BATCH = 1000
 EVER = 2**63 - 1
-WEIGHT_AT_ONCE = 4_000_000
-"""Characters in the texts of waiting rows from which on the rows are written, even if fewer than ROWS_AT_ONCE wait.
+WEIGHT_BATCH = 4_000_000
+"""Characters in the texts of waiting rows from which on the rows are written, even if fewer than ROWS_BATCH wait.
 
 The rows that one call of ``put`` adds are never divided.
 """
@@ -263,12 +263,12 @@ class ReplayedVectors:
         self.founded |= {row.item for row in rows if row.kind == "concept"}
         self.documents |= {row.doc_id for row in rows if row.kind == "source"}
         self._heavy += sum(len(row.content) for row in rows)
-        if len(self._waiting) >= ROWS_AT_ONCE or self._heavy >= WEIGHT_AT_ONCE:
+        if len(self._waiting) >= ROWS_BATCH or self._heavy >= WEIGHT_BATCH:
             self.carry_out()
 
     def carry_out(self) -> None:
         """Write the removals and the rows since the last call to the store."""
-        for some in batched(sorted(self._leaving), ROWS_AT_ONCE):
+        for some in batched(sorted(self._leaving), ROWS_BATCH):
             self.vectors.delete(Filter(kind="source", doc_ids=frozenset(some)))
         self.vectors.upsert([*self._waiting.values()])
         self._leaving, self._waiting, self._heavy = set(), {}, 0

@@ -42,7 +42,7 @@ _PARAGRAPH = re.compile(r"(?:\A|\n[^\S\n]*\n)\s*(\S)")
 """The first character of a paragraph: blank lines part paragraphs."""
 _WORDS = re.compile(r"\S")
 
-STAGED_AT_ONCE = 200
+STAGED_BATCH = 200
 """Rows per batch; small enough that no other writer waits long."""
 
 
@@ -215,12 +215,12 @@ class _Build:
         )
 
     def batches(self, document: DocumentRow) -> Iterator[Batch]:
-        """Yield the rows of Sources of ``document``, and of evidence, in batches of STAGED_AT_ONCE."""
+        """Yield the rows of Sources of ``document``, and of evidence, in batches of STAGED_BATCH."""
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
-        for some in batched(rows, STAGED_AT_ONCE):
+        for some in batched(rows, STAGED_BATCH):
             sources = [row for row in some if isinstance(row, SourceRow)]
             yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)], document)
-        for named in batched(self.named(), STAGED_AT_ONCE):
+        for named in batched(self.named(), STAGED_BATCH):
             yield Batch(document=document, named=named)
 
     def concepts(self) -> list[ConceptRow]:

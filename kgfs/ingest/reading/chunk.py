@@ -22,7 +22,7 @@ METHOD = "structure/1"
 
 _NEXT_WORD = re.compile(r"\s(?=\S)")
 
-_COUNTED_AT_ONCE = 4096
+_COUNTED_BATCH = 4096
 """Units whose tokens are counted in one call, so that memory stays flat however long the Text is."""
 
 _HEAVY = 0.6
@@ -87,9 +87,9 @@ def _counted(text: Text, tokens: Tokens, size: int) -> tuple[list[Unit], list[in
     found = units_of(text, size)
     units: list[Unit] = []
     counts: list[int] = []
-    batch = list(islice(found, _COUNTED_AT_ONCE))
+    batch = list(islice(found, _COUNTED_BATCH))
     while batch:
-        following = list(islice(found, _COUNTED_AT_ONCE))
+        following = list(islice(found, _COUNTED_BATCH))
         end = following[0][0] if following else len(content)
         for unit, count in _weighed(content, batch, end, tokens, size):
             units.append(unit)

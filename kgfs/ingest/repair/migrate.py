@@ -40,7 +40,7 @@ from kgfs.stores.vectors.contract import Vectors
 
 ATTEMPTS = 5
 """How often the last pass starts again when files are written during it."""
-INBOX_AT_ONCE = 200
+INBOX_BATCH = 200
 EVERYTHING = 2**63 - 1
 
 Progress = Callable[[int, int, str], None]
@@ -256,7 +256,7 @@ class Migration:
         """Copy contents that are in no garage yet, and enqueue jobs that no fact records."""
         names = [name for name in _unsettled(catalog) if name.place is StorageTier.INBOX]
         waiting = sorted({name.sha256: name for name in names if not self._waits_in_garage(name)}.items())
-        for part in batched(waiting, INBOX_AT_ONCE):
+        for part in batched(waiting, INBOX_BATCH):
             front.record(inbox={sha256: self._small(catalog, name) for sha256, name in part})
         owed = {(job.kind, job.doc_id) for job in front.jobs.all()}
         for job in catalog.jobs.all():

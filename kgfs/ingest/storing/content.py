@@ -47,7 +47,7 @@ class Content(Protocol):
         """Return up to ``length`` bytes from ``offset`` on; fewer at the end of the content."""
         ...
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         """Return what ``read_at`` would return if it is in memory, else None.
 
         Quick. Any thread may call it at any time while nothing is written.
@@ -72,7 +72,7 @@ class Memory:
     def read_at(self, offset: int, length: int) -> bytes:
         return bytes(self._bytes[offset : offset + length])
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         return self.read_at(offset, length)
 
     def write_at(self, offset: int, data: bytes) -> None:
@@ -116,15 +116,15 @@ class Kept:
             reader = self._open()
         return reader.read_at(offset, length)
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         if self._whole is None and self._sha256 and self._reader is None and self.size <= SMALL:
-            self._whole = self._objects.at_hand(self._key, self._sha256, self.size)
+            self._whole = self._objects.cached(self._key, self._sha256, self.size)
         if self._whole is not None:
             return self._whole[offset : offset + length]
         if self._reader is None or not self._opening.acquire(blocking=False):
             return None  # the thread that opens the object may be asking a server
         try:
-            return self._reader.at_hand(offset, length)
+            return self._reader.cached(offset, length)
         finally:
             self._opening.release()
 

@@ -20,7 +20,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
     to keep.
 
     False means that everything was durable already, or that the name is gone; then nothing is recorded. Where the
-    last fact was recorded by :func:`keep_at_once` and is not durable yet, this waits for it and returns True. When it
+    last fact was recorded by :func:`keep_nowait` and is not durable yet, this waits for it and returns True. When it
     returns, bytes and fact are durable on this machine, and also where ``copies.elsewhere`` takes them.
 
     Raises NoSpaceError, StoreError, DuplicateError, or what ``copies.elsewhere`` raises. Then the name has the bytes of
@@ -70,7 +70,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
     return True
 
 
-def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pending | None:
+def keep_nowait(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pending | None:
     """Record the written bytes as :func:`keep` does, without waiting for the disk: the caller waits for the returned
     Pending.
 
@@ -78,7 +78,7 @@ def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pend
     check of each flush (``copies.admit``), or a delivery elsewhere (``copies.elsewhere``). Quick, so that an event
     loop may call it.
     """
-    if copies.admit is not None or copies.elsewhere is not None or not copy.lock.at_once():
+    if copies.admit is not None or copies.elsewhere is not None or not copy.lock.acquire_nowait():
         return None
     try:
         if not copy.dirty:

@@ -116,7 +116,7 @@ class Settler:
         with self.alone():
             return self.decide(names, again=again, force=force)
 
-    def settle_at_once(self, name: Name, *, alone: bool) -> bool:
+    def settle_early(self, name: Name, *, alone: bool) -> bool:
         """Settle one name, quiet or not; return whether it is settled now with the bytes that it has in ``name``.
 
         It is not if a writer has it open, if it belongs to another living session, or if settling fails (which is

@@ -82,11 +82,11 @@ class WorkingCopy:
         with self.lock:
             return self._content.read_at(offset, length)
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         """Return what ``read`` would return if it is in memory and no writer can change it, else None. Quick; takes
         no lock."""
         content = self._content
-        return None if self._writable else content.at_hand(offset, length)
+        return None if self._writable else content.cached(offset, length)
 
     def write(self, offset: int | None, data: bytes) -> int:
         """Write all of ``data`` at ``offset``, or at the end if that is None; return the number of bytes.
@@ -101,10 +101,10 @@ class WorkingCopy:
             self._touch()
             return len(data)
 
-    def write_at_once(self, offset: int | None, data: bytes) -> int | None:
+    def write_nowait(self, offset: int | None, data: bytes) -> int | None:
         """Write as :meth:`write` does if that touches memory only and no lock must be waited for; else return None.
         Quick."""
-        if not self.lock.at_once():
+        if not self.lock.acquire_nowait():
             return None
         try:
             content = self._content
@@ -309,12 +309,12 @@ class WorkingCopies:
             raise
         return copy
 
-    def acquire_at_once(self, name_id: int, known: Name | None = None) -> WorkingCopy | None:
+    def acquire_nowait(self, name_id: int, known: Name | None = None) -> WorkingCopy | None:
         """Add a reader's handle as :meth:`acquire` does; return None where a writer or a lock would have to be waited
         for. Quick."""
         with self._lock:
             copy = self._copies.get(name_id) or WorkingCopy(self, name_id)
-            if copy.writers or not copy.lock.at_once():
+            if copy.writers or not copy.lock.acquire_nowait():
                 return None
             self._copies[name_id] = copy
             copy.handles += 1
@@ -327,10 +327,10 @@ class WorkingCopies:
             copy.lock.release()
         return copy
 
-    def release_at_once(self, copy: WorkingCopy, *, writing: bool) -> bool:
+    def release_nowait(self, copy: WorkingCopy, *, writing: bool) -> bool:
         """Release a handle if no lock must be waited for, a writer's only if nothing is left to keep; return whether
         it was. Quick."""
-        if not copy.lock.at_once():
+        if not copy.lock.acquire_nowait():
             return False
         try:
             if writing and copy.dirty:

@@ -16,7 +16,7 @@ from kgfs.stores.object_copies import checked, copy_within
 from kgfs.stores.pending_uploads import WAITING, key_on_the_way, waiting_key
 from kgfs.stores.stores import Stores
 
-AT_ONCE = 8
+CONCURRENCY = 8
 """Small objects that are put at the same time. One after the other, each would wait for the disk three times."""
 
 
@@ -114,7 +114,7 @@ def put_small(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> Non
         ((key, small),) = contents.items()
         put(key, *small)
     elif contents:
-        with ThreadPoolExecutor(AT_ONCE, "kgfs-settle") as several:
+        with ThreadPoolExecutor(CONCURRENCY, "kgfs-settle") as several:
             # After a failure the puts that have not begun are cancelled: each would wait for a silent server anew.
             list(several.map(lambda one: put(one[0], *one[1]), contents.items()))
     border("garage-put")

@@ -60,7 +60,7 @@ class Deposits:
     makes the changes."""
 
     def __init__(self, config: Config, stores: Stores, session: str) -> None:
-        self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
+        self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_early(name, alone=alone))
         admit = self.duplicates.check_flush if self.duplicates.refused else None
         self.copies = WorkingCopies(stores, config.spool, session, admit, config.tree.max_file)
         if config.garage_store.durability == "shared":
@@ -273,7 +273,7 @@ class Deposits:
         writer.
         """
         if is_inline() and known is None and not (write or truncate or append):
-            read = self.copies.acquire_at_once(name_id, self.recent.name(name_id))
+            read = self.copies.acquire_nowait(name_id, self.recent.name(name_id))
             if read is not None:
                 seen = self.copies.seen(read)
                 return OpenFile(self.copies, read, self._session, writing=False, append=False, keep_cache=seen)

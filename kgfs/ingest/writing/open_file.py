@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.ingest.storing.keep import keep, keep_at_once
+from kgfs.ingest.storing.keep import keep, keep_nowait
 from kgfs.ingest.storing.spool import NOTHING, WorkingCopies, WorkingCopy
 from kgfs.stores.blocking import WouldBlock, blocks, is_inline
 from kgfs.stores.catalog.contract import Pending
@@ -30,7 +30,7 @@ class OpenFile:
         Bytes in memory that no writer can change are returned at any time, also while other threads read. *Blocks*
         otherwise.
         """
-        found = self._copy.at_hand(offset, length)
+        found = self._copy.cached(offset, length)
         if found is None:
             blocks()
             found = self._copy.read(offset, length)
@@ -42,7 +42,7 @@ class OpenFile:
         *Blocks*, unless the write touches memory only and no lock must be waited for.
         """
         at = None if self._append else offset
-        written = self._copy.write_at_once(at, data)
+        written = self._copy.write_nowait(at, data)
         if written is None:
             blocks()
             written = self._copy.write(at, data)
@@ -66,7 +66,7 @@ class OpenFile:
             return NOTHING
         if self._copies.elsewhere is not None:
             return Awaited(self._keep)
-        pending = keep_at_once(self._copies, self._copy, self._session)
+        pending = keep_nowait(self._copies, self._copy, self._session)
         if pending is None:
             raise WouldBlock
         return pending
@@ -87,7 +87,7 @@ class OpenFile:
         """
         if self._released:
             return
-        self._released = self._copies.release_at_once(self._copy, writing=self._writing)
+        self._released = self._copies.release_nowait(self._copy, writing=self._writing)
         if self._released:
             return
         blocks()

@@ -31,9 +31,9 @@ from kgfs.stores.two_phase_delete import TwoPhaseDelete
 
 DAY = 86_400 * 10**9
 """Nanoseconds."""
-AT_ONCE = 500
+BATCH = 500
 """Files that leave the trash in one fact."""
-GIVEN_UP_AT_ONCE = 64
+GIVEN_UP_BATCH = 64
 """Originals that are given up under one hold of the settle lock, which mostly takes a second or two. Where homes
 share a garage, this is also the size of a batch of backup copies."""
 
@@ -130,7 +130,7 @@ def empty(
     batches, since many originals take minutes.
     """
     ids = [gone.id for gone in listed(stores, removed_before)]
-    for some in batched(ids, AT_ONCE):
+    for some in batched(ids, BATCH):
         with settler.alone():
             now_there = [name_id for name_id in some if stores.catalog.names.trashed(name_id)]
             stores.catalog.record(TrashEmptied(tuple(now_there), time.time_ns()))
@@ -150,7 +150,7 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
     giving = TwoPhaseDelete(stores, settler.config) if catalog.sharing else None
     if giving is not None:
         giving.conclude(settler.alone, between)
-    for some in batched(catalog.unheld(), GIVEN_UP_AT_ONCE):
+    for some in batched(catalog.unheld(), GIVEN_UP_BATCH):
         between()
         with settler.alone():
             keys = catalog.unheld(some)

@@ -101,7 +101,7 @@ class Objects(Protocol):
         """
         ...
 
-    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+    def cached(self, key: str, sha256: str, size: int) -> bytes | None:
         """Return the whole of a small object if its content is cached and correct, else None.
 
         The caller gives the expected SHA-256 and size in bytes. The call does not wait for a disk or a server. After
@@ -182,7 +182,7 @@ class Reader(Protocol):
         """Return bytes as :meth:`Objects.get` does. CorruptError names the key and the block."""
         ...
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         """Return what ``read_at`` would return if it is in memory, else None. Quick. Any thread may call at any
         time."""
         ...

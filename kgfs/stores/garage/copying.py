@@ -23,7 +23,7 @@ from kgfs.stores.snapshots.layout import SNAPSHOTS
 
 T = TypeVar("T")
 
-AT_ONCE = 8
+CONCURRENCY = 8
 """The number of objects that are copied in parallel, so that the waits for a server overlap."""
 PAGE = 1000
 """The number of keys in memory at a time, and of ledger entries in one append."""
@@ -138,7 +138,7 @@ def _merged(source: Iterator[tuple[str, int]], target: Iterator[tuple[str, int]]
 
 def _all(work: Callable[[T], None], items: Sequence[T]) -> Iterator[None]:
     """Apply ``work`` to the items, several at a time. The first failure ends the rest."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
         try:
             yield from pool.map(work, items)
         finally:

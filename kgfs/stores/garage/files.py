@@ -106,7 +106,7 @@ class FileObjects:
         with os_errors(f"opening {key}"):
             return FileReader(key, *self._open(key))
 
-    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+    def cached(self, key: str, sha256: str, size: int) -> bytes | None:
         """Return the whole object if it is in the page cache and has this SHA-256 and size, else None.
 
         The caller's hash proves the bytes, so the stored checksums are not read.

@@ -57,7 +57,7 @@ class FileReader:
                 offset = stop
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         end = end_of_span(self._sums.size, offset, length)
         pieces = []
         if not self._lock.acquire(blocking=False):

@@ -34,9 +34,9 @@ from kgfs.stores.migrations import newest
 FORMAT = 1
 """The format that the schema creates, before migrations."""
 REMEDY = "The graph is derived: 'kgfs rebuild' makes it again."
-ROWS_AT_ONCE = 500
+ROWS_BATCH = 500
 """Rows staged in one transaction outside of publications, so that other writers wait only briefly for the lock."""
-REMOVED_AT_ONCE = 10_000
+REMOVED_BATCH = 10_000
 """Rows removed in one transaction. Removing a row is faster than writing one (0.2 s for all of these), and each
 transaction adds a segment to the full-text index."""
 
@@ -71,18 +71,18 @@ class SqliteGraph(GraphReads):
     def stage(self, commit_id: str, document: str, batch: Batch) -> None:
         if self.published(commit_id) is not None:
             return
-        for start in range(0, max(len(batch.sources), 1), ROWS_AT_ONCE):
+        for start in range(0, max(len(batch.sources), 1), ROWS_BATCH):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
-                put_sources(connection, edition, batch.sources[start : start + ROWS_AT_ONCE], batch.document)
-        for start in range(0, len(batch.instances), ROWS_AT_ONCE):
+                put_sources(connection, edition, batch.sources[start : start + ROWS_BATCH], batch.document)
+        for start in range(0, len(batch.instances), ROWS_BATCH):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
-                put_instances(connection, edition, batch.instances[start : start + ROWS_AT_ONCE])
-        for start in range(0, len(batch.named), ROWS_AT_ONCE):
+                put_instances(connection, edition, batch.instances[start : start + ROWS_BATCH])
+        for start in range(0, len(batch.named), ROWS_BATCH):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
-                put_named(connection, edition, batch.named[start : start + ROWS_AT_ONCE])
+                put_named(connection, edition, batch.named[start : start + ROWS_BATCH])
 
     def publish(self, publication: Publication) -> int:
         doc_id = publication.document.doc_id
@@ -227,7 +227,7 @@ class SqliteGraph(GraphReads):
             return
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
             with self._database.write(durable=False) as connection:
-                remove_some(connection, REMOVED_AT_ONCE)
+                remove_some(connection, REMOVED_BATCH)
 
     # ------------------------------------------------------------------------------------------- polling
 

@@ -11,7 +11,7 @@ from kgfs.stores.projection.source import LIVING, concepts, relationships, shown
 from kgfs.stores.projection.writing import PAGE, differences
 
 LABELS = ("Concept", "Relationship", "Document")
-_AT_ONCE = 500
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def _wanted(graph: SqliteGraph, label: str, ids_alone: bool) -> Iterator[tuple[s
     after = ""
     while True:
         with graph.whole() as sql:
-            page = [id_ for (id_,) in sql.execute(LIVING[label], (after, _AT_ONCE))]
+            page = [id_ for (id_,) in sql.execute(LIVING[label], (after, _BATCH))]
             if ids_alone:
                 found = [(id_, "") for id_ in page]
             elif label == "Document":
@@ -55,7 +55,7 @@ def _wanted(graph: SqliteGraph, label: str, ids_alone: bool) -> Iterator[tuple[s
                     digest = document.digest() if document else ""
                 if digest:
                     yield doc_id, digest
-        if len(page) < _AT_ONCE:
+        if len(page) < _BATCH:
             return
         after = page[-1]
 

@@ -34,9 +34,9 @@ from kgfs.stores.projection.writing import ROWS, Writer
 
 FORMAT = 4
 """The format of the published model. Those up to 3 had no number on the ``Graph`` node."""
-FOLLOWED_AT_ONCE = 10_000
+FOLLOWED_BATCH = 10_000
 """Rows of the change feed that are followed before the position is written; all of one commit in any case."""
-OWNERS_AT_ONCE = 500
+OWNERS_BATCH = 500
 CHANGES_KEPT = 1000
 """Commits of which ``Change`` nodes are kept."""
 
@@ -153,7 +153,7 @@ class Projection:
             return self._mend(root["space"], root["epoch"], progress)
         while True:
             with self._graph.whole() as sql:
-                state, found = state_of(sql), touched(sql, position.epoch, FOLLOWED_AT_ONCE)
+                state, found = state_of(sql), touched(sql, position.epoch, FOLLOWED_BATCH)
             if found is None:
                 return self._mend(root["space"], root["epoch"], progress)
             if position == Position(state.epoch, state.redactions) and self._names == dict(self._catalog.ontologies()):
@@ -166,12 +166,12 @@ class Projection:
         writer = self._writer(space)
         with self._graph.whole() as sql:
             owners = found.owners | mentioned_in(sql, found.documents)
-        for some in batched(sorted(found.documents), OWNERS_AT_ONCE):
+        for some in batched(sorted(found.documents), OWNERS_BATCH):
             owners |= self._mentioned_there(space, some)
-        for some in batched(sorted(owners), OWNERS_AT_ONCE):
+        for some in batched(sorted(owners), OWNERS_BATCH):
             self._go_on()
             self._put_owners(writer, space, some)
-        for some in batched(sorted(found.documents), OWNERS_AT_ONCE):
+        for some in batched(sorted(found.documents), OWNERS_BATCH):
             known = self._digests_there("Edition", "doc_id", space, some)
             for doc_id in some:
                 self._go_on()
@@ -336,7 +336,7 @@ SET g = {name: g.name, space: g.building, home: g.home, origin: g.origin, format
         progress(done, total)
         found = compare(self.connection, self._graph, space)
         for label, some in groupby(found, key=lambda difference: difference.label):
-            for page in batched(some, OWNERS_AT_ONCE):
+            for page in batched(some, OWNERS_BATCH):
                 self._go_on()
                 if label != "Document":
                     self._put_owners(writer, space, [difference.id for difference in page])

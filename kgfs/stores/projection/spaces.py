@@ -10,7 +10,7 @@ from kgfs.stores.projection.writing import INSTANCES, SOURCES
 
 _IN_SPACE = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "epoch"), ("Ontology", "ontology"))  # fmt: skip
 """What stands in a space besides documents. ``Mark`` and ``Commit`` were written until format 3."""
-_AT_ONCE = 2000
+_BATCH = 2000
 
 
 def fresh_space(namespace: str) -> str:
@@ -38,11 +38,11 @@ def remove_discarded(connection: Connection) -> None:
 def _remove(connection: Connection, space: str) -> None:
     editions = "MATCH (e:Edition {space: $space}) WHERE e.doc_id IS NOT NULL WITH e LIMIT 1 RETURN e.key AS key"
     while found := connection.read_one(editions, space=space):
-        for pattern, limit in ((INSTANCES, _AT_ONCE), (SOURCES, _AT_ONCE // 5)):
+        for pattern, limit in ((INSTANCES, _BATCH), (SOURCES, _BATCH // 5)):
             _remove_nodes(connection, pattern, limit, edition=found["key"])
         connection.write([("MATCH (e:Edition {key: $key}) DETACH DELETE e", {"key": found["key"]})])
     for label, name in _IN_SPACE:
-        _remove_nodes(connection, f"(n:{label} {{space: $space}}) WHERE n.{name} IS NOT NULL", _AT_ONCE, space=space)
+        _remove_nodes(connection, f"(n:{label} {{space: $space}}) WHERE n.{name} IS NOT NULL", _BATCH, space=space)
     connection.write([("MATCH (d:Discarded {space: $space}) DELETE d", {"space": space})])
 
 

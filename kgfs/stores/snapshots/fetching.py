@@ -18,7 +18,7 @@ from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.snapshots.layout import File, Manifest, Part, key_of_part
 
-AT_ONCE = 4
+CONCURRENCY = 4
 """Parts that are requested at the same time. Each takes at most 32 MiB of memory."""
 
 Progress = Callable[[int], None]
@@ -43,7 +43,7 @@ def fetch_file(objects: Objects, folder: str, file: File, target: Path, progress
                     progress(part.size)
 
             starts = accumulate((part.size for part in file.parts), initial=0)
-            with ThreadPoolExecutor(AT_ONCE) as pool:
+            with ThreadPoolExecutor(CONCURRENCY) as pool:
                 try:
                     for _ in pool.map(fetch, range(len(file.parts)), starts, file.parts):
                         pass

@@ -21,7 +21,7 @@ PART = 16 << 20
 LEVEL = 1
 """The compression level of zlib. Level 1 halves the bytes or better at 100 MB/s a core; higher levels save little
 more and take four times as long."""
-AT_ONCE = 3
+CONCURRENCY = 3
 """Parts that are compressed or sent at the same time. Each takes at most 32 MiB of memory."""
 
 
@@ -32,14 +32,14 @@ def put_file(
     manifest. Raises BusyError once ``stop`` returns true; some parts may then have been put."""
     parts: list[Part] = []
     pending: deque[Future[None]] = deque()
-    with os_errors(f"Reading {path}"), ThreadPoolExecutor(AT_ONCE) as pool:
+    with os_errors(f"Reading {path}"), ThreadPoolExecutor(CONCURRENCY) as pool:
         try:
             for number, piece in enumerate(_pieces(path)):
                 if stop():
                     raise BusyError(f"{folder}: the snapshot was given up, since this process is to end.")
                 parts.append(Part(len(piece), hashlib.sha256(piece).hexdigest()))
                 pending.append(pool.submit(_put, objects, key_of_part(folder, name, number), piece))
-                if len(pending) == AT_ONCE:
+                if len(pending) == CONCURRENCY:
                     pending.popleft().result()
             for one in pending:
                 one.result()

@@ -45,17 +45,17 @@ class CacheBehind(Cache):
         self._writer: threading.Thread | None = None
         self._closed = False
 
-    def at_hand(self, key: str, size: int) -> bytes | None:
+    def cached(self, key: str, size: int) -> bytes | None:
         waiting = self._unwritten(self._path(key)) if self._waiting else None
         if waiting is not None:
             behind = length_before(size)
             return bytes(waiting[behind:]) if len(waiting) == behind + size else None
-        return super().at_hand(key, size)
+        return super().cached(key, size)
 
-    def block_at_hand(self, key: str, number: int, buffer: memoryview) -> bool:
+    def block_cached(self, key: str, number: int, buffer: memoryview) -> bool:
         waiting = self._unwritten(self._path(key, number)) if self._waiting else None
         if waiting is None:
-            return super().block_at_hand(key, number, buffer)
+            return super().block_cached(key, number, buffer)
         if len(waiting) != len(buffer):
             return False
         buffer[:] = waiting

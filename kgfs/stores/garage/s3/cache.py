@@ -114,7 +114,7 @@ class Cache:
         _remove(path)
         return None
 
-    def at_hand(self, key: str, size: int) -> bytes | None:
+    def cached(self, key: str, size: int) -> bytes | None:
         """Return the content of an object of one block if it is in the page cache and has ``size`` bytes, else None.
 
         The content is not verified.
@@ -136,7 +136,7 @@ class Cache:
             os.close(descriptor)
         return bytes(buffer[start:-1]) if found == start + size else None
 
-    def block_at_hand(self, key: str, number: int, buffer: memoryview) -> bool:
+    def block_cached(self, key: str, number: int, buffer: memoryview) -> bool:
         """Fill ``buffer`` with a block of that size if the block is in the page cache, and return whether it was
         filled.
 
@@ -146,7 +146,7 @@ class Cache:
         if file is None:
             return False
         with file:
-            return is_at_hand(file, buffer)
+            return is_cached(file, buffer)
 
     def open_block(self, key: str, number: int) -> FileIO | None:
         """Return the open file of a cached block, or None. The block is not verified. The caller closes the file."""
@@ -290,7 +290,7 @@ class Cache:
         return locked(f"{self._top}/state")
 
 
-def is_at_hand(file: FileIO, buffer: memoryview) -> bool:
+def is_cached(file: FileIO, buffer: memoryview) -> bool:
     """Fill ``buffer`` from the start of a file if the bytes are in the page cache, and return whether it was
     filled."""
     try:

@@ -62,7 +62,7 @@ class S3Objects:
     put before the object.
 
     ``open`` and ``get`` answer from the cache without a request, since the content of a key never changes while the
-    object exists. All other calls send requests, except :meth:`at_hand` and :meth:`leave_room`. See
+    object exists. All other calls send requests, except :meth:`cached` and :meth:`leave_room`. See
     :class:`~.reader.S3Reader` for readers of an object that is deleted.
     """
 
@@ -261,7 +261,7 @@ class S3Objects:
             stack.pop_all()
             return S3Reader(key, sums, self._bucket, self._cache, first, download, round_)
 
-    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+    def cached(self, key: str, sha256: str, size: int) -> bytes | None:
         """Return the object from the page cache if it is cached and correct, else None.
 
         The use is not recorded. An empty object is recognised by its cached checksums. Objects of more than one block
@@ -272,7 +272,7 @@ class S3Objects:
             return b"" if kept and kept[0].sha256 == sha256 else None
         if size > BLOCK:
             return None
-        found = self._cache.at_hand(key, size)
+        found = self._cache.cached(key, size)
         return found if found is not None and hashlib.sha256(found).hexdigest() == sha256 else None
 
     def has_sums(self, key: str) -> bool:

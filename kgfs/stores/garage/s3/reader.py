@@ -14,7 +14,7 @@ from kgfs.stores.garage.buffer import Buffers, buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.cache import Cache, is_at_hand
+from kgfs.stores.garage.s3.cache import Cache, is_cached
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.errors import ShortError
 from kgfs.stores.garage.s3.names import object_name, sha256_in
@@ -105,7 +105,7 @@ class S3Reader:
                 offset = stop
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
+    def cached(self, offset: int, length: int) -> bytes | None:
         end = end_of_span(self._sums.size, offset, length)
         if offset >= end:
             return b""
@@ -158,18 +158,18 @@ class S3Reader:
             self._buffer = buffer_of(size)
         elif self._block is self._buffer:
             self._held = -1
-        if not (self._was_at_hand(number) and self._hold(number, self._buffer)):
+        if not (self._was_cached(number) and self._hold(number, self._buffer)):
             return False
         self._is_cached(number)
         return True
 
-    def _was_at_hand(self, number: int) -> bool:
+    def _was_cached(self, number: int) -> bool:
         """Fill the buffer with the cached block ``number`` if it is in the page cache, and return whether it was
         filled."""
         file = self._files.get(number) or (self._following if number == self._prefetched else None)
         if file is not None:
-            return is_at_hand(file, self._buffer)
-        return self._cache.block_at_hand(self._key, number, self._buffer)
+            return is_cached(file, self._buffer)
+        return self._cache.block_cached(self._key, number, self._buffer)
 
     def _load(self, number: int, last: int) -> None:
         """Make block ``number`` the block in memory. ``last`` is the last block that the caller reads."""
