@@ -90,6 +90,7 @@ def run_worker(
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.lifecycle.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
+    from kgfs.ingest.working.indexing_words import indexing_words
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.worker import Worker
 
@@ -131,6 +132,7 @@ def run_worker(
                 with (
                     _answering_questions(config, stores, compute),
                     _keeping_snapshots(config, stores),
+                    indexing_words(stores.graph, ErrorLog(config.errors_log)),
                     _projecting(config, stores) as projection,
                     _watching(config, skipped=until_idle),
                 ):
@@ -285,11 +287,12 @@ def _answering_questions(config: Config, stores: Stores, compute: Compute) -> It
     """
     from kgfs.compute.answering import answering
     from kgfs.compute.questions import Materials, QuestionServer
+    from kgfs.models.extractor import background
 
     with ExitStack() as stack:
         try:
             embed = compute.embed if compute.embedding_model else None
-            answer = answering(Materials(embed, stores.vectors, compute.verbs))
+            answer = answering(Materials(embed, stores.vectors, compute.verbs, background.is_known))
             stack.enter_context(QuestionServer(config.run, answer))
         except KgfsError as error:
             ErrorLog(config.errors_log).add("questions", error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kgfs.compute import likeness, matching, nearest
+from kgfs.compute import alike, likeness, matching, nearest
 from kgfs.compute.questions import Materials, Message
 from kgfs.errors import BadInputError
 
@@ -16,6 +16,7 @@ QUESTIONS: Mapping[str, Callable[[Materials, Message], Any]] = {
     nearest.NAME: nearest.answer,
     likeness.NAME: likeness.answer,
     matching.NAME: matching.answer,
+    alike.NAME: alike.answer,
 }
 """The value of a question's ``question`` field → the function that answers it with plain data. The function raises
 BadInputError to refuse a question."""

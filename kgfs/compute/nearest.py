@@ -5,7 +5,8 @@ A process without a model asks it. The worker, which has the model and its vecto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
@@ -15,6 +16,8 @@ from kgfs.errors import BadInputError, StoreError
 NAME = "nearest"
 ALSO = 1000
 """The number of Sources that one question may name in ``also``."""
+DOCUMENTS = 10_000
+"""The number of documents that one question may name."""
 LONGEST_WORDS = 10_000
 
 ChunkRef = tuple[str, int]
@@ -22,20 +25,34 @@ ChunkRef = tuple[str, int]
 
 
 def nearest(
-    run: Path, words: str, ontology: str, limit: int, also: Sequence[ChunkRef], patience: Deadline
+    run: Path,
+    words: str,
+    ontology: str,
+    limit: int,
+    also: Sequence[ChunkRef],
+    patience: Deadline,
+    *,
+    doc_ids: Collection[str] | None = None,
+    only_known: bool = False,
 ) -> dict[ChunkRef, float]:
     """Return the cosines of the ``limit`` Sources closest to the words, and of those in ``also`` that have a vector.
 
-    ``run`` is the home's run folder, ``ontology`` an ontology's id. Raises the errors of
+    ``run`` is the home's run folder, ``ontology`` an ontology's id. ``doc_ids`` are the only documents to look in; where
+    they are more than DOCUMENTS the caller has to leave others out. With ``only_known`` nothing is near to words none of
+    which the model's vocabulary has whole. Raises the errors of
     :func:`kgfs.compute.questions.ask`, and StoreError where the answer does not have the expected form.
     """
-    question = {
+    question: dict[str, object] = {
         "question": NAME,
         "words": words,
         "ontology": ontology,
         "limit": limit,
         "also": [f"{doc_id}:{chunk}" for doc_id, chunk in also],
     }
+    if doc_ids is not None and len(doc_ids) <= DOCUMENTS:
+        question["doc_ids"] = sorted(doc_ids)
+    if only_known:
+        question["only_known"] = True
     found = ask(run, question, patience)
     try:
         return {(str(doc_id), int(chunk)): float(cosine) for doc_id, chunk, cosine in found}
@@ -56,11 +73,19 @@ def answer(materials: Materials, question: Message) -> list[tuple[str, int, floa
         raise BadInputError("this question is not known")
     if not isinstance(limit, int) or not isinstance(also, list) or len(also) > ALSO or len(words) > LONGEST_WORDS:
         raise BadInputError("this question is too large")
+    doc_ids = question.get("doc_ids")
+    if doc_ids is not None and (not isinstance(doc_ids, list) or len(doc_ids) > DOCUMENTS):
+        raise BadInputError("this question is too large")
     embed, vectors = materials.embed, materials.vectors
     if embed is None or vectors is None:
         raise BadInputError("it has no embedding model")
+    if question.get("only_known") and materials.known is not None:
+        asked = re.findall(r"[^\W\d_]+", words)
+        if not any(map(materials.known, asked)):
+            return []
     vector = embed([words])[0][0]
-    hits = vectors.query(vector, Filter(kind="source", ontology=ontology), limit)
+    within = frozenset(map(str, doc_ids)) if doc_ids is not None else None
+    hits = vectors.query(vector, Filter(kind="source", ontology=ontology, doc_ids=within), limit)
     known = {hit.item for hit in hits}
     wanted = frozenset(str(item) for item in also) - known
     if wanted:

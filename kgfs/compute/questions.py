@@ -50,6 +50,8 @@ class Materials:
     vectors: Vectors | None
     verbs: Callable[[str], bool] | None = None
     """Tells whether a text has a verb; None where no grammar is loaded."""
+    known: Callable[[str], bool] | None = None
+    """Whether the model's vocabulary has a word whole; None where it cannot be asked."""
 
 
 Answering = Callable[[Message], Any]

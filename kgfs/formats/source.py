@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgfs.domain.text import Block
+from kgfs.formats.code import is_code
 from kgfs.formats.contract import text_format
 from kgfs.formats.lines import Line, stretches
 
@@ -70,4 +71,9 @@ def source_blocks(lines: list[Line]) -> list[Block]:
     return stretches(lines, "code")
 
 
-FORMAT = text_format("source/1", "text/plain", EXTENSIONS, source_blocks)
+def source_signs(start: str) -> int:
+    """Return 2, which is enough, for the beginning of a text that is program code, else 0."""
+    return 2 if is_code(start) else 0
+
+
+FORMAT = text_format("source/1", "text/plain", EXTENSIONS, source_blocks, source_signs)

@@ -9,10 +9,9 @@ from itertools import islice
 from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.ranking import ChunkRef
-from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, evidence_in, file_name, scope_of
+from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, evidence_in, file_name, scope_of
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
-from kgfs.render.search import telling
 from kgfs.stores.batched import batched
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow, SourceRow
@@ -87,7 +86,10 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
             )
         )
     pagination = Pagination(page, limit, len(net), found.all_words, more)
-    return Results(found.words, scope.only, tuple(results), pagination, found.only_text, found.query.words), changed
+    page_of = Results(
+        found.words, scope.only, tuple(results), pagination, found.only_text, found.query.words, found.by_table
+    )
+    return page_of, changed
 
 
 def _grouped(order: Iterable[tuple[ChunkRef, float]]) -> list[tuple[str, list[tuple[int, float]]]]:
@@ -114,13 +116,12 @@ def _groups(
     known = {doc_id for doc_id, _ in net}
     count = 2 * max(CANDIDATES, wanted)
     while True:
-        texts = graph.find_text(
-            telling(found.query.words), found.ontology, count, phrases=found.query.phrases, doc_ids=found.doc_ids
-        )
+        texts = best_by_words(graph, found, count)
+        rows = graph.sources_at([place for place in texts if place[0] not in known])
         beyond: dict[str, list[tuple[SourceRow, float]]] = {}
-        for row, _ in texts:
-            if row.doc_id not in known:
-                beyond.setdefault(row.doc_id, []).append((row, 0.0))
+        for place in texts:
+            if place in rows:
+                beyond.setdefault(place[0], []).append((rows[place], 0.0))
         for doc_id, best in beyond.items():
             # The last document of a part may have more Sources in the next one; the order of documents stays.
             known.add(doc_id)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kgfs.compute.alike import alike
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import LONGEST_WORDS, nearest
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
@@ -15,19 +18,23 @@ from kgfs.knowledge import timing
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
-from kgfs.knowledge.ranking import ChunkRef, Match, ranked
+from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, ranked
+from kgfs.knowledge.words_asked import forms_asked, occurring
 from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
 
+if TYPE_CHECKING:  # numpy, which is loaded where something is searched
+    from kgfs.stores.words.scoring import WordView
+
 LIMIT = 20
 """The number of Sources that a page of passages shows."""
 CANDIDATES = 200
-"""The number of candidates from the full text, and from the vectors."""
+"""The number of candidates by words, and by meaning."""
 CLOSE = 0.3
-"""The cosine from which a Source is found that has none of the words. Unrelated English texts have about 0 to 0.15
-with the offline model."""
+"""The cosine from which a Source is found where none of the words occurs in what is searched. Unrelated English texts have
+about 0 to 0.15 with the offline model."""
 CONCEPTS = 8
 """The number of concepts named for one Source."""
 
@@ -60,15 +67,17 @@ class Found:
     """The epoch of the graph when the search began."""
     only_text: str
     """Why meaning was not used; '' where it was."""
+    by_table: bool = False
+    """Whether the index of words was not made yet, and the graph's own full text ranked."""
 
 
 def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadline) -> Found:
     """Return the Sources that answer the question, best first. Blocks, at most until the deadline ``patience`` passes.
 
-    ``words`` may have phrases in quotes, ``-without``, and filters (:mod:`.query`). Function words are left out of the
-    full text query unless there are no others. A question of filters alone finds the newest documents that pass.
-    Gated Sources are not found. Raises BadInputError for more than LONGEST_WORDS characters and for what is no
-    filter, and the errors of ``patience``.
+    ``words`` may have phrases in quotes, ``-without``, and filters (:mod:`.query`). Function words count only where
+    there are no others. A question of filters alone finds the newest documents that pass. Where none of the words
+    occurs, only Sources whose cosine is CLOSE are found. Gated Sources are not found. Raises BadInputError for more than
+    LONGEST_WORDS characters and for what is no filter, and the errors of ``patience``.
     """
     if len(words) > LONGEST_WORDS:
         raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
@@ -82,30 +91,115 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadl
     if not query.words:
         first = tuple(((doc_id, 0), 0.0) for doc_id in newest_first(stores, doc_ids or frozenset()))
         return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "")
-    texts = graph.find_text(telling(query.words), ontology, CANDIDATES, phrases=query.phrases, doc_ids=doc_ids)
-    scores = {(row.doc_id, row.chunk_index): score for row, score in texts}
+    view = graph.word_view()
+    only = _with_phrases(graph, query, ontology) if query.phrases else None
+    texts = dict(by_words(graph, view, query, ontology, CANDIDATES, doc_ids, only))
     patience.check()
-    cosines, why = _cosines(run, query.words, ontology, sorted(scores), patience)
+    occurs = bool(texts) or (view is not None and occurring(view, query.words, ontology))
+    cosines, why = _cosines(run, query.words, ontology, sorted(texts), not occurs, doc_ids, patience)
     hidden = graph.hidden({doc_id for doc_id, _ in cosines})
-    matches = {
-        place: Match(scores.get(place, 0.0), cosines.get(place))
-        for place in {*scores, *cosines}
-        if place[0] not in hidden and (doc_ids is None or place[0] in doc_ids)
-    }
-    order = tuple(
-        (place, score)
-        for place, score in ranked(matches)
-        if place in scores or (not query.phrases and (cosine := matches[place].cosine) is not None and cosine >= CLOSE)
-    )
+    wanted = [
+        place
+        for place in sorted({*texts, *cosines})
+        if place[0] not in hidden and (doc_ids is None or place[0] in doc_ids) and (only is None or place in only)
+    ]
+    if not occurs:
+        wanted = [place for place in wanted if cosines.get(place, 0.0) >= CLOSE]
+    matches = _matches(view, query, wanted, texts, cosines)
     patience.check()
-    return Found(words, query, ontology, doc_ids, order, matches, len(texts) < CANDIDATES, epoch, why)
+    order = tuple(_ranked(graph, run, view, matches, bool(cosines), patience))
+    return Found(words, query, ontology, doc_ids, order, matches, len(texts) < CANDIDATES, epoch, why, view is None)
+
+
+def best_by_words(graph: Graph, found: Found, limit: int) -> list[ChunkRef]:
+    """Return the ``limit`` best Sources by words alone of a search that was made, as of now."""
+    only = _with_phrases(graph, found.query, found.ontology) if found.query.phrases else None
+    view = None if found.by_table else graph.word_view()
+    return [place for place, _ in by_words(graph, view, found.query, found.ontology, limit, found.doc_ids, only)]
+
+
+def by_words(
+    graph: Graph,
+    view: WordView | None,
+    query: Query,
+    ontology: str,
+    limit: int,
+    doc_ids: Collection[str] | None,
+    only: Collection[ChunkRef] | None = None,
+) -> list[tuple[ChunkRef, float]]:
+    """Return the ``limit`` best Sources by words alone, and their scores: by the index or, where it is not made yet, by the
+    graph's full text. ``only`` are the Sources that have the question's phrases; None where it has none.
+    """
+    if view is not None:
+        return view.best(forms_asked(query.words), limit, ontology, doc_ids, only)
+    texts = graph.find_text(telling(query.words), ontology, limit, phrases=query.phrases, doc_ids=doc_ids)
+    return [((row.doc_id, row.chunk_index), score) for row, score in texts]
+
+
+def _with_phrases(graph: Graph, query: Query, ontology: str) -> set[ChunkRef]:
+    found: set[ChunkRef] | None = None
+    for phrase in query.phrases:
+        those = graph.sources_with_phrase(phrase, ontology)
+        found = those if found is None else found & those
+    return found or set()
+
+
+def _matches(
+    view: WordView | None,
+    query: Query,
+    places: Sequence[ChunkRef],
+    texts: Mapping[ChunkRef, float],
+    cosines: Mapping[ChunkRef, float],
+) -> dict[ChunkRef, Match]:
+    if view is None:
+        return {place: Match(texts.get(place, 0.0), cosines.get(place)) for place in places}
+    scores = view.scores(forms_asked(query.words), places)
+    return {
+        place: Match(found.bag, cosines.get(place), found.header, found.beside, found.is_code)
+        for place in places
+        if (found := scores.get(place)) is not None  # else the index knows it is gone
+    }
+
+
+def _ranked(
+    graph: Graph,
+    run: Path,
+    view: WordView | None,
+    matches: Mapping[ChunkRef, Match],
+    by_meaning: bool,
+    patience: Deadline,
+) -> list[tuple[ChunkRef, float]]:
+    if view is None:
+        return ranked(matches)
+    if not by_meaning:
+        from kgfs.knowledge.likeness import by_words as like_by_words
+
+        return ranked(matches, partial(like_by_words, graph, view), BY_WORDS)
+
+    def like_by_meaning(places: Sequence[ChunkRef]) -> Sequence[Sequence[float]]:
+        try:
+            return alike(run, places, patience.within(timing.SEARCH_MODEL))
+        except GivenUpError:
+            raise
+        except KgfsError:  # the worker ended meanwhile: the scores stand as they are
+            patience.check()
+            return ()
+
+    return ranked(matches, like_by_meaning, BY_MEANING)
 
 
 def _cosines(
-    run: Path, words: str, ontology: str, also: Sequence[ChunkRef], patience: Deadline
+    run: Path,
+    words: str,
+    ontology: str,
+    also: Sequence[ChunkRef],
+    only_known: bool,
+    doc_ids: Collection[str] | None,
+    patience: Deadline,
 ) -> tuple[dict[ChunkRef, float], str]:
     try:
-        return nearest(run, words, ontology, CANDIDATES, also, patience.within(timing.SEARCH_MODEL)), ""
+        limited = patience.within(timing.SEARCH_MODEL)
+        return nearest(run, words, ontology, CANDIDATES, also, limited, doc_ids=doc_ids, only_known=only_known), ""
     except GivenUpError:
         raise
     except KgfsError as error:  # the full text works without it, and the results tell the reader why
@@ -211,7 +305,8 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
                 concepts=hit.concepts,
             )
         )
-    return ResultPage(found.words, scope.only, tuple(shown), found.only_text, found.query.words), changed
+    hits = tuple(shown)
+    return ResultPage(found.words, scope.only, hits, found.only_text, found.query.words, found.by_table), changed
 
 
 def file_name(rank: int, path: str, ending: str = ".txt") -> str:

@@ -123,6 +123,8 @@ class Results:
     """Why meaning was not used; '' where it was."""
     wanted: str = ""
     """The words of the question without its filters: these are marked."""
+    by_table: bool = False
+    """Whether the index of words was not made yet."""
 
 
 def as_data(results: Results, marks: Marks) -> dict[str, Any]:

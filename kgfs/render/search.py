@@ -7,13 +7,13 @@ are in ``source.txt``, and their lines start with `>`.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
+from kgfs.domain.word_forms import forms_of, plain
 from kgfs.render.source import Marks
 from kgfs.render.words import counted, fold, json_page, lines_of, rendered
 
@@ -70,6 +70,8 @@ class ResultPage:
     """Why meaning was not used; '' where it was."""
     wanted: str = ""
     """The words of the question without its filters: these are marked."""
+    by_table: bool = False
+    """Whether the index of words was not made yet."""
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
@@ -97,6 +99,8 @@ class Answered(Protocol):
     def ontology(self) -> str: ...
     @property
     def only_text(self) -> str: ...
+    @property
+    def by_table(self) -> bool: ...
 
 
 def opening(page: Answered, count: int, noun: str) -> str:
@@ -104,7 +108,8 @@ def opening(page: Answered, count: int, noun: str) -> str:
     found = counted(count, noun) if count else "Nothing found"
     where = f"in {page.ontology}" if page.ontology else "in all ontologies"
     ways = f"full text only ({page.only_text.rstrip('.')})" if page.only_text else "full text and meaning"
-    return f"# {fold(page.words)}\n\n{found} {where}, by {ways}"
+    yet = ". The index of words is being made: until then the order is a rough one" if page.by_table else ""
+    return f"# {fold(page.words)}\n\n{found} {where}, by {ways}{yet}"
 
 
 def question_data(page: Answered) -> dict[str, object]:
@@ -114,6 +119,7 @@ def question_data(page: Answered) -> dict[str, object]:
         "ontology": page.ontology or None,
         "by": ["full text"] if page.only_text else ["full text", "meaning"],
         "only_text": page.only_text or None,
+        "words_indexed": not page.by_table,
     }
 
 
@@ -198,27 +204,25 @@ def telling(question: str) -> str:
     Where nothing else is left, return the whole question.
     """
     words = question.split()
-    told = [word for word in words if not FUNCTION_WORDS.issuperset(map(_plain, _WORD.findall(word)))]
+    told = [word for word in words if not FUNCTION_WORDS.issuperset(map(plain, _WORD.findall(word)))]
     return " ".join(told or words)
 
 
 def words_of(question: str) -> frozenset[str]:
-    """Return the words of the question to mark, without function words unless there are no others.
-
-    They are compared as the full text compares them, without regard to case and accents.
-    """
-    found = frozenset(_plain(word) for word in _WORD.findall(telling(question)))
+    """Return the forms of the question's words to mark, without function words unless there are no others."""
+    found = frozenset(form for word in _WORD.findall(telling(question)) for form in forms_of(word))
     return found - FUNCTION_WORDS or found
 
 
-def _plain(word: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+def _is_wanted(word: str, wanted: frozenset[str]) -> bool:
+    return not wanted.isdisjoint(forms_of(word))
 
 
 def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:
+    """Return a text with marks around the words that have one of the forms, as the index of words compares them."""
+
     def mark(found: re.Match[str]) -> str:
-        return f"{marks.start}{found[0]}{marks.end}" if _plain(found[0]) in wanted else found[0]
+        return f"{marks.start}{found[0]}{marks.end}" if _is_wanted(found[0], wanted) else found[0]
 
     return _WORD.sub(mark, text)
 
@@ -231,7 +235,7 @@ def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     folded = fold(text)
     if len(folded) <= length:
         return folded
-    places = [(found.start(), plain) for found in _WORD.finditer(folded) if (plain := _plain(found[0])) in wanted]
+    places = [(at.start(), form) for at in _WORD.finditer(folded) for form in forms_of(at[0]) if form in wanted]
     best, most = 0, 0
     for first, _ in places:
         different = len({word for at, word in places if first <= at < first + length})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.knowledge.ranking import Match, ranked
+from kgfs.knowledge.ranking import MEANING, PRIOR, WORDS, ChunkRef, Match, ranked, smoothed
 from kgfs.knowledge.search import file_name
 from kgfs.render.search import (
     EXCERPT,
@@ -36,9 +38,36 @@ MATCHES = st.dictionaries(
 def test_both_ways_count_alike() -> None:
     by_words, by_meaning, by_both, by_none = ("a", 0), ("b", 0), ("c", 0), ("d", 0)
     found = ranked({by_words: Match(9, 0.1), by_meaning: Match(0, 0.9), by_both: Match(9, 0.9), by_none: Match(0, 0.1)})
-    assert [place for place, _ in found] == [by_both, by_words, by_meaning, by_none]
+    assert [place for place, _ in found] == [by_both, by_meaning, by_words, by_none]
     scores = dict(found)
-    assert scores[by_words] == scores[by_meaning] == 0.0 and scores[by_both] == -scores[by_none] == 3.0
+    assert scores[by_meaning] == -scores[by_words] == pytest.approx((MEANING - WORDS) * (1 + PRIOR))
+    assert scores[by_both] == -scores[by_none] == pytest.approx((MEANING + WORDS) * (1 + PRIOR))
+
+
+def test_header_and_neighbours_count() -> None:
+    places = [("a", 0), ("b", 0), ("c", 0)]
+    found = ranked(dict(zip(places, (Match(5, None, 3.0), Match(5, None, 0.0, 3.0), Match(5, None)), strict=True)))
+    assert [place for place, _ in found] == places
+
+
+def test_prose_lends_its_scores_to_what_is_like_it() -> None:
+    best, like, other = ("a", 0), ("b", 0), ("c", 0)
+    matches = {best: Match(9, None), like: Match(1, None), other: Match(2, None)}
+    cosines = [[1.0, 0.9, 0.0], [0.9, 1.0, -0.5], [0.0, -0.5, 1.0]]
+    assert [place for place, _ in ranked(matches)] == [best, other, like]
+    assert [place for place, _ in ranked(matches, lambda places: _of(matches, places, cosines))] == [best, like, other]
+    code = {place: Match(match.text, None, is_code=True) for place, match in matches.items()}
+    assert ranked(code, lambda places: _of(matches, places, cosines)) == ranked(code)
+
+
+def _of(matches: dict[ChunkRef, Match], places: Sequence[ChunkRef], cosines: list[list[float]]) -> list[list[float]]:
+    at = [sorted(matches).index(place) for place in places]
+    return [[cosines[row][column] for column in at] for row in at]
+
+
+def test_smoothing_takes_the_mean_of_the_nearest() -> None:
+    assert smoothed([1.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], 0.4) == pytest.approx([0.6, 0.4])
+    assert smoothed([1.0, 0.0], [[1.0, -0.5], [-0.5, 1.0]], 0.4) == pytest.approx([0.6, 0.0])
 
 
 def test_a_document_that_says_it_twice_comes_first() -> None:
@@ -69,9 +98,9 @@ def test_the_order_is_whole_and_does_not_depend_on_who_came_first(
 def test_words_are_marked_as_the_full_text_compares_them() -> None:
     wanted = words_of("What is the CAFÉ?")
     assert wanted == {"cafe"}
-    assert marked("Cafe, café, cafés: what?", wanted, MARKS) == "==Cafe==, ==café==, cafés: what?"
+    assert marked("Cafe, café, cafés: what?", wanted, MARKS) == "==Cafe==, ==café==, ==cafés==: what?"
     assert words_of("is it") == {"is", "it"} and words_of("?!") == frozenset()
-    assert words_of("What-is run_target ?") == {"run_target"}
+    assert words_of("What-is run_target ?") == {"run_target", "run", "target"}
 
 
 def test_function_words_do_not_count_where_there_are_others() -> None:

@@ -25,6 +25,12 @@ def rank(word: str) -> int:
     return places.get(word.lower(), RARE) if places else UNKNOWN
 
 
+def is_known(word: str) -> bool:
+    """Return whether the vocabulary has a word whole. Every word where the vocabulary is not installed."""
+    places = _places()
+    return not places or word.lower() in places
+
+
 @cache
 def _places() -> Mapping[str, int]:
     try:

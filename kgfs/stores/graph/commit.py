@@ -56,6 +56,8 @@ class Commit:
         self._feed = Feed(connection, self.epoch)
         self._settling = Concepts(connection, at, self._feed, page_before)
         self._left: dict[str, tuple[int, str]] = {}
+        self._veiled: dict[str, str] = {}
+        """Ontologies of documents whose text is hidden from now on, or no longer, by doc_id."""
         self._entered: tuple[str, int, str] | None = None
         self._concepts: set[str] = set()
         """Ids of concepts whose mentions or evidence differ from before."""
@@ -87,7 +89,7 @@ class Commit:
                 continue
             key, ontology, sources, instances = found
             self._sql.execute(f"UPDATE document SET state = {LEAVING} WHERE key = ?", (key,))
-            self._sql.execute("UPDATE document SET hidden_by = '' WHERE hidden_by = ? AND hidden_by != ''", (doc_id,))
+            self._veil("UPDATE document SET hidden_by = '' WHERE hidden_by = ? AND hidden_by != ''", (doc_id,))
             self._sql.execute(_EARLIER_TEXT, (key,))
             self._count(ontology, documents=-1, sources=-sources, instances=-instances)
             self._left[doc_id] = (key, ontology)
@@ -99,7 +101,7 @@ class Commit:
         self._fill(edition, publication)
         for doc_id in publication.hides:
             sql = f"UPDATE document SET hidden_by = ? WHERE doc_id = ? AND state = {SHOWN}"
-            self._sql.execute(sql, (document.doc_id, doc_id))
+            self._veil(sql, (document.doc_id, doc_id))
         self._check_owners(edition, publication)
         for concept in publication.concepts:
             self._meet(concept)
@@ -231,6 +233,9 @@ class Commit:
         self._feed.write()
         return self.epoch
 
+    def _veil(self, update: str, values: Sequence[str]) -> None:
+        self._veiled |= dict(self._sql.execute(f"{update} RETURNING doc_id, ontology", values).fetchall())
+
     def _tell_documents(self) -> None:
         entered = self._entered[0] if self._entered else ""
         for doc_id, (_, ontology) in self._left.items():
@@ -239,6 +244,9 @@ class Commit:
         if self._entered:
             what = "changed" if entered in self._left else "added"
             self._feed.tell(what, "document", self._entered[2], self._entered[2], entered)
+        for doc_id, ontology in sorted(self._veiled.items()):
+            if doc_id not in self._left and doc_id != entered:
+                self._feed.tell("changed", "document", ontology, ontology, doc_id)
 
     def _tell_evidence(self) -> None:
         doc_id, edition, ontology = self._entered or ("", 0, "")

@@ -7,9 +7,9 @@ the epoch by one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
@@ -35,6 +35,9 @@ from kgfs.stores.graph.vocabulary import (
     Scope,
     SourceRow,
 )
+
+if TYPE_CHECKING:  # imports numpy, which a mount needs only to search
+    from kgfs.stores.words.scoring import WordView
 
 THREAD = 200
 """Mails of a conversation that one Message-ID finds at most."""
@@ -353,6 +356,25 @@ class Graph(Protocol):
     def sources_with(self, forms: Collection[str], most: int = 20_000) -> dict[str, int]:
         """Return for each form of a word (:mod:`kgfs.domain.word_forms`) how many Sources of the graph have it; ``most``
         where there are so many or more. Sources that the gate rejected do not count, staged ones may."""
+        ...
+
+    def sources_with_phrase(self, phrase: str, ontology: str = "") -> set[tuple[str, int]]:
+        """Return (doc_id, chunk index) of the Sources that have these words in this order."""
+        ...
+
+    def word_view(self) -> WordView | None:
+        """Return the index of words, as of now; None while it lacks so many Sources that only :meth:`find_text` has
+        them all. The index is derived from the graph's Sources, in files beside it."""
+        ...
+
+    def words_indexed(self) -> bool:
+        """Return whether the files of the index of words have all Sources of now. Quick while nothing changes."""
+        ...
+
+    def index_words(self, go_on: Callable[[], bool] = ...) -> bool:
+        """Bring the files of the index of words up to date, and return whether they are. Takes as long as there is to
+        index; ``go_on`` is asked between batches and ends the work by False. False, too, where another process is at
+        it."""
         ...
 
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:

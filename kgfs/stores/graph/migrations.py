@@ -119,4 +119,6 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE concept ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE concept ADD COLUMN named_size INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE concept ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;""",
+    # Tells an index of words outside the database which database it was derived from.
+    "INSERT INTO meta VALUES ('identity', abs(random() / 2));",
 )

@@ -252,13 +252,17 @@ class GraphReads:
         return {form: self._database.rows(count, (f"{_quoted(form)} *", most))[0][0] for form in forms}
 
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
+        return {doc_id for doc_id, _ in self.sources_with_phrase(phrase, ontology)}
+
+    def sources_with_phrase(self, phrase: str, ontology: str = "") -> set[tuple[str, int]]:
         rows = self._database.rows(
-            "SELECT DISTINCT document.doc_id FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
+            "SELECT document.doc_id, source.chunk_index"
+            " FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
             f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
             " WHERE document.hidden_by = '' AND source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)",
             (_quoted(phrase.replace("\0", " ")), ontology),
         )
-        return {doc_id for (doc_id,) in rows}
+        return {(doc_id, index) for doc_id, index in rows}
 
     # ------------------------------------------------------------------------------------- concepts
 

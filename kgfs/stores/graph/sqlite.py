@@ -6,10 +6,11 @@ import os
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgfs.errors import StoreError
 from kgfs.render.concept import ConceptPage
@@ -28,8 +29,13 @@ from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
 from kgfs.stores.graph.vocabulary import Batch, Joining, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.graph.word_source import WordSource
 from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
+
+if TYPE_CHECKING:  # numpy, which a mount needs only to search
+    from kgfs.stores.words.index import WordIndex
+    from kgfs.stores.words.scoring import WordView
 
 FORMAT = 1
 """The format that the schema creates, before migrations."""
@@ -64,7 +70,31 @@ class SqliteGraph(GraphReads):
         """The file descriptor of the lock of a graph that is built beside another; None for other graphs."""
         self._asked = threading.Lock()
         self._seen = self._state()
+        self._words: WordIndex | None = None
         self._remove_left()
+
+    # ---------------------------------------------------------------------------------------------- words
+
+    def word_view(self) -> WordView | None:
+        return self._word_index().view()
+
+    def words_indexed(self) -> bool:
+        return self._word_index().is_current()
+
+    def index_words(self, go_on: Callable[[], bool] = lambda: True) -> bool:
+        return self._word_index().refresh(go_on)
+
+    def _word_index(self) -> WordIndex:
+        from kgfs.stores.words.index import WordIndex  # imports numpy, which a mount needs only to search
+
+        with self._asked:
+            if self._words is None:
+                self._words = WordIndex(self._words_folder, WordSource(self._database))
+            return self._words
+
+    @property
+    def _words_folder(self) -> Path:
+        return self._where.with_name(f"{self._where.name}.words")
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -158,6 +188,8 @@ class SqliteGraph(GraphReads):
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         redaction = self._database.removing(lambda: self._redact(concepts, relationships))
         if not self._database.rehearses:
+            if self._words_folder.exists():
+                self._word_index().erase()
             self._merge_words()
             self._database.scrub()
         return redaction

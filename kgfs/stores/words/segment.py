@@ -1,0 +1,309 @@
+"""A segment: the postings of some documents' Sources in one file, mapped into memory and never changed.
+
+Rows are Sources, in order of their documents and, within one, of their chunk indices. For each form there is the list of
+its rows, with how often it stands in the text and in the header of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from kgfs.domain.word_forms import forms_in
+from kgfs.errors import StoreError, from_os_error
+
+Array = npt.NDArray[Any]
+
+_MAGIC = b"kgfswrd1"
+_HEAD = struct.Struct("<8sI")
+_ALIGNED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A document, as it is indexed."""
+
+    doc_id: str
+    mark: int
+    """A number that changes when what is indexed of the document does."""
+    ontology: str
+    is_code: bool
+    sources: Sequence[tuple[int, str, str]]
+    """Chunk index, text and header of each Source that is found, ascending."""
+
+
+def mark_of(*parts: object) -> int:
+    return xxhash.xxh3_64_intdigest("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
+
+
+class Segment:
+    """The arrays of a segment. Any number of threads may read it."""
+
+    def __init__(self, arrays: dict[str, Array], ontologies: Sequence[str], name: str = "") -> None:
+        self.name = name
+        """The name of its file; '' where it is in memory only."""
+        self.ontologies = tuple(ontologies)
+        self.doc_ids: Array = arrays["doc_ids"]
+        """Fixed-width bytes."""
+        self.by_id: Array = arrays["by_id"]
+        """The documents in order of their ids."""
+        self.marks: Array = arrays["marks"]
+        self.doc_ontology: Array = arrays["doc_ontology"]
+        self.doc_code: Array = arrays["doc_code"]
+        self.doc_first: Array = arrays["doc_first"]
+        """The first row of each document, and the number of all rows."""
+        self.row_doc: Array = arrays["row_doc"]
+        self.row_chunk: Array = arrays["row_chunk"]
+        self.row_body: Array = arrays["row_body"]
+        """The number of forms in the text."""
+        self.row_head: Array = arrays["row_head"]
+        self.words: Array = arrays["words"]
+        """All forms in UTF-8, one behind another, in the order of their hashes."""
+        self.word_at: Array = arrays["word_at"]
+        self.hashes: Array = arrays["hashes"]
+        self.post_at: Array = arrays["post_at"]
+        self.post_row: Array = arrays["post_row"]
+        self.post_body: Array = arrays["post_body"]
+        self.post_head: Array = arrays["post_head"]
+        self.rows = len(self.row_doc)
+        self.documents = len(self.doc_ids)
+
+    @cached_property
+    def ids(self) -> Array:
+        """The document ids in order."""
+        return np.asarray(self.doc_ids)[self.by_id]
+
+    def find(self, doc_ids: Array) -> Array:
+        """Return the number of each of these documents (bytes); -1 for those that it does not hold."""
+        if not self.documents:
+            return np.full(len(doc_ids), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.ids, doc_ids), self.documents - 1)
+        return np.where(self.ids[at] == doc_ids, self.by_id[at], -1)
+
+    def row_of(self, document: int, chunk: int) -> int:
+        """Return the row of a Source; -1 for none."""
+        first, end = int(self.doc_first[document]), int(self.doc_first[document + 1])
+        at = first + int(np.searchsorted(self.row_chunk[first:end], chunk))
+        return at if at < end and self.row_chunk[at] == chunk else -1
+
+    def term(self, form: str) -> int:
+        """Return the number of a form; -1 if no row has it."""
+        wanted = hash_of(form)
+        at = int(np.searchsorted(self.hashes, np.uint64(wanted)))
+        if at < len(self.hashes) and int(self.hashes[at]) == wanted and self.word(at) == form:
+            return at
+        return -1
+
+    def counts(self, hashes: Array) -> Array:
+        """Return the number of rows with each of these forms, by their hashes."""
+        at = np.minimum(np.searchsorted(self.hashes, hashes), max(len(self.hashes) - 1, 0))
+        if not len(self.hashes):
+            return np.zeros(len(hashes), np.int64)
+        found = np.diff(self.post_at)[at] if len(hashes) > len(self.hashes) else self.post_at[at + 1] - self.post_at[at]
+        return np.where(self.hashes[at] == hashes, found, 0)
+
+    def word(self, term: int) -> str:
+        raw = self.words[int(self.word_at[term]) : int(self.word_at[term + 1])]
+        return bytes(raw).decode("utf-8", "surrogatepass")
+
+    def postings(self, term: int) -> tuple[Array, Array, Array]:
+        """Return rows (ascending), counts in the text, and counts in the header."""
+        span = slice(int(self.post_at[term]), int(self.post_at[term + 1]))
+        return self.post_row[span], self.post_body[span], self.post_head[span]
+
+    def arrays(self) -> dict[str, Array]:
+        return {name: getattr(self, name) for name in _NAMES}
+
+
+_NAMES = (
+    "doc_ids", "by_id", "marks", "doc_ontology", "doc_code", "doc_first", "row_doc", "row_chunk", "row_body", "row_head",
+    "words", "word_at", "hashes", "post_at", "post_row", "post_body", "post_head",
+)  # fmt: skip
+
+
+def hash_of(form: str) -> int:
+    return xxhash.xxh3_64_intdigest(form.encode("utf-8", "surrogatepass"))
+
+
+def build(documents: Iterable[Indexed]) -> Segment:
+    """Return a segment of these documents, in memory."""
+    terms: dict[str, int] = {}
+    ontologies: dict[str, int] = {}
+    ids: list[bytes] = []
+    marks, ontology, code, firsts = [], [], [], [0]
+    row_doc, row_chunk, lengths = [], [], []
+    tokens: list[int] = []
+    for document in documents:
+        for chunk, text, header in document.sources:
+            body, head = forms_in(text), forms_in(header)
+            for form in body:
+                tokens.append(terms.setdefault(form, len(terms)))
+            for form in head:
+                tokens.append(terms.setdefault(form, len(terms)))
+            row_doc.append(len(ids))
+            row_chunk.append(chunk)
+            lengths.append((len(body), len(head)))
+        ids.append(document.doc_id.encode("utf-8", "surrogatepass"))
+        marks.append(document.mark)
+        ontology.append(ontologies.setdefault(document.ontology, len(ontologies)))
+        code.append(document.is_code)
+        firsts.append(len(row_doc))
+    counts = np.array(lengths, np.int64).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts.sum(1))
+    in_head = np.repeat(np.tile(np.array([False, True]), len(counts)), counts.reshape(-1))
+    hashes = np.array([hash_of(form) for form in terms], np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    flat = rank[np.array(tokens, np.int64)] if tokens else np.zeros(0, np.int64)
+    key, inverse = np.unique(flat * max(len(counts), 1) + rows, return_inverse=True)
+    body_count = np.bincount(inverse[~in_head], minlength=len(key))
+    head_count = np.bincount(inverse[in_head], minlength=len(key))
+    encoded = [form.encode("utf-8", "surrogatepass") for form in terms]
+    encoded = [encoded[at] for at in order]
+    doc_ids = np.array(ids or [b""], dtype=np.bytes_)[: len(ids)]
+    return Segment(
+        {
+            "doc_ids": doc_ids,
+            "by_id": np.argsort(doc_ids, kind="stable").astype(np.int32),
+            "marks": np.array(marks, np.uint64),
+            "doc_ontology": np.array(ontology, np.int32),
+            "doc_code": np.array(code, np.bool_),
+            "doc_first": np.array(firsts, np.int32),
+            "row_doc": np.array(row_doc, np.int32),
+            "row_chunk": np.array(row_chunk, np.int32),
+            "row_body": counts[:, 0].astype(np.int32),
+            "row_head": counts[:, 1].astype(np.int32),
+            "words": np.frombuffer(b"".join(encoded), np.uint8),
+            "word_at": np.cumsum([0, *map(len, encoded)]).astype(np.int64),
+            "hashes": hashes[order],
+            "post_at": np.searchsorted(key, np.arange(len(terms) + 1) * max(len(counts), 1)).astype(np.int64),
+            "post_row": (key % max(len(counts), 1)).astype(np.int32),
+            "post_body": np.minimum(body_count, 255).astype(np.uint8),
+            "post_head": np.minimum(head_count, 255).astype(np.uint8),
+        },
+        [*ontologies],
+    )
+
+
+def merge(segments: Sequence[Segment], kept: Sequence[Array]) -> Segment:
+    """Return one segment with the ``kept`` documents (a mask for each segment) of all; nothing of others is in it."""
+    width = max((segment.doc_ids.dtype.itemsize for segment in segments), default=1)
+    ontologies: dict[str, int] = {}
+    names = [[ontologies.setdefault(name, len(ontologies)) for name in segment.ontologies] for segment in segments]
+    every = np.unique(np.concatenate([np.asarray(segment.hashes) for segment in segments]))
+    parts: dict[str, list[Array]] = {name: [] for name in _NAMES}
+    terms, rows = [], 0
+    for segment, mask, codes in zip(segments, kept, names, strict=True):
+        alive = mask[segment.row_doc]
+        new_doc = np.cumsum(mask) - 1 + sum(map(len, parts["doc_ids"]))
+        new_row = np.cumsum(alive) - 1 + rows
+        parts["doc_ids"].append(segment.doc_ids[mask].astype(f"S{width}"))
+        parts["marks"].append(segment.marks[mask])
+        parts["doc_ontology"].append(np.array(codes or [0], np.int32)[segment.doc_ontology[mask]])
+        parts["doc_code"].append(segment.doc_code[mask])
+        parts["row_doc"].append(new_doc[segment.row_doc[alive]].astype(np.int32))
+        for name in ("row_chunk", "row_body", "row_head"):
+            parts[name].append(getattr(segment, name)[alive])
+        passing = alive[segment.post_row]
+        terms.append(np.repeat(np.searchsorted(every, segment.hashes), np.diff(segment.post_at))[passing])
+        parts["post_row"].append(new_row[segment.post_row[passing]].astype(np.int32))
+        for name in ("post_body", "post_head"):
+            parts[name].append(getattr(segment, name)[passing])
+        rows += int(alive.sum())
+    joined = {name: np.concatenate(some) for name, some in parts.items() if some}
+    term = np.concatenate(terms)
+    order = np.argsort(term, kind="stable")  # rows of later segments are higher, so each list stays ascending
+    counts = np.bincount(term, minlength=len(every))
+    living = counts > 0
+    encoded = _words_of(segments, every[living])
+    per_doc = np.bincount(joined["row_doc"], minlength=len(joined["doc_ids"]))
+    return Segment(
+        joined
+        | {
+            "by_id": np.argsort(joined["doc_ids"], kind="stable").astype(np.int32),
+            "doc_first": np.concatenate([[0], np.cumsum(per_doc)]).astype(np.int32),
+            "words": np.frombuffer(b"".join(encoded), np.uint8),
+            "word_at": np.cumsum([0, *map(len, encoded)]).astype(np.int64),
+            "hashes": every[living],
+            "post_at": np.concatenate([[0], np.cumsum(counts[living])]).astype(np.int64),
+            **{name: joined[name][order] for name in ("post_row", "post_body", "post_head")},
+        },
+        [*ontologies],
+    )
+
+
+def _words_of(segments: Sequence[Segment], hashes: Array) -> list[bytes]:
+    """Return the forms with these hashes, in order."""
+    found: list[bytes] = [b""] * len(hashes)
+    for segment in segments:
+        raw, ends = bytes(segment.words), segment.word_at.tolist()
+        at = np.searchsorted(hashes, segment.hashes)
+        for term, place in enumerate(at.tolist()):
+            if place < len(hashes) and hashes[place] == segment.hashes[term]:
+                found[place] = raw[ends[term] : ends[term + 1]]
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------- files
+
+
+def save(segment: Segment, folder: Path) -> str:
+    """Write a segment to a new file, durably, and return its name. Raises the typed error of an OSError."""
+    layout: dict[str, Any] = {"ontologies": segment.ontologies, "arrays": {}}
+    arrays, at = segment.arrays(), 0
+    for name, array in arrays.items():
+        layout["arrays"][name] = (array.dtype.str, len(array), at)
+        at += -(-array.nbytes // _ALIGNED) * _ALIGNED
+    described = json.dumps(layout).encode()
+    start = -(-(_HEAD.size + len(described)) // _ALIGNED) * _ALIGNED
+    try:
+        descriptor, path = tempfile.mkstemp(".new", "segment-", folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_HEAD.pack(_MAGIC, len(described)) + described)
+                for name, array in arrays.items():
+                    file.seek(start + layout["arrays"][name][2])
+                    file.write(np.ascontiguousarray(array).tobytes())
+                file.truncate(start + at)
+                file.flush()
+                os.fsync(file.fileno())
+            final = Path(path).with_suffix(".words")
+            Path(path).rename(final)
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise from_os_error(error, str(folder)) from error
+    return final.name
+
+
+def opened(path: Path) -> Segment:
+    """Map a segment's file. Raises StoreError for what is none, FileNotFoundError for a file that another process replaced."""
+    with path.open("rb") as file:
+        raw = file.read(_HEAD.size)
+        magic, size = _HEAD.unpack(raw) if len(raw) == _HEAD.size else (b"", 0)
+        if magic != _MAGIC:
+            raise StoreError(f"{path}: no index of words. Delete it: it is made again.")
+        layout = json.loads(file.read(size))
+        start = -(-(_HEAD.size + size) // _ALIGNED) * _ALIGNED
+        whole = np.memmap(file, np.uint8, "r")
+    arrays = {}
+    for name, (kind, count, at) in layout["arrays"].items():
+        dtype = np.dtype(kind)
+        span = whole[start + at : start + at + count * dtype.itemsize]
+        if len(span) != count * dtype.itemsize:
+            raise StoreError(f"{path}: cut off. Delete it: it is made again.")
+        arrays[name] = np.asarray(span).view(dtype) if count else np.zeros(0, dtype)
+    return Segment(arrays, layout["ontologies"], path.name)

@@ -1,0 +1,173 @@
+"""The index of words: it finds what the graph shows, whatever came and went, and keeps nothing of what is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgfs.domain.word_forms import forms_in
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.words import index
+from kgfs.stores.words.scoring import WordView
+from kgfs.stores.words.segment import Indexed, build, merge, opened, save
+from tests.support.graph_building import Doc, prepared, publish
+
+A, B, C = "a" * 16, "b" * 16, "c" * 16
+WORDS = ["zen", "koan", "garden", "tea", "stone", "water", "run_target", "検索語"]
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min_size=1, max_size=4)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[SqliteGraph]:
+    store = SqliteGraph(tmp_path / "graph.sqlite")
+    yield store
+    store.close()
+
+
+def found(graph: SqliteGraph, words: str) -> list[tuple[str, int]]:
+    view = graph.word_view()
+    assert view is not None
+    return [place for place, _ in view.best(forms_in(words), 10)]
+
+
+def publish_texts(graph: SqliteGraph, doc_id: str, texts: list[str], commit: str) -> None:
+    publish(graph, Doc(doc_id, texts=texts), commit)
+
+
+def held(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_is_published_is_found_at_once_and_what_leaves_is_not(graph: SqliteGraph) -> None:
+    assert found(graph, "koan") == []
+    publish_texts(graph, A, ["Zen uses koans.\n", "Sit still.\n"], "c1")
+    assert found(graph, "koan") == [(A, 0)]
+    assert graph.index_words() and graph.words_indexed()
+    publish_texts(graph, B, ["A koan is no riddle.\n"], "c2")
+    assert not graph.words_indexed()
+    assert set(found(graph, "koan")) == {(A, 0), (B, 0)}
+    graph.forget("c3", [A], 1)
+    assert found(graph, "koan") == [(B, 0)] and found(graph, "sitting") == []
+    assert graph.index_words()
+    assert found(graph, "koan") == [(B, 0)]
+
+
+def test_another_process_begins_with_the_files(graph: SqliteGraph, tmp_path: Path) -> None:
+    publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
+    graph.index_words()
+    other = SqliteGraph(tmp_path / "graph.sqlite")
+    assert found(other, "koan") == [(A, 0)] and other.words_indexed()
+    publish_texts(graph, A, ["Zen gardens.\n"], "c2")
+    assert found(other, "koan") == [] and found(other, "garden") == [(A, 0)]
+    other.close()
+
+
+def test_too_much_that_is_new_is_left_to_the_full_text(graph: SqliteGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "AT_ONCE", 1)
+    publish_texts(graph, A, ["Zen.\n", "Koans.\n"], "c1")
+    assert graph.word_view() is None
+    assert graph.index_words()
+    assert found(graph, "koan") == [(A, 1)]
+
+
+def test_a_purge_leaves_no_word_in_the_files(graph: SqliteGraph, tmp_path: Path) -> None:
+    publish_texts(graph, A, ["The xylophone of Quebec.\n"], "c1")
+    publish_texts(graph, B, ["A koan.\n"], "c2")
+    graph.index_words()
+    folder = tmp_path / "graph.sqlite.words"
+    assert b"xylophon" in held(folder) and A.encode() in held(folder)
+    graph.forget("c3", [A], 1)
+    graph.redact([], [])
+    assert b"xylophon" not in held(folder) and A.encode() not in held(folder)
+    assert found(graph, "koan") == [(B, 0)] and found(graph, "xylophone") == []
+
+
+def test_damaged_files_are_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
+    publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
+    graph.index_words()
+    for path in (tmp_path / "graph.sqlite.words").glob("segment-*"):
+        path.write_bytes(path.read_bytes()[:100])
+    other = SqliteGraph(tmp_path / "graph.sqlite")
+    assert found(other, "koan") == [(A, 0)]
+    assert other.index_words()
+    other.close()
+    assert found(graph, "koan") == [(A, 0)]
+
+
+def test_what_another_version_made_is_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
+    publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
+    graph.index_words()
+    manifest = tmp_path / "graph.sqlite.words" / index.MANIFEST
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**told, "made_by": ["another"], "segments": []}))
+    assert found(graph, "koan") == [(A, 0)] and not graph.words_indexed()
+    assert graph.index_words() and graph.words_indexed()
+
+
+def test_many_small_publications_become_few_segments(graph: SqliteGraph, tmp_path: Path) -> None:
+    names = [f"koan{chr(97 + n) * 2}" for n in range(3 * index.MOST)]
+    for n, name in enumerate(names):
+        publish_texts(graph, f"{n:016}", [f"zen {name}\n"], f"c{n}")
+        graph.index_words()
+    assert len(list((tmp_path / "graph.sqlite.words").glob("segment-*"))) <= index.MOST + 1
+    assert [found(graph, name) for name in names] == [[(f"{n:016}", 0)] for n in range(len(names))]
+
+
+def test_rows_that_did_not_pass_the_gate_are_not_found(graph: SqliteGraph) -> None:
+    batch, publication = prepared(graph, Doc(A, texts=["Zen.\n", "Menu of zen.\n"]), "c1")
+    gated = [row if row.chunk_index == 0 else replace(row, gated="a menu") for row in batch.sources]
+    graph.stage("c1", A, replace(batch, sources=gated))
+    graph.publish(publication)
+    assert found(graph, "zen") == [(A, 0)] and found(graph, "menu") == []
+
+
+# ------------------------------------------------------------------------------------------------------ segments
+
+
+def documents(texts: dict[str, list[str]]) -> list[Indexed]:
+    return [
+        Indexed(doc_id, n, "P", False, [(at, text, f"title {n}") for at, text in enumerate(some)])
+        for n, (doc_id, some) in enumerate(texts.items())
+    ]
+
+
+def scored(view: WordView, words: list[str]) -> list[tuple[tuple[str, int], float]]:
+    return view.best(words, 100)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.dictionaries(st.sampled_from([f"{n:016x}" for n in range(12)]), TEXTS, min_size=1), st.data())
+def test_scores_do_not_depend_on_how_documents_are_in_segments(
+    texts: dict[str, list[str]], data: st.DataObject
+) -> None:
+    every = documents(texts)
+    gone = data.draw(st.sets(st.sampled_from([one.doc_id for one in every])))
+    cut = data.draw(st.integers(0, len(every)))
+    kept = [one for one in every if one.doc_id not in gone]
+    parts = [build(every[:cut]), build(every[cut:])]
+    masks = [np.array([one.doc_id not in gone for one in some], np.bool_) for some in (every[:cut], every[cut:])]
+    alone = WordView([build(kept)], [np.ones(len(kept), np.bool_)])
+    views = [WordView(parts, masks)]
+    merged = merge(parts, masks)
+    with TemporaryDirectory() as folder:
+        read = opened(Path(folder) / save(merged, Path(folder)))
+        views += [WordView([merged], [np.ones(merged.documents, np.bool_)])]
+        views += [WordView([read], [np.ones(read.documents, np.bool_)])]
+        words = [form for word in WORDS[:4] for form in forms_in(word)]
+        places = [(one.doc_id, at) for one in every for at, _, _ in one.sources]
+        for view in views:
+            assert scored(view, words) == scored(alone, words)
+            assert view.scores(words, places) == alone.scores(words, places)
+            assert view.rows == alone.rows
+        found = alone.scores(words, places)
+        for place, score in scored(alone, words):
+            assert found[place].bag == pytest.approx(score, abs=1e-4)
+        assert {place for place, one in found.items() if one.bag} == {place for place, _ in scored(alone, words)}
