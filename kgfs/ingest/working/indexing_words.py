@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kgfs.errors import KgfsError
+from kgfs.ingest import timing
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.graph.contract import Graph
-
-EVERY = 2.0
-"""Seconds between two looks at the graph. What is newer is found all the same: a search adds it by itself."""
-RETRY = 30.0
-"""Seconds until an index that could not be written is tried again."""
 
 
 @contextmanager
@@ -33,8 +29,8 @@ def indexing_words(graph: Graph, errors: ErrorLog) -> Iterator[None]:
             trouble.over()
         except KgfsError as error:
             trouble.met(error)
-            return RETRY
-        return EVERY
+            return timing.WORDS_RETRY
+        return timing.WORDS_LOOK
 
     def work() -> None:
         while not stopped.wait(index()):

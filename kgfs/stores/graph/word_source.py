@@ -40,7 +40,9 @@ class WordSource:
 
         where = "" if doc_ids is None else " AND doc_id IN (SELECT value FROM json_each(?))"
         values = () if doc_ids is None else (json.dumps([*doc_ids]),)
-        rows = self._database.rows(f"SELECT {_MARKED} FROM document WHERE state = {SHOWN} AND hidden_by = ''{where}", values)
+        rows = self._database.rows(
+            f"SELECT {_MARKED} FROM document WHERE state = {SHOWN} AND hidden_by = ''{where}", values
+        )
         return {row[0]: (mark_of(*row), row[-1]) for row in rows}
 
     def indexed(self, doc_ids: Sequence[str]) -> Iterator[Indexed]:
@@ -50,7 +52,8 @@ class WordSource:
         for doc_id in doc_ids:
             with self._database.snapshot() as connection:
                 found = connection.execute(
-                    f"SELECT key, {_MARKED} FROM document WHERE doc_id = ? AND state = {SHOWN} AND hidden_by = ''", (doc_id,)
+                    f"SELECT key, {_MARKED} FROM document WHERE doc_id = ? AND state = {SHOWN} AND hidden_by = ''",
+                    (doc_id,),
                 ).fetchone()
                 if found is None:
                     continue
