@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from kgfs.domain.documents import Document, Name, State
+from kgfs.domain.parts import PartKind
 from kgfs.errors import BadInputError, MissingError
+from kgfs.knowledge.document_location import attachment_path
 from kgfs.render.words import time_of
 from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.contract_names import Names, PartRow
 from kgfs.stores.readings import load_reading
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
@@ -41,6 +45,8 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         "sha256": sha256 or None,
         "size": document.size if document else name.size if name else None,
         "paths": _paths(stores, sha256),
+        "part_of": [_in_archive(found, row) for row in names.part_of(document.doc_id)] if document else [],
+        "parts": _parts(names, document) if document else None,
         "version": n or None,
         "versions": len(versions),
         "decision": decided.decision or None if decided else None,
@@ -53,6 +59,17 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         "reading": _reading(stores, document) if document else None,
         "jobs": [_job(job) for job in stores.catalog.jobs.of(document.doc_id)] if document else [],
     }
+
+
+def _in_archive(found: Found, row: PartRow) -> str:
+    return f"{found.ontology.name}/{attachment_path(row)}" if row.kind == PartKind.ATTACHMENT else row.parent
+
+
+def _parts(names: Names, document: Document) -> dict[str, Any] | None:
+    """Return how many parts a document has, by state; None where it has none."""
+    children = [names.document(row.child) for row in names.parts(document.doc_id) if row.child]
+    states = Counter(child.state.value for child in children if child is not None)
+    return dict(sorted(states.items())) or None
 
 
 def _state(name: Name | None, document: Document | None) -> str:

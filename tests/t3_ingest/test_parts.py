@@ -15,6 +15,8 @@ from kgfs.domain.names import decode_name
 from kgfs.domain.parts import PartNames
 from kgfs.ingest.lifecycle.forget import carry_out, order, plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.writing import trash
+from kgfs.knowledge.document import document_page
 from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
@@ -76,6 +78,7 @@ def test_an_attachment_is_read_as_a_document_of_its_own(home: Path, tmp_path: Pa
         assert (table.source_id, table.state, table.depth) == (f"{parent.source_id}/report~2.md", State.DONE, 1)
         assert report.root == parent.doc_id == report.parent
         assert stores.garage.objects.get(report.key) == REPORT
+        assert document_page(stores, found_at(stores, "one.eml"))["parts"] == {"done": 2}
         assert standing_of(stores.catalog.names, report.doc_id).origin.path == (
             f"archive/{parent.doc_id}/attachments/report.md"
         )
@@ -126,6 +129,26 @@ def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp
         again = stores.catalog.names.document(report.doc_id)
         assert again is not None and again.state is State.DONE and stores.graph.document(report.doc_id) is not None
         assert compute.asked == [], "its Reading was there"
+
+
+def test_a_purge_leaves_what_a_mail_in_the_trash_has_too(home: Path, tmp_path: Path) -> None:
+    config = load(home)
+    with open_stores(config) as stores:
+        mails = {f"m{n}_eml": mail(f"grain {n}", ("report.md", REPORT)) for n in range(2)}
+        deposit(config, stores, tmp_path, **mails)
+        work(config, stores, Counting())
+        report, name = by_content(stores, REPORT), found_at(stores, "m0.eml").name
+        assert name is not None
+        with open_deposits(config, stores) as (deposits, _):
+            deposits.remove(name.id)
+            ordered = order(deposits, stores, plan(stores, [found_at(stores, "m1.eml")], "orphans", purge=True))
+            carry_out(config, stores, ordered.id)
+        assert stores.garage.objects.get(report.key) == REPORT
+        with open_deposits(config, stores) as (deposits, _):
+            trash.restore(deposits, stores, next(trash.listed(stores)))
+        work(config, stores, compute := Counting())
+        again = stores.catalog.names.document(report.doc_id)
+        assert again is not None and again.state is State.DONE and compute.asked == []
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
         wanted |= _versions_with(stores, wanted)
     for document in wanted.values():
         own |= {name.id: name for name in names.names_of(document.doc_id)}
-    wanted = _with_parts(stores, _without_held(stores, wanted, purge=purge), own)
+    wanted = _with_parts(stores, _without_held(stores, wanted, purge=purge), purge=purge)
     if not purge:
         wanted = {doc_id: document for doc_id, document in wanted.items() if document.commit_id or names.held(doc_id)}
     for document in wanted.values():
@@ -416,15 +416,19 @@ def _without_held(stores: Stores, wanted: dict[str, Document], *, purge: bool) -
             del staying[doc_id]
 
 
-def _with_parts(stores: Stores, wanted: dict[str, Document], own: dict[int, Name]) -> dict[str, Document]:
-    """Return the Documents with those of their parts that nothing else holds: no other document, and no file that is
-    not in ``own``, live or in the trash."""
+def _with_parts(stores: Stores, wanted: dict[str, Document], *, purge: bool) -> dict[str, Document]:
+    """Return the Documents with those of their parts that no other document holds, and that never were a file's.
+
+    A purge leaves those that a document in the trash, or an earlier version, has, too.
+    """
     names, found, waiting = stores.catalog.names, dict(wanted), list(wanted)
     while waiting:
         rows = names.parts(waiting.pop())
         for child in {row.child for row in rows if row.child and row.child not in found}:
             document = names.document(child)
-            alone = {row.parent for row in names.part_of(child)} <= found.keys() and not names.lineages(child)
+            alone = {row.parent for row in names.part_of(child, held=not purge)} <= found.keys() and not names.lineages(
+                child
+            )
             if document is not None and alone:
                 found[child] = document
                 waiting.append(child)
