@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-from kgfs.domain.names import encode_name
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name, extension_of
 
 LONGEST = 180
 """Bytes of a part's name, so that a suffix and a number fit behind it."""
@@ -64,6 +64,21 @@ class PartNames:
                 self._taken |= mine
                 return encode_name(name.encode("utf-8", "surrogateescape"))
             number += 1
+
+
+RESERVED = ("original", "text.txt", "metadata.json", "concepts", "attachments")
+"""Names that a document's folder in the archive has for itself."""
+
+
+def archived_name(source_id: str, doc_id: str) -> str:
+    """Return the name under which the archive has an original: that of its first deposit, behind an underscore where
+    the folder has a file of that name, and its id where it would be too long."""
+    name = source_id.rpartition("/")[2]
+    if name in RESERVED or name.removesuffix(".md") in RESERVED:
+        name = f"_{name}"
+    if len(decode_name(name)) > MAX_NAME_BYTES - len(".md"):
+        name = f"{doc_id}.{extension_of(name)}"
+    return name
 
 
 def companion(name: str) -> str:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kgfs.domain.documents import Document, State
-from kgfs.domain.names import MAX_NAME_BYTES, decode_name, extension_of
-from kgfs.domain.parts import PartKind, companion
+from kgfs.domain.parts import PartKind, archived_name, companion
 from kgfs.errors import MissingError
 from kgfs.knowledge.conversation import is_mail, thread_of
 from kgfs.knowledge.document_location import attachment_path, standing_of
@@ -93,22 +92,10 @@ def _state(document: Document | None) -> str | None:
     return (State.QUEUED if document.state is State.WORKING else document.state).value
 
 
-RESERVED = ("original", "text.txt", "metadata.json", "concepts", "attachments")
-"""Names that a folder of the archive has for itself."""
-
-
 def own_name(stores: Stores, document: Document) -> str:
-    """Return the name under which the archive has the original of a Document: ``email.eml`` of a mail, else that of its
-    first deposit, behind an underscore where the folder has a file of that name, and its id where it would be too
-    long."""
-    if is_mail(stores, document):
-        return MAIL
-    name = document.source_id.rpartition("/")[2]
-    if name in RESERVED or name.removesuffix(".md") in RESERVED:
-        name = f"_{name}"
-    if len(decode_name(name)) > MAX_NAME_BYTES - len(".md"):
-        name = f"{document.doc_id}.{extension_of(name)}"
-    return name
+    """Return the name under which the archive has the original of a Document: ``email.eml`` of a mail, else that of
+    ``archived_name``."""
+    return MAIL if is_mail(stores, document) else archived_name(document.source_id, document.doc_id)
 
 
 def changed_at(stores: Stores, doc_id: str) -> int:

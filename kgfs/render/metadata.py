@@ -129,6 +129,7 @@ def render(metadata: Metadata) -> bytes:
             "deposited_at": time_of(document.deposited_at),
             "ingested_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
             "created_at": time_of(document.deposited_at),
+            "updated_at": time_of(max(document.deposited_at, metadata.ingested_at)),
             "processed_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
             "status": document.state.value,
             "error_message": document.reason or None,

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 
 from kgfs.domain.documents import Document, Ontology
-from kgfs.domain.parts import companion
+from kgfs.domain.parts import PartKind, companion
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.archived import has_original, has_text
 from kgfs.knowledge.conversation import conversation_of
@@ -91,6 +91,9 @@ class Archived(DerivedFolder[Document]):
     def entries(self) -> Sequence[tuple[str, Node]]:
         document = known(self.context.stores, self._doc_id)
         listed = self.context.views.entries(DOCUMENT, self.context, self._doc_id)
+        parts = self.context.stores.catalog.names.parts(self._doc_id, limit=1)
+        if not parts or parts[0].kind != PartKind.ATTACHMENT:
+            listed = [entry for entry in listed if entry[0] != "attachments"]
         return [*listed, *own_files(self.context, document).items()]
 
 

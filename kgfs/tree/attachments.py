@@ -20,7 +20,8 @@ NAME = "attachments"
 
 
 class AttachmentsFolder(DerivedFolder[None]):
-    """Serve the folder. An attachment has the bytes of its Document, which may be an attachment of others too."""
+    """Serve the folder. An attachment has the bytes of its Document, which may be an attachment of others too. Mails of a
+    mailbox and segments of a transcript are found by name, and not listed."""
 
     __slots__ = ("_doc_id",)
 
@@ -38,9 +39,9 @@ class AttachmentsFolder(DerivedFolder[None]):
         names = self.context.stores.catalog.names
         row = names.part(self._doc_id, name)
         if row is not None:
-            return self._file(row) if row.kind == PartKind.ATTACHMENT else None
+            return self._file(row)
         row = names.part(self._doc_id, name.removesuffix(".md")) if name.endswith(".md") else None
-        return self._readable(row) if row is not None and row.kind == PartKind.ATTACHMENT else None
+        return self._readable(row) if row is not None else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         listed: list[tuple[str, Node]] = []
@@ -87,9 +88,8 @@ class EmptyFile(DerivedFile[None]):
 
 
 def folder(context: TreeContext, doc_id: str) -> Node | None:
-    """Return the folder; None for a document without attachments."""
-    rows = context.stores.catalog.names.parts(doc_id, limit=1)
-    return AttachmentsFolder(context, doc_id) if rows and rows[0].kind == PartKind.ATTACHMENT else None
+    """Return the folder; None for a document without parts. It is not listed where the parts are no attachments."""
+    return AttachmentsFolder(context, doc_id) if context.stores.catalog.names.parts(doc_id, limit=1) else None
 
 
 def found(fact: PartsFound, stale: Invalidations) -> None:

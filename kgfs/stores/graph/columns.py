@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kgfs.domain.parts import archived_name, companion
+from kgfs.render.conversation import NAME as MAIL
 from kgfs.stores.graph.rows import packed
 from kgfs.stores.graph.vocabulary import DocumentRow, Publication
 
@@ -23,8 +25,8 @@ def of_document(publication: Publication, chunk_ids: Sequence[str]) -> dict[str,
         "created_at": publication.deposited_at or row.ingested_at,
         "updated_at": publication.at,
         "archive_path": f"archive/{row.doc_id}",
-        "archive_browse_uri": browse_uri(row.doc_id),
-        "archive_download_uri": download_uri(row.doc_id),
+        "archive_browse_uri": browse_uri(row),
+        "archive_download_uri": download_uri(row),
         "version": row.content_version,
         "supersedes": next(iter(publication.supersedes), None),
         "source_type": row.document_type,
@@ -44,17 +46,22 @@ def of_sources(row: DocumentRow) -> dict[str, Any]:
         "source_id": row.source_id,
         "garage_key": row.garage_key,
         "content_hash": row.content_hash,
-        "archive_browse_uri": browse_uri(row.doc_id),
-        "archive_download_uri": download_uri(row.doc_id),
+        "archive_browse_uri": browse_uri(row),
+        "archive_download_uri": download_uri(row),
         "created_at": row.ingested_at,
     }
 
 
-def browse_uri(doc_id: str) -> str:
+def browse_uri(row: DocumentRow) -> str:
     """Return the path of the readable form, below the ontology's folder."""
-    return f"archive/{doc_id}/text.txt"
+    name = _name(row)
+    return f"archive/{row.doc_id}/{companion(name) or name}"
 
 
-def download_uri(doc_id: str) -> str:
+def download_uri(row: DocumentRow) -> str:
     """Return the path of the original, below the ontology's folder."""
-    return f"archive/{doc_id}/original"
+    return f"archive/{row.doc_id}/{_name(row)}"
+
+
+def _name(row: DocumentRow) -> str:
+    return MAIL if row.document_type == "message/rfc822" else archived_name(row.source_id, row.doc_id)
