@@ -184,6 +184,10 @@ class LostLeaseError(StoreError):
     errno = errno.ESTALE
 
 
+class PostponedError(LostLeaseError):
+    """The worker stops reading a document for the time being, because others wait. What was done of it is kept."""
+
+
 class TimedOutError(KgfsError):
     errno = errno.ETIMEDOUT
     exit_code = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.ingest.reading import recognised
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.readings import pages_prefix
 from kgfs.stores.stores import Stores
 from tests.support.office import page_image, pdf, scan
@@ -58,3 +60,35 @@ def test_a_kill_costs_the_page_that_is_under_way(
     work(config, stores, Counting())
     assert passed == ["page-recognised"]
     assert states(stores) == {State.DONE: 1}
+
+
+def test_a_scan_gives_way_to_what_waits(
+    home: Path, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text is not waited for, and its job says how far it is; what is deposited meanwhile is claimed first."""
+    config = Config(home=home)
+    pages = [page_image(pdf(f"The keeper of light {number} wrote the log of the harbour.")) for number in range(PAGES)]
+    (tmp_path / "scan.pdf").write_bytes(scan(*pages))
+    (tmp_path / "note.txt").write_text("A harbour is a place where ships are sheltered.\n")
+    jobs = stores.catalog.jobs
+    postponed: list[str] = []
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.ingest_file(tmp_path / "scan.pdf", "Test")
+        postpone = type(jobs).postpone
+
+        def note(self: Any, job: Job, reason: str) -> None:
+            postpone(self, job, reason)
+            postponed.append(reason)
+            if len(postponed) == 1:
+                assert not jobs.others_wait()
+                deposits.ingest_file(tmp_path / "note.txt", "Test")
+                assert jobs.others_wait()
+                first = jobs.claim("another", 60.0)
+                assert first is not None
+                assert first.doc_id != job.doc_id
+                jobs.put_back(first, "", 0.0, counted=False)
+
+        monkeypatch.setattr(type(jobs), "postpone", note)
+        work(config, stores, Counting())
+    assert postponed[0] == f"1 of {PAGES} pages recognised"
+    assert states(stores) == {State.DONE: 2}

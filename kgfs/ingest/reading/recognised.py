@@ -9,7 +9,7 @@ from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import pages_prefix
 
-PROGRESS = "pages recognised"
+RECOGNITION = "pages recognised"
 """The end of the stage that is reported while pages are recognised."""
 
 
@@ -36,4 +36,4 @@ class KeptPages:
         border("page-recognised")
         pages = {**self.known(), page: text}
         self._pages = pages
-        self._report(f"{len(pages)} of {scans} {PROGRESS}", len(pages) / scans)
+        self._report(f"{len(pages)} of {scans} {RECOGNITION}", len(pages) / scans)

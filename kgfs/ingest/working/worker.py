@@ -1,6 +1,7 @@
 """The worker: claims jobs, publishes the texts of small documents first, reads documents in parallel and publishes them.
 
-Small documents come before large ones, but a document waits for few that came after it (``jobs.claim``). Documents are
+Small documents come before large ones, but a document waits for few that came after it (``jobs.claim``). A scan whose pages are recognised comes after all documents
+that wait. Documents are
 published in the order in which they were claimed; a LARGE one that is being read keeps none behind it waiting. The
 ledger has the publications in the order in which they were decided.
 
@@ -23,8 +24,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AWAY, KgfsError, LostLeaseError, NoSpaceError, UnreadableTextError
+from kgfs.errors import AWAY, KgfsError, LostLeaseError, NoSpaceError, PostponedError, UnreadableTextError
 from kgfs.ingest import timing
+from kgfs.ingest.reading.recognised import RECOGNITION
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone, Turns
 from kgfs.stores.catalog.contract_jobs import Job
@@ -439,7 +441,10 @@ class Worker:
                 raise LostLeaseError("The worker is stopping.")
             if not self._turns.holds(lease):
                 raise LostLeaseError("Another machine may be reading it now.")
-            self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease, stage, share)
+            jobs = self._pipeline.stores.catalog.jobs
+            if stage.endswith(RECOGNITION) and (claim.text or jobs.others_wait()):
+                raise PostponedError(stage)
+            jobs.renew(claim.job, self._lease, stage, share)
 
         if claim.text:
             return pool.submit(self._pipeline.read_text, claim.document, progress)
@@ -459,6 +464,9 @@ class Worker:
                     self._away = None
                     return True
                 publisher.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)
+        except PostponedError as error:
+            self._pipeline.stores.catalog.jobs.postpone(claim.job, str(error))
+            return True
         except LostLeaseError:
             if self._stopping.is_set():
                 return False

@@ -68,6 +68,15 @@ class Jobs(Protocol):
         down by one where the attempt is not to be ``counted``. Does nothing if the claim no longer holds."""
         ...
 
+    def postpone(self, job: Job, reason: str) -> None:
+        """Return a claimed job to the queue, to be claimed when no other document is due. The attempt is not counted,
+        and the text of its document is published with the rest. Does nothing if the claim no longer holds."""
+        ...
+
+    def others_wait(self) -> bool:
+        """Return whether a job is due that nobody holds and that was not postponed. Quick."""
+        ...
+
     def free(self, *, counted: bool = True) -> int:
         """Revoke every lease, whichever worker holds it, and return how many there were.
 

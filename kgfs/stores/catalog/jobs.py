@@ -19,6 +19,8 @@ _HELD = "kind = ? AND doc_id = ? AND worker = ? AND attempts = ?"
 
 
 HUGE = 2**63 - 1
+LATE = 2**62
+"""The size that a job has which comes after all others: more bytes than a document can have."""
 OVERTAKEN = 100
 """The number of later documents that are matched before one that waits, at most."""
 
@@ -79,6 +81,20 @@ class SqliteJobs:
             db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), not counted, *_held(job)))
 
         self._writer.run_removing(work, synced=False)
+
+    def postpone(self, job: Job, reason: str) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            sql = (
+                "UPDATE job SET state = 'queued', worker = '', reason = ?, lease_until = 0, stage = '', progress = 0,"
+                f" attempts = attempts - 1, text_owed = 0, size = ? WHERE {_HELD}"
+            )
+            db.execute(sql, (reason, LATE, *_held(job)))
+
+        self._writer.run_removing(work, synced=False)
+
+    def others_wait(self) -> bool:
+        sql = f"SELECT EXISTS(SELECT 1 FROM job WHERE state = 'queued' AND size < {LATE} AND {_DUE})"
+        return bool(self._connect().execute(sql, (time.time_ns(), HUGE)).fetchone()[0])
 
     def free(self, *, counted: bool = True) -> int:
         def work(db: sqlite3.Connection) -> int:
@@ -173,9 +189,11 @@ def _document_due(db: sqlite3.Connection, now: int, below: int, run: str) -> str
     those = "kind = 'read' AND run = ?4" if run else "kind = 'read' AND run = ''"
     values = (now, HUGE, below, run)[: 4 if run else 3]
     mine = f"{those} AND size <= ?3 AND {_DUE}"
-    oldest = db.execute(f"SELECT doc_id, deposit FROM job WHERE {mine} ORDER BY deposit LIMIT 1", values).fetchone()
+    first = f"SELECT doc_id, deposit FROM job WHERE {mine} AND size {{}} {LATE} ORDER BY deposit LIMIT 1"
+    oldest = db.execute(first.format("<"), values).fetchone()
     if oldest is None:
-        return None
+        late = db.execute(first.format(">="), values).fetchone()
+        return str(late[0]) if late else None
     sql = (
         "SELECT (SELECT count(*) FROM overtaker WHERE run = ?2 AND deposit > ?1)"
         " + (SELECT count(*) FROM job INDEXED BY job_working"
