@@ -71,3 +71,11 @@ def test_a_text_without_links_is_left_as_it_is() -> None:
     text = parse("x.py", b"rows = [[alpha], [beta]]\n")
     assert with_links(text, "x.py", [], (), (relationship,)) == ((), (relationship,))
     assert _read("# Zen\n\nNothing is linked.\n") == ({}, [])
+
+
+def test_a_common_word_that_a_link_shows_is_no_alias() -> None:
+    found, _ = _read(
+        "See [[Probability measure|distribution]] and [[Standard deviation|deviation of a sample]].\n", "n.md"
+    )
+    assert found["probability measure"].forms == ("Probability measure",)
+    assert "deviation of a sample" in found["standard deviation"].forms

@@ -20,7 +20,7 @@ from kgfs.domain.sentences import sentence_starts
 from kgfs.domain.text import Block, Chunk, Text
 from kgfs.formats.titles import stem_of
 from kgfs.ingest.reading.joining import between
-from kgfs.models.extractor import junk
+from kgfs.models.extractor import background, junk
 
 MEDIA_TYPES = ("text/markdown", "text/plain")
 SURE = 5.0
@@ -31,6 +31,8 @@ _LONGEST = 80
 """The most characters of a name."""
 _LONGEST_QUOTE = 400
 """The most characters from a note's heading to the end of its first sentence that are quoted together."""
+_COMMON = 6000
+"""The background rank below which a single word is no alias."""
 _FEWEST_WORDS = 5
 """Words of a sentence that is better evidence for a note's title than the first line."""
 
@@ -153,7 +155,7 @@ def _links(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
             label = _label(link["target"])
             quote = _quote(text.text, block, link.start(), link.end(), chunks)
             if label and quote:
-                yield _Named(label, quote, _alias(link["alias"] or ""))
+                yield _Named(label, quote, _shown(link["alias"] or ""))
 
 
 def _tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
@@ -256,6 +258,13 @@ def _label(target: str) -> str:
     """Return what a link's target is called: without folders and the extension of Markdown."""
     name = " ".join(target.rpartition("/")[2].removesuffix(".md").split()).strip("= ")
     return name if name and len(name) <= _LONGEST and junk.reason(name) in ("", "hollow", "code") else ""
+
+
+def _shown(words: str) -> str:
+    """Return the alias that the words of a link are; '' for a common word, which elsewhere means another thing:
+    [[Probability measure|distribution]]."""
+    plain = _alias(words)
+    return "" if " " not in plain and background.rank(plain) < _COMMON else plain
 
 
 def _alias(words: str) -> str:
