@@ -46,7 +46,7 @@ _ALIASES = re.compile(_FIELD.format("alias(?:es)?"), re.MULTILINE | re.IGNORECAS
 _TITLE = re.compile(_FIELD.format("title"), re.MULTILINE | re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
 _CODE = re.compile(r"`[^`\n]*`")
-_ARTICLE = re.compile(r"(?:the|an?|this|that|these|those|its|their|our|my|your)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:the|an?|this|that|these|those|its|their|our|my|your)\s+", re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 
 
