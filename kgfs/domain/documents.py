@@ -31,7 +31,8 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     7: IngestVersion(
         "Concepts are chosen by weights fitted anew; items of lists are quoted with the words before the list; relationships by name"
         "; links between notes; attachments, and mails of mailboxes, are documents of their own; mails are read as conversations"
-        "; transcripts are sessions; every place that names a concept is kept; program code is told by its lines where its name says nothing"
+        "; transcripts are sessions; every place that names a concept is kept, and what could be looked up"
+        "; program code is told by its lines where its name says nothing"
     ),
 }
 """The versions of the ingest logic, by number.

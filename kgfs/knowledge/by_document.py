@@ -10,6 +10,7 @@ from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, evidence_in, file_name, scope_of
+from kgfs.knowledge.terms import found_terms
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
 from kgfs.stores.batched import batched
@@ -87,7 +88,14 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
         )
     pagination = Pagination(page, limit, len(net), found.all_words, more)
     page_of = Results(
-        found.words, scope.only, tuple(results), pagination, found.only_text, found.query.words, found.by_table
+        found.words,
+        scope.only,
+        tuple(results),
+        pagination,
+        found.only_text,
+        found.query.words,
+        found.by_table,
+        tuple(found_terms(stores.graph, found.query.words, found.ontology)),
     )
     return page_of, changed
 

@@ -9,6 +9,7 @@ from typing import Any
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
 from kgfs.render.search import concepts_line, link, marked, opening, question_data, words_of
 from kgfs.render.source import Marks
+from kgfs.render.terms import ShownTerm
 from kgfs.render.words import fold, json_page, lines_of, rendered
 
 
@@ -125,12 +126,15 @@ class Results:
     """The words of the question without its filters: these are marked."""
     by_table: bool = False
     """Whether the index of words was not made yet."""
+    terms: tuple[ShownTerm, ...] = ()
+    """Terms that the words have, one that is all of them first."""
 
 
 def as_data(results: Results, marks: Marks) -> dict[str, Any]:
     return question_data(results) | {
         "results": [_document(one, results.wanted, marks) for one in results.documents],
         "pagination": results.pagination.as_data(),
+        "terms": [asdict(term) for term in results.terms],
     }
 
 

@@ -142,7 +142,7 @@ def _plain(row: Any) -> dict[str, Any]:
     return body
 
 
-_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": ()}
+_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": ()}
 """Fields that are not stored while they have these values."""
 
 
@@ -288,6 +288,18 @@ class NamedConcept:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """What could be looked up in a document, by the first place of it in the Text: a concept, or a term."""
+
+    start: int
+    end: int
+    count: int
+    """The number of places that have it."""
+    heading: bool
+    """Whether it is a whole heading."""
+
+
+@dataclass(frozen=True, slots=True)
 class MatchedRelationship:
     """The relationship that a FoundRelationship of a Reading was matched to."""
 
@@ -316,6 +328,8 @@ class Decisions:
     """Documents that leave the graph in the publication that carries these decisions out."""
     named: tuple[NamedConcept, ...] = ()
     """Other concepts of the ontology that the document names, where it names them."""
+    candidates: tuple[Candidate, ...] = ()
+    """What could be looked up in the document. Empty in decisions of ingest versions before 7."""
     carried_out_as: str = ""
     """The commit id of the publication, if words of other documents were removed from the decisions afterwards
     (:func:`redact_decisions`); else empty."""
@@ -383,6 +397,7 @@ def decode_decisions(raw: bytes, key: str) -> Decisions:
             for found in body["concepts"]
         )
         body["named"] = tuple(NamedConcept(one["concept_id"], tuple(one["spans"])) for one in body.get("named", ()))
+        body["candidates"] = tuple(Candidate(**one) for one in body.get("candidates", ()))
         body["relationships"] = tuple(MatchedRelationship(**found) for found in body["relationships"])
         body["supersedes"] = tuple(body.get("supersedes", ()))
         return Decisions(**body)

@@ -30,6 +30,7 @@ from kgfs.tree import (
     related,
     search,
     sessions,
+    terms,
     text,
     versions,
 )
@@ -92,6 +93,13 @@ VIEWS: tuple[View[Any], ...] = (
         about_md,
         follows=(OntologyChanged,),
         about=(("about.md", "the overview"),),
+    ),
+    View(
+        terms.NAME,
+        ONTOLOGY,
+        terms.TermsTsv,
+        follows=(OntologyChanged,),
+        about=((terms.NAME, "what could be looked up but is no concept: term, count, first place"),),
     ),
     View(
         "archive",

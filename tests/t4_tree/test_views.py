@@ -137,7 +137,7 @@ def test_concepts_are_listed_in_the_order_of_their_inode_numbers(library: Librar
 
 def test_shortcuts_are_unlisted(library: Library) -> None:
     listed = library.names("Zen")
-    assert listed == ["documents", ".ignore", "about.md", "archive", "concepts", "text", "versions"]
+    assert listed == ["documents", ".ignore", "about.md", "terms.tsv", "archive", "concepts", "text", "versions"]
     assert library.read("Zen/zen.concept/concept.md") == library.read("Zen/concepts/zen.concept/concept.md")
     shortcut = library.node("Zen").lookup("zen.concept")  # type: ignore[attr-defined]
     assert isinstance(shortcut, Link) and shortcut.target() == b"concepts/zen.concept"

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from kgfs.domain.forms import form_key
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
 from kgfs.ingest.matching.forms import Forms
+from kgfs.ingest.matching.selecting import NOTHING_KEPT, selected
 from kgfs.ingest.matching.strategy import offer
-from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.ingest.reading.joining import is_code, variants
 from kgfs.settings import Pipeline
@@ -40,6 +39,8 @@ def match(
     settings: Pipeline,
     scope: Scope = EVERYTHING,
     source_id: str = "",
+    leaving: Sequence[str] = (),
+    kept: Mapping[str, bool] = NOTHING_KEPT,
 ) -> Decisions:
     """Return the Decisions about a Reading. Deterministic for a given graph.
 
@@ -48,10 +49,11 @@ def match(
 
     Only mentions in ``scope`` make a concept known. A concept without such mentions is new to matching, even if the
     graph has it: then the id, the name and the numbering of evidence of the existing concept go on. With a
-    ``source_id`` (``kin.first_source``), marks on this document's mentions alone count too.
+    ``source_id`` (``kin.first_source``), marks on this document's mentions alone count too. ``leaving`` and ``kept`` are as
+    in :func:`~.selecting.selected`.
     """
     epoch = graph.epoch()
-    whole, reading, embeddings = reading, *_selected(graph, ontology, reading, embeddings)
+    whole, reading, embeddings = reading, *selected(graph, ontology, reading, embeddings, leaving, kept)
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
     direct = graph.match(ontology, sorted(norms), scope)
     likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
@@ -86,38 +88,6 @@ def match(
         relationships=numbered(reading, joined, numbers),
         epoch=epoch,
     )
-
-
-def _selected(
-    graph: Graph, ontology: str, reading: Reading, embeddings: Embeddings | None
-) -> tuple[Reading, Embeddings | None]:
-    """Return the Reading, and its vectors, with those of its candidates that are concepts. The others are terms.
-
-    A candidate counts as known to the documents whose concept it is.
-    """
-    ids = {found.norm: concept_id_of(ontology, found.norm) for found in reading.concepts if found.odds is not None}
-    having = {
-        concept_id: len({*documents} - {reading.doc_id})
-        for concept_id, documents in graph.documents_of({*ids.values()}).items()
-    }
-    others = graph.counts(ontology).get("documents", 0) - graph.texts(ontology)
-    linked = _linked_title(graph, ontology, reading)
-    chosen = [
-        index
-        for index, found in enumerate(reading.concepts)
-        if is_concept(found, having.get(ids.get(found.norm, ""), 0), others) or form_key(found.label) == linked
-    ]
-    concepts = tuple(reading.concepts[index] for index in chosen)
-    if embeddings is not None:
-        embeddings = replace(embeddings, concepts=embeddings.concepts[chosen])
-    return replace(reading, concepts=concepts), embeddings
-
-
-def _linked_title(graph: Graph, ontology: str, reading: Reading) -> str:
-    """Return the key of the title if other documents link to it, so that it is a concept here too; else ''."""
-    key = form_key(reading.title)
-    ids = graph.with_keys(ontology, [key]).get(key, []) if key else []
-    return key if any("LINKED_FROM" in graph.related_types(concept_id) for concept_id in ids) else ""
 
 
 @dataclass(frozen=True, slots=True)

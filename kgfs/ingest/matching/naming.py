@@ -1,7 +1,7 @@
 """Find every place of a document that names a concept, and note it in the document's Decisions.
 
 A concept is named by the forms that the document itself has for it, and by all forms of concepts that the ontology
-knows already. Decisions hold positions, no words. Only Sources that passed the gate are looked at.
+knows already. The places of the document's terms are noted too, for the concepts that they may become. Decisions hold positions, no words. Only Sources that passed the gate are looked at.
 """
 
 from __future__ import annotations
@@ -9,17 +9,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.domain.forms import Span, form_key, known_among, places_of
-from kgfs.domain.identity import normalise_label
+from kgfs.domain.forms import Span, form_key, known_among, places_of, singular
+from kgfs.domain.identity import concept_id_of, normalise_label
+from kgfs.ingest.matching.candidates import Suppressed, forms_of, placed
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.readings import Decisions, NamedConcept, Reading
 
 
-def with_places(graph: Graph, ontology: str, reading: Reading, decisions: Decisions, text: str) -> Decisions:
-    """Return the Decisions with all places of the Text that name a concept of the document or of the ontology.
+def with_places(
+    graph: Graph,
+    ontology: str,
+    reading: Reading,
+    decisions: Decisions,
+    text: str,
+    suppressed: Suppressed = lambda _: (),
+) -> Decisions:
+    """Return the Decisions with all places of the Text that name a concept of the document or of the ontology, and with
+    the document's candidates.
 
     A form that the document has for a concept comes before the same form of another concept of the ontology. The cost
-    grows with the Text, not with the ontology: a few queries for each number of words in a form.
+    grows with the Text, not with the ontology: a few queries for each number of words in a form. ``suppressed`` tells
+    which concepts a person has forgotten for good: they are no candidates.
     """
     found = {concept.norm: concept for concept in reading.concepts}
     own: dict[str, str] = {}
@@ -30,21 +40,37 @@ def with_places(graph: Graph, ontology: str, reading: Reading, decisions: Decisi
         for form in (concept.label, *concept.forms):
             if normalise_label(form):
                 own.setdefault(form_key(form), matched.norm)
-    here = known_among(own)
+    forms = forms_of(ontology, reading, suppressed)
+    here = known_among({key: key for key in (*own, *(key for said in forms.values() for key in said.keys))})
+    elsewhere: dict[str, str] = {}
 
     def known(keys: Collection[str]) -> tuple[Mapping[str, str], Collection[str]]:
-        elsewhere, begun = graph.forms_known(ontology, keys)
+        concepts, begun = graph.forms_known(ontology, keys)
         own_names, own_begun = here(keys)
-        others = {key: first_of.get(concept_id, f"={concept_id}") for key, concept_id in elsewhere.items()}
-        return {**others, **own_names}, {*begun, *own_begun}
+        elsewhere.update(concepts)
+        return {**{key: key for key in concepts}, **own_names}, {*begun, *own_begun}
 
     places = places_of(text, passed_spans(reading), known)
+    matched_at: dict[str, list[Span]] = {}
+    named_at: dict[str, list[Span]] = {}
+    for key, spans in places.items():
+        concept_id = elsewhere.get(key, "")
+        norm = own.get(key) or first_of.get(concept_id, "")
+        if norm:
+            matched_at.setdefault(norm, []).extend(spans)
+        elif concept_id:
+            named_at.setdefault(concept_id, []).extend(spans)
+    for said in forms.values():
+        if not any(key in own or key in elsewhere for key in said.keys):
+            # a term: should a later document make it a concept, it is named here already
+            spans = [span for key in said.keys for span in places.get(key, ())]
+            for norm in {said.norm, singular(said.norm)} if spans else ():
+                named_at.setdefault(concept_id_of(ontology, norm), []).extend(spans)
     return replace(
         decisions,
-        concepts=tuple(replace(one, spans=_flat(places.get(one.norm, ()))) for one in decisions.concepts),
-        named=tuple(
-            NamedConcept(name[1:], _flat(spans)) for name, spans in sorted(places.items()) if name.startswith("=")
-        ),
+        concepts=tuple(replace(one, spans=_flat(matched_at.get(one.norm, ()))) for one in decisions.concepts),
+        named=tuple(NamedConcept(concept_id, _flat(spans)) for concept_id, spans in sorted(named_at.items())),
+        candidates=placed(forms, places),
     )
 
 
@@ -62,4 +88,4 @@ def passed_spans(reading: Reading) -> list[Span]:
 
 
 def _flat(spans: Sequence[Span]) -> tuple[int, ...]:
-    return tuple(position for span in spans for position in span)
+    return tuple(position for span in sorted(spans) for position in span)

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from kgfs.domain.documents import Document
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, instance_id_of
 from kgfs.domain.knowledge import FoundConcept, Mention, Quote
 from kgfs.domain.text import Chunk
@@ -27,6 +28,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import (
     TEXT_ONLY,
     Batch,
+    CandidateRow,
     ConceptRow,
     DocumentRow,
     InstanceRow,
@@ -220,6 +222,8 @@ class _Build:
         for some in batched(rows, STAGED_BATCH):
             sources = [row for row in some if isinstance(row, SourceRow)]
             yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)], document)
+        for candidates in batched(self.candidates(), STAGED_BATCH):
+            yield Batch(document=document, candidates=candidates)
         for named in batched(self.named(), STAGED_BATCH):
             yield Batch(document=document, named=named)
 
@@ -338,6 +342,17 @@ class _Build:
         for (concept_id, own), spans in places.items():
             if spans:
                 yield NamedRow(concept_id, own, tuple(self._place(start, end) for start, end in sorted(spans)))
+
+    def candidates(self) -> Iterator[CandidateRow]:
+        """Yield what could be looked up in the document, no key twice."""
+        given: set[str] = set()
+        for one in self._decisions.candidates:
+            words = self._text[one.start : one.end]
+            key = form_key(words)
+            if key and key not in given:
+                given.add(key)
+                line = self._place(one.start, one.end)[0]
+                yield CandidateRow(key, words, one.heading, one.count, line, one.start, one.end)
 
     def _place(self, start: int, end: int) -> tuple[int, int, int, int]:
         chunk = self._reading.chunks[bisect_right(self._reading.chunks, start, key=lambda one: one.start) - 1]

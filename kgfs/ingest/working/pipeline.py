@@ -32,6 +32,7 @@ from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import with_places
 from kgfs.ingest.matching.publication import carry_out, show_text
+from kgfs.ingest.matching.selecting import kept_from
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.matching.suppress import without_suppressed
 from kgfs.ingest.pipeline import ReadDocument, ReadText
@@ -237,6 +238,7 @@ class Pipeline:
         """
         names = self.stores.catalog.names
         with self.clock.stage("match"):
+            text = text_of(self.stores.garage.objects, document, reading)
             decisions = match(
                 self.stores.graph,
                 self.stores.vectors,
@@ -246,10 +248,18 @@ class Pipeline:
                 self.config.pipeline,
                 _scope(job),
                 first_source(names, document),
+                superseded,
+                kept_from(self.stores, reading, text, superseded),
             )
             decisions = without_suppressed(names, document, reading, decisions)
-            text = text_of(self.stores.garage.objects, document, reading)
-            decisions = with_places(self.stores.graph, document.ontology, reading, decisions, text)
+            decisions = with_places(
+                self.stores.graph,
+                document.ontology,
+                reading,
+                decisions,
+                text,
+                lambda concept_ids: names.suppressed(concept_ids, document.doc_id),
+            )
             decisions = replace(decisions, supersedes=superseded)
             if self.stores.publish is not None:  # each home counts epochs for itself, and their decisions must differ
                 decisions = replace(decisions, epoch=self.stores.graph.followed() or 0)

@@ -37,6 +37,7 @@ class Cascade(Commit):
                 self._strike_evidence(owner, edited)
             self._strike_mentions(found[0], edited)
             self._named.strike(concept_id)
+            self._terms.strike(found[0])
         for edition, (doc_id, ontology, lost) in sorted(edited.items()):
             self._sql.execute("UPDATE document SET instances = instances - ? WHERE key = ?", (lost, edition))
             self._count(ontology, instances=-lost)

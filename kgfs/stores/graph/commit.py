@@ -28,6 +28,7 @@ from kgfs.stores.graph.rows import (
     packed,
     slots,
 )
+from kgfs.stores.graph.terms import Terms
 from kgfs.stores.graph.vocabulary import ConceptRow, Publication, RelationshipRow
 
 NO_PAGE = b""
@@ -71,6 +72,7 @@ class Commit:
         self._said: set[str] = set()
         """Ids of visible documents that are reported as changed for what they say."""
         self._named = Named(connection, at)
+        self._terms = Terms(connection)
         self._related: dict[str, int] = {}
         """Change of the number of relationships, by concept id."""
         self._names: dict[str, str] = {}
@@ -211,6 +213,7 @@ class Commit:
             if kind == "relationship":
                 self._relationships.add(owner)
         self._named.touch(edition, step)
+        self._terms.touch(edition, step)
 
     # ------------------------------------------------------------------------------- derived rows
 
@@ -229,6 +232,7 @@ class Commit:
             self._count(ontology, relationships=step)
         for ontology, concept_id in self._named.settle(self._settling.risen):
             self._feed.tell("changed", "named", ontology, concept_id, "")
+        self._terms.settle(self._settling.forms_moved)
         self._write_counts()
         self._feed.write()
         return self.epoch

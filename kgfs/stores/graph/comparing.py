@@ -45,6 +45,7 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
         for source in _paged(partial(graph.sources, document.doc_id), lambda row: row.chunk_index, -1):
             # A graph that an earlier version filled has no paragraphs.
             yield "source", replace(source, paragraph=None)
+    yield "terms", [graph.term_lines(ontology, *part) for part, _ in graph.term_parts(ontology, 1 << 16)]
     for concept in _paged(partial(graph.concepts, ontology), lambda row: row.name, ""):
         yield "concept", concept
         yield from _evidence(graph, concept.concept_id)

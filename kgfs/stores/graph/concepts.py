@@ -70,6 +70,8 @@ class Concepts:
         self.by_name = ByName(connection, at, feed)
         self.steps: dict[str, int] = {}
         """Change of the number of living concepts, by ontology."""
+        self.forms_moved: set[tuple[str, str]] = set()
+        """(ontology, key) of the forms that concepts gained or lost."""
         self.risen: set[str] = set()
         """Ids of concepts that live by this commit and did not before."""
 
@@ -188,6 +190,7 @@ class Concepts:
                 "INSERT OR REPLACE INTO concept_form (concept, form, rank, ontology, folded) VALUES (?, ?, ?, ?, ?)",
                 (key, form, rank, ontology, form_key(form)),
             )
+        self.forms_moved.update((ontology, form_key(form)) for form in known.keys() ^ forms.keys())
         if known != forms:
             self.by_name.renamed(ontology, map(form_key, known | forms))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
+from kgfs.render.terms import ShownTerm
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
     Batch,
@@ -431,6 +432,31 @@ class Graph(Protocol):
         """Return the concept id of each of these keys (``domain.forms.form_key``) that is a form of a living concept,
         and those of the keys with which a longer form begins. Among several concepts the order of :meth:`match`
         decides."""
+        ...
+
+    def candidates_counted(
+        self, ontology: str, keys: Collection[str], but: Collection[str]
+    ) -> Mapping[str, tuple[int, int]]:
+        """Return, for those of these keys that visible documents have as a candidate, the number of such documents, and of
+        those that have it as a whole heading. Documents in ``but`` (their ids) do not count."""
+        ...
+
+    def terms_size(self, ontology: str) -> int:
+        """Return the bytes of the lines of an ontology's ``terms.tsv``, without the header. Not a scan."""
+        ...
+
+    def term_parts(self, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
+        """Return (first key, last key) and bytes of each part of ``terms.tsv``; each has ``size`` bytes or a little more,
+        the last one fewer. Scans the terms."""
+        ...
+
+    def term_lines(self, ontology: str, first: str, last: str) -> bytes:
+        """Return the lines of ``terms.tsv`` between these keys."""
+        ...
+
+    def find_terms(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
+        """Return the terms with these keys, the longest first, then those that have all the ``words`` in their key, those
+        with the most places first. ``ontology`` is '' for all."""
         ...
 
     def named_file(self, concept_id: str) -> NamedFile | None:

@@ -16,6 +16,7 @@ BELONGING = (
     ("mention", "concept, document, ordinal"),
     ("introduced", "document, short, long"),
     ("named", "owner, document, matched"),
+    ("candidate", "document, folded"),
 )
 """Tables with rows of an edition besides its sources, with their primary keys."""
 

@@ -20,6 +20,15 @@ _DANGLING = (
     ("mention without a concept", "SELECT coalesce(d.doc_id, '?'), coalesce(d.doc_id, '') FROM mention m LEFT JOIN concept c ON c.key = m.concept LEFT JOIN document d ON d.key = m.document WHERE c.key IS NULL"),
     ("place without a document", "SELECT n.owner, '' FROM named n LEFT JOIN document d ON d.key = n.document WHERE d.key IS NULL"),
     (
+        "terms of another size",
+        "SELECT f.ontology, '' FROM term_file f WHERE f.size != (SELECT coalesce(sum(t.size), 0) FROM term t WHERE t.ontology = f.ontology)",
+    ),
+    (
+        "term that lacks documents",
+        "SELECT t.folded, '' FROM term t WHERE t.documents != (SELECT count(*) FROM candidate c JOIN document d ON d.key = c.document"
+        f" WHERE c.ontology = t.ontology AND c.folded = t.folded AND d.state = {SHOWN})",
+    ),
+    (
         "concept that lacks places",
         "SELECT c.name, '' FROM concept c WHERE c.live AND c.named_size != (SELECT coalesce(sum(n.size), 0) FROM named n"
         f" JOIN document d ON d.key = n.document WHERE n.owner = c.concept_id AND d.state = {SHOWN})",

@@ -121,4 +121,43 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE concept ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;""",
     # Tells an index of words outside the database which database it was derived from.
     "INSERT INTO meta VALUES ('identity', abs(random() / 2));",
+    # What could be looked up: the candidates of editions, and their sums in an ontology, see ``terms``. A term whose line
+    # stands in terms.tsv has a size; ``document`` is the edition with its first place.
+    """CREATE TABLE candidate (
+        document   INTEGER NOT NULL REFERENCES document (key),
+        folded     TEXT NOT NULL,
+        ontology   TEXT NOT NULL,
+        label      TEXT NOT NULL,
+        heading    INTEGER NOT NULL,
+        count      INTEGER NOT NULL,
+        line       INTEGER NOT NULL,
+        char_start INTEGER NOT NULL,
+        char_end   INTEGER NOT NULL,
+        PRIMARY KEY (document, folded)
+    ) WITHOUT ROWID;
+    CREATE INDEX candidate_folded ON candidate (ontology, folded, document);
+    CREATE TABLE term (
+        ontology  TEXT NOT NULL,
+        folded    TEXT NOT NULL,
+        documents INTEGER NOT NULL,
+        headings  INTEGER NOT NULL,
+        count     INTEGER NOT NULL,
+        document  INTEGER NOT NULL,
+        size      INTEGER NOT NULL,
+        PRIMARY KEY (ontology, folded)
+    ) WITHOUT ROWID;
+    CREATE INDEX term_listed ON term (ontology, folded, size) WHERE size > 0;
+    CREATE INDEX term_folded ON term (folded) WHERE size > 0;
+    CREATE TABLE term_word (
+        ontology TEXT NOT NULL,
+        word     TEXT NOT NULL,
+        folded   TEXT NOT NULL,
+        PRIMARY KEY (word, ontology, folded)
+    ) WITHOUT ROWID;
+    CREATE INDEX term_words ON term_word (ontology, folded);
+    CREATE TABLE term_file (
+        ontology TEXT PRIMARY KEY,
+        terms    INTEGER NOT NULL,
+        size     INTEGER NOT NULL
+    ) WITHOUT ROWID;""",
 )

@@ -124,7 +124,8 @@ class Named:
             ).fetchone() or (0, 0, b"")
             both = sorted({*_unpacked(places), *_unpacked(other[2])}, key=lambda place: place[1:])
             put_named(self._sql, edition, [NamedRow(concept_id, False, tuple(both))])
-            self._step(concept_id, count, size)
+            now = self._sums(concept_id, edition)
+            self._step(concept_id, now[0] - other[0], now[1] - other[1])
 
     def part(self, younger: str) -> None:
         """Have visible documents name a concept that is about to be parted from the one it was joined to.

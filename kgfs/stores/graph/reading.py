@@ -9,8 +9,9 @@ from typing import Any
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
+from kgfs.render.terms import ShownTerm
 from kgfs.stores.database import Database
-from kgfs.stores.graph import joined, named, scoped
+from kgfs.stores.graph import joined, named, scoped, terms
 from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
@@ -427,6 +428,28 @@ class GraphReads:
     def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
         with self._database.snapshot() as connection:
             return named.forms_known(connection, ontology, keys)
+
+    def candidates_counted(
+        self, ontology: str, keys: Collection[str], but: Collection[str]
+    ) -> Mapping[str, tuple[int, int]]:
+        with self._database.snapshot() as connection:
+            return terms.counted(connection, ontology, keys, but)
+
+    def terms_size(self, ontology: str) -> int:
+        found = self._database.row("SELECT size FROM term_file WHERE ontology = ?", (ontology,))
+        return int(found[0]) if found else 0
+
+    def term_parts(self, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
+        with self._database.snapshot() as connection:
+            return terms.parts(connection, ontology, size)
+
+    def term_lines(self, ontology: str, first: str, last: str) -> bytes:
+        with self._database.snapshot() as connection:
+            return terms.lines_of(connection, ontology, first, last)
+
+    def find_terms(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
+        with self._database.snapshot() as connection:
+            return terms.found(connection, ontology, keys, words, limit)
 
     def named_file(self, concept_id: str) -> NamedFile | None:
         found = self._database.row(

@@ -28,6 +28,7 @@ from kgfs.stores.graph.named import put_named
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
+from kgfs.stores.graph.terms import put_candidates
 from kgfs.stores.graph.vocabulary import Batch, Joining, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.graph.word_source import WordSource
 from kgfs.stores.locks import take
@@ -113,6 +114,10 @@ class SqliteGraph(GraphReads):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
                 put_named(connection, edition, batch.named[start : start + ROWS_BATCH])
+        if batch.candidates and batch.document is not None:
+            with self._database.write(durable=False) as connection:
+                edition = open_edition(connection, document, commit_id)
+                put_candidates(connection, edition, batch.document.ontology, batch.candidates)
 
     def publish(self, publication: Publication) -> int:
         doc_id = publication.document.doc_id

@@ -158,6 +158,22 @@ class NamedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """What could be looked up in a document, with the first place of it."""
+
+    key: str
+    """``domain.forms.form_key`` of its words."""
+    label: str
+    """The words at its first place."""
+    heading: bool
+    """Whether it is a whole heading."""
+    count: int
+    line_start: int
+    char_start: int
+    char_end: int
+
+
+@dataclass(frozen=True, slots=True)
 class NamedFile:
     """What the graph stores of a concept's ``mentions.tsv``."""
 
@@ -177,6 +193,8 @@ class Batch:
     """The document of the Sources, from which columns of theirs are filled."""
     named: Sequence[NamedRow] = ()
     """Stage them after the Sources in which their places are."""
+    candidates: Sequence[CandidateRow] = ()
+    """These need the ``document``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,111 @@
+"""List what could be looked up in a document: its candidates, headings and the words of its title.
+
+Those that are concepts are candidates too: other documents count them, and they are terms again when the concept goes.
+A candidate is written down by its first place in the Text, so that Decisions hold no words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kgfs.domain.forms import Span, form_key
+from kgfs.domain.identity import concept_id_of, normalise_label
+from kgfs.models.extractor import junk
+from kgfs.stores.readings import Candidate, Reading
+
+LONGEST = 5
+"""The most words of a piece of a heading that may be a term."""
+SHORTEST = 3
+"""The fewest letters of a lone word of a title that may be a term."""
+
+_NUMBERING = re.compile(r"^(?:[0-9]+|[A-Za-z]|[ivxIVX]{1,4})(?:\.[0-9]+)*[.)]\s+")
+_WORD = re.compile(r"[^\W_](?:[\w.+#'’\-‐‑]*[\w+#])?")
+
+Suppressed = Callable[[Sequence[str]], Collection[str]]
+"""Given concept ids, return those that a person has forgotten for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How a document writes one candidate."""
+
+    norm: str
+    """The normalised label."""
+    keys: frozenset[str]
+    heading: bool = False
+    """Whether it is a whole heading."""
+
+
+def forms_of(ontology: str, reading: Reading, suppressed: Suppressed) -> dict[str, Forms]:
+    """Return the forms of each candidate by the key of its label. What is suppressed under any of them is left out."""
+    found: dict[str, Forms] = {}
+    norms: dict[str, set[str]] = {}
+    for concept in reading.concepts:
+        forms = [form for form in (concept.label, *concept.forms) if normalise_label(form)]
+        key = form_key(concept.label)
+        found[key] = Forms(concept.norm, frozenset(map(form_key, forms)))
+        norms[key] = {normalise_label(form) for form in forms}
+    taken = {form for said in found.values() for form in said.keys}
+    for words, whole in _said(reading):
+        key = form_key(words)
+        if key in found:
+            found[key] = replace(found[key], heading=found[key].heading or whole)
+        elif key not in taken:
+            found[key] = Forms(normalise_label(words), frozenset([key]), whole)
+            norms[key] = {found[key].norm}
+    ids = {norm: concept_id_of(ontology, norm) for some in norms.values() for norm in some}
+    barred = suppressed(sorted({*ids.values()})) if ids else ()
+    return {key: said for key, said in found.items() if not any(ids[norm] in barred for norm in norms[key])}
+
+
+def headings_of(reading: Reading) -> frozenset[str]:
+    """Return the keys of the whole headings of a document."""
+    return frozenset(form_key(words) for words, whole in _said(reading) if whole)
+
+
+def placed(forms: Mapping[str, Forms], places: Mapping[str, Sequence[Span]]) -> tuple[Candidate, ...]:
+    """Return the candidates that stand in the Text, in order of their first places."""
+    found: list[Candidate] = []
+    for said in forms.values():
+        spans = sorted({span for key in said.keys for span in places.get(key, ())})
+        if spans:
+            found.append(Candidate(*spans[0], len(spans), said.heading))
+    return tuple(sorted(found, key=lambda one: (one.start, one.end)))
+
+
+def _said(reading: Reading) -> Iterator[tuple[str, bool]]:
+    """Yield the words of headings and title that could be looked up, with whether they are a whole heading."""
+    for title in dict.fromkeys(path[-1] for _, path in reading.sections if path):
+        heading = _NUMBERING.sub("", title).strip()
+        pieces = list(_pieces(heading))
+        if len(pieces) == 1 and form_key(pieces[0]) == form_key(heading):
+            if len(heading.split()) <= LONGEST and not junk.reason(heading):
+                yield heading, True
+            continue
+        for piece in pieces:
+            if len(piece.split()) <= LONGEST and not junk.reason(piece):
+                yield piece, False
+    for piece in _pieces(reading.title):
+        words = piece.split()
+        if len(words) <= LONGEST and not junk.reason(piece):
+            yield piece, False
+        for word in words:
+            if sum(map(str.isalpha, word)) >= SHORTEST and not junk.reason(word):
+                yield word, False
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the runs of words without a stop word or a sign between them."""
+    run: list[tuple[int, int]] = []
+    for found in _WORD.finditer(text):
+        apart = bool(run) and text[run[-1][1] : found.start()].strip() != ""
+        stops = found[0].casefold() in junk.STOP_WORDS or not any(map(str.isalpha, found[0]))
+        if run and (apart or stops):
+            yield text[run[0][0] : run[-1][1]]
+            run = []
+        if not stops:
+            run.append(found.span())
+    if run:
+        yield text[run[0][0] : run[-1][1]]

@@ -1,0 +1,214 @@
+"""What could be looked up: the candidates of each document, summed up by ontology, and which of them are terms.
+
+A candidate is a term while no living concept has it as a form and it is the heading of fewer than HEADINGS documents.
+Rows of candidates belong to editions; those of terms are sums over the visible editions, kept by each commit.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from kgfs.render.terms import ShownTerm, line
+from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.vocabulary import CandidateRow
+
+HEADINGS = 4
+"""A heading that stands in so many documents of an ontology is structure, and no term."""
+
+_SHOWN = f"""
+    SELECT candidate.label, term.count, document.doc_id, candidate.line, candidate.char_start, candidate.char_end
+    FROM term CROSS JOIN document ON document.key = term.document
+    CROSS JOIN candidate ON candidate.document = term.document AND candidate.folded = term.folded
+    WHERE document.state = {SHOWN}"""
+
+_FIRST = f"""
+    SELECT candidate.document FROM candidate CROSS JOIN document ON document.key = candidate.document
+    WHERE candidate.ontology = ? AND candidate.folded = ? AND document.state = {SHOWN}
+    ORDER BY document.ingested_at, document.doc_id LIMIT 1"""
+
+
+def put_candidates(connection: sqlite3.Connection, edition: int, ontology: str, rows: Sequence[CandidateRow]) -> None:
+    """Insert candidates of an edition; a row with the same key is replaced."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO candidate (document, folded, ontology, label, heading, count, line, char_start, char_end)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        ((edition, r.key, ontology, r.label, r.heading, r.count, r.line_start, r.char_start, r.char_end) for r in rows),
+    )
+
+
+class Terms:
+    """The terms of one commit, inside its transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._sql = connection
+        self._steps: dict[tuple[str, str], list[int]] = {}
+        """Change of the numbers of documents, headings and places, by ontology and key."""
+        self._left: set[int] = set()
+        self._entered: set[int] = set()
+
+    def touch(self, edition: int, step: int) -> None:
+        """Count the candidates of an edition that enters (``step`` 1) or leaves (-1)."""
+        (self._entered if step > 0 else self._left).add(edition)
+        for ontology, key, heading, count in self._sql.execute(
+            "SELECT ontology, folded, heading, count FROM candidate WHERE document = ?", (edition,)
+        ):
+            steps = self._steps.setdefault((ontology, key), [0, 0, 0])
+            for place, value in enumerate((1, heading, count)):
+                steps[place] += step * value
+
+    def strike(self, concept: int) -> None:
+        """Remove the candidates that are a form of the concept with this key from all visible documents."""
+        rows = self._sql.execute(
+            "SELECT candidate.document, candidate.folded, candidate.ontology, candidate.heading, candidate.count"
+            " FROM concept_form CROSS JOIN candidate"
+            " ON candidate.ontology = concept_form.ontology AND candidate.folded = concept_form.folded"
+            f" CROSS JOIN document ON document.key = candidate.document AND document.state = {SHOWN}"
+            " WHERE concept_form.concept = ? GROUP BY candidate.document, candidate.folded",
+            (concept,),
+        ).fetchall()
+        for edition, key, ontology, heading, count in rows:
+            self._sql.execute("DELETE FROM candidate WHERE document = ? AND folded = ?", (edition, key))
+            steps = self._steps.setdefault((ontology, key), [0, 0, 0])
+            for place, value in enumerate((1, heading, count)):
+                steps[place] -= value
+            self._left.add(edition)
+
+    def settle(self, moved: Iterable[tuple[str, str]]) -> None:
+        """Update the terms of this commit and the size of ``terms.tsv``.
+
+        ``moved`` are (ontology, key) of the forms that concepts gained or lost. Call it when concepts are settled.
+        """
+        sums: dict[str, list[int]] = {}
+        for ontology, key in sorted({*self._steps, *moved}):
+            before, now = self._settle(ontology, key)
+            total = sums.setdefault(ontology, [0, 0])
+            total[0] += (now > 0) - (before > 0)
+            total[1] += now - before
+        self._sql.executemany(
+            "INSERT INTO term_file VALUES (?, ?, ?) ON CONFLICT (ontology) DO UPDATE SET"
+            " terms = terms + excluded.terms, size = size + excluded.size",
+            [(ontology, *total) for ontology, total in sums.items() if any(total)],
+        )
+
+    def _settle(self, ontology: str, key: str) -> tuple[int, int]:
+        """Update one term. Return the bytes of its line before and now."""
+        row = self._sql.execute(
+            "SELECT documents, headings, count, document, size FROM term WHERE ontology = ? AND folded = ?",
+            (ontology, key),
+        ).fetchone()
+        documents, headings, count, first, before = row or (0, 0, 0, 0, 0)
+        steps = self._steps.get((ontology, key), (0, 0, 0))
+        documents, headings, count = documents + steps[0], headings + steps[1], count + steps[2]
+        if documents <= 0:
+            if row:
+                self._sql.execute("DELETE FROM term WHERE ontology = ? AND folded = ?", (ontology, key))
+                self._sql.execute("DELETE FROM term_word WHERE ontology = ? AND folded = ?", (ontology, key))
+            return before, 0
+        if (ontology, key) in self._steps and self._may_differ(row, first):
+            first = self._sql.execute(_FIRST, (ontology, key)).fetchone()[0]
+        self._sql.execute(
+            "INSERT OR REPLACE INTO term (ontology, folded, documents, headings, count, document, size)"
+            " VALUES (?, ?, ?, ?, ?, ?, 0)",
+            (ontology, key, documents, headings, count, first),
+        )
+        if row is None:
+            self._sql.executemany(
+                "INSERT OR IGNORE INTO term_word VALUES (?, ?, ?)", [(ontology, word, key) for word in key.split(" ")]
+            )
+        now = 0
+        if headings < HEADINGS and not self._is_form(ontology, key):
+            shown = self._sql.execute(f"{_SHOWN} AND term.ontology = ? AND term.folded = ?", (ontology, key)).fetchone()
+            now = len(line(ShownTerm(*shown)))
+            self._sql.execute("UPDATE term SET size = ? WHERE ontology = ? AND folded = ?", (now, ontology, key))
+        return before, now
+
+    def _may_differ(self, row: object, first: int) -> bool:
+        """Return whether another document may be the first now: it left, or one entered with an earlier time."""
+        if row is None or first in self._left:
+            return True
+        times = "SELECT ingested_at, doc_id FROM document WHERE key = ?"
+        held = self._sql.execute(times, (first,)).fetchone()
+        return any(self._sql.execute(times, (edition,)).fetchone() < held for edition in self._entered)
+
+    def _is_form(self, ontology: str, key: str) -> bool:
+        found = self._sql.execute(
+            "SELECT 1 FROM concept_form WHERE ontology = ? AND folded = ? LIMIT 1", (ontology, key)
+        )
+        return found.fetchone() is not None
+
+
+def counted(
+    connection: sqlite3.Connection, ontology: str, keys: Collection[str], but: Collection[str]
+) -> Mapping[str, tuple[int, int]]:
+    """Return what ``Graph.candidates_counted`` does."""
+    found = {
+        key: (documents, headings)
+        for key, documents, headings in connection.execute(
+            "SELECT folded, documents, headings FROM json_each(?1) CROSS JOIN term ON folded = value AND ontology = ?2",
+            (json.dumps([*keys]), ontology),
+        )
+    }
+    for key, heading in connection.execute(
+        "SELECT candidate.folded, candidate.heading FROM document CROSS JOIN candidate ON candidate.document = document.key"
+        f" WHERE document.state = {SHOWN} AND document.ontology = ?2 AND document.doc_id IN (SELECT value FROM json_each(?1))",
+        (json.dumps([*but]), ontology),
+    ):
+        if key in found:
+            found[key] = found[key][0] - 1, found[key][1] - heading
+    return found
+
+
+def parts(connection: sqlite3.Connection, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
+    """Return what ``Graph.term_parts`` does."""
+    found: list[tuple[tuple[str, str], int]] = []
+    first, last, total = "", "", 0
+    for key, bytes_ in connection.execute(
+        "SELECT folded, size FROM term WHERE ontology = ? AND size > 0 ORDER BY folded", (ontology,)
+    ):
+        if not total:
+            first = key
+        last, total = key, total + bytes_
+        if total >= size:
+            found.append(((first, last), total))
+            total = 0
+    return [*found, ((first, last), total)] if total else found
+
+
+def lines_of(connection: sqlite3.Connection, ontology: str, first: str, last: str) -> bytes:
+    """Return what ``Graph.term_lines`` does."""
+    rows = connection.execute(
+        f"{_SHOWN} AND term.ontology = ? AND term.size > 0 AND term.folded BETWEEN ? AND ? ORDER BY term.folded",
+        (ontology, first, last),
+    )
+    return b"".join(line(ShownTerm(*row)) for row in rows)
+
+
+def found(
+    connection: sqlite3.Connection, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int
+) -> list[ShownTerm]:
+    """Return what ``Graph.find_terms`` does."""
+    within = "" if not ontology else " AND term.ontology = :ontology"
+    having = " AND ".join(
+        f"EXISTS (SELECT 1 FROM term_word WHERE ontology = term.ontology AND word = :word{place} AND folded = term.folded)"
+        for place in range(1, len(words))
+    )
+    named = {f"word{place}": word for place, word in enumerate(words)}
+    rows = connection.execute(
+        f"SELECT * FROM ({_SHOWN} AND term.size > 0{within} AND term.folded IN (SELECT value FROM json_each(:keys))"
+        " ORDER BY length(term.folded) DESC, term.folded LIMIT :limit)",
+        {"ontology": ontology, "keys": json.dumps([*keys]), "limit": limit},
+    ).fetchall()
+    if len(rows) < limit and words:
+        rows += connection.execute(
+            "SELECT candidate.label, term.count, document.doc_id, candidate.line, candidate.char_start, candidate.char_end"
+            " FROM term_word AS spoken CROSS JOIN term ON term.ontology = spoken.ontology AND term.folded = spoken.folded"
+            f" CROSS JOIN document ON document.key = term.document AND document.state = {SHOWN}"
+            " CROSS JOIN candidate ON candidate.document = term.document AND candidate.folded = term.folded"
+            f" WHERE spoken.word = :word0 AND term.size > 0{within}{' AND ' + having if having else ''}"
+            " AND term.folded NOT IN (SELECT value FROM json_each(:keys))"
+            " ORDER BY term.count DESC, term.folded LIMIT :limit",
+            {"ontology": ontology, "keys": json.dumps([*keys]), "limit": limit - len(rows), **named},
+        ).fetchall()
+    return [ShownTerm(*row) for row in rows]

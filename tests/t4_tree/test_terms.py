@@ -1,0 +1,155 @@
+"""``terms.tsv``, what makes a candidate a concept, and that it stays so."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.domain.documents import Document
+from kgfs.domain.identity import normalise_label
+from kgfs.ingest.lifecycle.rebuild import rebuild_graph
+from kgfs.ingest.reading.choice import CONCEPT
+from kgfs.knowledge.terms import found_terms
+from kgfs.render.terms import HEADER
+from kgfs.tree import terms
+from kgfs.tree.node import File
+from kgfs.tree.streamed import Streamed
+from tests.support.library import Library, library_at, read, reading_of
+
+SURE, WEAK = 5.0, -0.3
+"""Log odds of a candidate that is a concept, and of one that is a term."""
+CUT = math.log(CONCEPT / (1 - CONCEPT))
+ABOVE, BELOW = CUT + 0.1, CUT - 0.1
+
+
+@pytest.fixture
+def library(home: Path) -> Iterator[Library]:
+    with library_at(home) as library:
+        yield library
+
+
+def add(
+    library: Library, name: str, text: str, odds: Mapping[str, tuple[float, str]], headings: tuple[str, ...] = ()
+) -> Document:
+    """A document with these candidates: log odds, and the sentence that is evidence."""
+    path = f"Zen/documents/{name}"
+    library.write(path, text.encode())
+    library.settle()
+    document = library.document(path)
+    quotes = {label: [quote] for label, (_, quote) in odds.items()}
+    reading = reading_of(document, name, text.encode(), quotes)
+    by_norm = {normalise_label(label): value for label, (value, _) in odds.items()}
+    concepts = tuple(replace(found, odds=by_norm[found.norm]) for found in reading.concepts)
+    sections = tuple((text.index(heading), (heading,)) for heading in headings)
+    reading = replace(reading, concepts=concepts, sections=sections, title="")
+    library.stores.garage.objects.put(reading.key, reading.encode())
+    library.pipeline.publish(document, reading, lambda: None)
+    return document
+
+
+def listed(library: Library) -> dict[str, tuple[int, str]]:
+    """Term → (count, doc_id), after everything that the file says was checked."""
+    node = library.node(f"Zen/{terms.NAME}")
+    assert isinstance(node, File)
+    raw = read(node)
+    assert raw.startswith(HEADER) and node.attr().size == len(raw)
+    found = {}
+    for line in raw.decode().splitlines()[1:]:
+        term, count, doc_id, first, start, end = line.split("\t")
+        text = library.read(f"Zen/archive/{doc_id}/text.txt").decode()
+        assert " ".join(text[int(start) : int(end)].split()) == term
+        assert text.count("\n", 0, int(start)) + 1 == int(first)
+        found[term] = (int(count), doc_id)
+    assert library.stores.graph.faults() == []
+    return found
+
+
+def concepts(library: Library) -> list[str]:
+    return [name.removesuffix(".concept") for name in library.names("Zen/concepts")]
+
+
+def named(library: Library, concept: str) -> int:
+    return library.read(f"Zen/concepts/{concept}.concept/mentions.tsv").count(b"\n") - 1
+
+
+def without_numbers(library: Library) -> str:
+    """The concept's page. The evidence of another version has numbers of its own."""
+    return re.sub(r"\bevidence/\d+|\[\d+\]", "", library.read("Zen/concepts/zen.concept/concept.md").decode())
+
+
+A = "Zen is a school.\n\nSitting meditation comes first. Sitting\nmeditation stays.\n"
+
+
+def test_what_is_no_concept_is_a_term_until_a_document_makes_it_one_and_after(library: Library) -> None:
+    odds = {"Zen": (SURE, "Zen is a school."), "Sitting meditation": (WEAK, "Sitting meditation comes first.")}
+    first = add(library, "a.txt", A, odds)
+    assert (concepts(library), listed(library)) == (["zen"], {"Sitting meditation": (2, first.doc_id)})
+    text = "Sitting meditations are called zazen.\n"
+    later = add(library, "b.txt", text, {"sitting meditation": (SURE, text.strip())})
+    assert set(concepts(library)) == {"sitting-meditation", "zen"}
+    assert listed(library) == {}
+    assert named(library, "sitting-meditation") == 3, "its places in the earlier document, too"
+    everything = {path: read(node) for path, node in library.walk("Zen") if isinstance(node, File)}
+    rebuild_graph(library.stores)
+    assert {path: read(node) for path, node in library.walk("Zen") if isinstance(node, File)} == everything
+    library.pipeline.forget(later, "forget-later")
+    assert (concepts(library), listed(library)) == (["zen"], {"Sitting meditation": (2, first.doc_id)})
+    library.pipeline.forget(first, "forget-first")
+    assert (concepts(library), listed(library)) == ([], {})
+    rebuild_graph(library.stores)
+    assert (concepts(library), listed(library)) == ([], {})
+
+
+def test_a_heading_of_four_documents_is_structure(library: Library) -> None:
+    texts = [f"Open Issues\n\nDocument {number} is about Zen.\n" for number in range(5)]
+    for number, text in enumerate(texts[:3]):
+        quote = f"Document {number} is about Zen."
+        add(library, f"{number}.txt", text, {"Open Issues": (SURE, quote)}, headings=("Open Issues",))
+    assert concepts(library) == ["open-issues"]
+    add(library, "3.txt", texts[3], {"Open Issues": (SURE, "Document 3 is about Zen.")}, headings=("Open Issues",))
+    concept = library.stores.graph.concept_named(library.ontology().id, "open-issues")
+    assert concept is not None and concept.evidence == 3, "the fourth is none, the first three keep it"
+    for number in range(3):
+        library.pipeline.forget(library.document(f"Zen/documents/{number}.txt"), f"forget-{number}")
+    assert concepts(library) == [] and "Open Issues" in listed(library), "one heading alone is a term again"
+
+
+def test_one_more_sentence_changes_nothing_about_the_others(library: Library) -> None:
+    odds = {"Zen": (ABOVE, "Zen is a school."), "Sitting meditation": (BELOW, "Sitting meditation comes first.")}
+    add(library, "a.txt", A, odds)
+    before = (concepts(library), listed(library).keys())
+    assert before == (["zen"], {"Sitting meditation"})
+    page = without_numbers(library)
+    # what the models say of the whole moved a little, across the borders both ways
+    moved = {"Zen": (BELOW, "Zen is a school."), "Sitting meditation": (ABOVE, "Sitting meditation comes first.")}
+    add(library, "a.txt", A + "Koans are riddles.\n", {**moved, "Koans": (SURE, "Koans are riddles.")})
+    assert set(concepts(library)) == {"zen", "koans"} and listed(library).keys() == {"Sitting meditation"}
+    assert without_numbers(library) == page
+    # a sentence of its own changed: it is decided anew
+    text = A.replace("comes first", "comes last")
+    add(library, "a.txt", text, {"Zen": moved["Zen"], "Sitting meditation": (ABOVE, "Sitting meditation comes last.")})
+    assert set(concepts(library)) == {"zen", "sitting-meditation"}
+
+
+def test_terms_are_found_the_whole_one_first_and_read_in_parts(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Tea house, tea, garden path and the tea house garden.\n"
+    odds = {label: (WEAK, text.strip()) for label in ("Tea house", "tea", "garden path", "tea house garden")}
+    add(library, "a.txt", text, odds)
+    graph, ontology = library.stores.graph, library.ontology().id
+    assert [one.term for one in found_terms(graph, "tea houses", ontology)] == ["Tea house", "Tea", "tea house garden"]
+    assert [one.term for one in found_terms(graph, "garden", "")] == ["garden path", "tea house garden"]
+    assert found_terms(graph, "koan", ontology) == [] == found_terms(graph, "tea", "no ontology")
+    whole = library.read(f"Zen/{terms.NAME}")
+    monkeypatch.setattr(terms, "AT_ONCE", 1)
+    node = library.node(f"Zen/{terms.NAME}")
+    assert isinstance(node, File)
+    handle = node.open(read=True, write=False, truncate=False)
+    assert isinstance(handle, Streamed)
+    assert b"".join(handle.read(at, 7) for at in range(0, len(whole), 7)) == whole
