@@ -42,8 +42,8 @@ class _Way:
 def _ways_told() -> dict[str, list[_Way]]:
     found: dict[str, list[_Way]] = {}
     for variable, number in (("KGFS_FAIL_AT", signal.SIGKILL), ("KGFS_STOP_AT", signal.SIGSTOP)):
-        if told := os.environ.get(variable):
-            name, _, count = told.partition(":")
+        if given := os.environ.get(variable):
+            name, _, count = given.partition(":")
             found.setdefault(name, []).append(_Way(number, int(count or 1)))
     return found
 

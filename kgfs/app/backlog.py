@@ -17,7 +17,7 @@ from kgfs.knowledge.backlog import Owed, owed
 from kgfs.render.words import counted
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import told_of_the_last, worker_alive, worker_note
+from kgfs.stores.worker_lock import reason_of_last_end, worker_alive, worker_note
 
 Progress = Callable[[int, int, str], None]
 """A callback that is called with (done, total, subject)."""
@@ -32,16 +32,18 @@ class FailedDocumentsError(KgfsError):
     exit_code = 1
 
 
-def wait(config: Config, timeout: float, progress: Progress, told: Callable[[str], None] = lambda said: None) -> None:
+def wait(
+    config: Config, timeout: float, progress: Progress, report: Callable[[str], None] = lambda reason: None
+) -> None:
     """Return once the backlog is empty. Settling is requested at once, without waiting for the quiet time.
 
-    ``timeout`` is in seconds; 0 means no limit. ``told`` is called with each reason why the worker stands still, once. Raise FailedDocumentsError if documents could not be read,
+    ``timeout`` is in seconds; 0 means no limit. ``report`` is called with each reason why the worker stands still, once. Raise FailedDocumentsError if documents could not be read,
     TimedOutError after the time-out while a worker is alive, and NoWorkerError if the backlog is not empty and no
     worker is alive.
     """
     with open_existing(config) as stores:
         request_settling(config)
-        _wait(config, stores.catalog, timeout, progress, told)
+        _wait(config, stores.catalog, timeout, progress, report)
         found = owed(stores.catalog)
         if found.failed:
             failed = [
@@ -56,7 +58,7 @@ def wait(config: Config, timeout: float, progress: Progress, told: Callable[[str
             )
 
 
-def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, told: Callable[[str], None]) -> None:
+def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, report: Callable[[str], None]) -> None:
     started = worked = time.monotonic()
     known: set[str] = set()
     while not (found := owed(catalog)).nothing:
@@ -70,7 +72,7 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, 
             waits_for = worker_note(config.run).get("waits_for", "")
             if waits_for and waits_for not in known:
                 known.add(waits_for)
-                told(waits_for)
+                report(waits_for)
         elif now - worked > timing.NO_WORKER:
             said = away(config, timing.HASTE)
             if not worker_alive(config.run):  # else a worker began while the servers were probed
@@ -94,7 +96,7 @@ def _no_worker(config: Config, still: str, said: KgfsError | None) -> NoWorkerEr
     if said:
         return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
     return NoWorkerError(
-        f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.{told_of_the_last(config.run)}"
+        f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.{reason_of_last_end(config.run)}"
     )
 
 

@@ -40,7 +40,7 @@ log = logging.getLogger("kgfs.snapshot")
 def begin_with_snapshot(
     config: Config,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    told: Callable[[str], None] = lambda step: None,
+    report: Callable[[str], None] = lambda step: None,
 ) -> bool:
     """Fetch the newest usable snapshot of the bucket and install its files in a home that has no names yet.
 
@@ -48,7 +48,7 @@ def begin_with_snapshot(
     other processes wait. After a kill, the next call continues with the files that were already fetched. A snapshot
     that is damaged, incomplete or of another version is skipped with one line in the log. Raise UnavailableError or
     TimedOutError if the bucket is away, and NoSpaceError if the disk has no room. ``progress`` is called with (done,
-    total) in MiB, and ``told`` with a step in words.
+    total) in MiB, and ``report`` with a step in words.
     """
     if config.catalog_db.exists():
         return False
@@ -57,7 +57,7 @@ def begin_with_snapshot(
     with locked(config.run / RESTORING), closing(open_garage(config, cached=False)) as garage:
         if config.catalog_db.exists():
             return False
-        told("Looking in the bucket for a snapshot to begin with")
+        report("Looking in the bucket for a snapshot to begin with")
         for found in layout.manifests(garage.objects):
             if isinstance(found, StoreError):
                 log.warning("passed over: %s", found)

@@ -47,16 +47,16 @@ tree, and must not be slowed down by loading a worker and clients of servers.
 """
 
 
-def prepare_mount(config: Config, progress: Callable[[int, int, str], None], told: Callable[[str], None]) -> None:
+def prepare_mount(config: Config, progress: Callable[[int, int, str], None], report: Callable[[str], None]) -> None:
     """Create the home. A home in a shared bucket starts from a snapshot, which may take long.
 
-    ``progress`` is called with (done, total, unit), and ``told`` with a step in words.
+    ``progress`` is called with (done, total, unit), and ``report`` with a step in words.
     """
     make_home(config)
     if config.garage_store.shared:
         from kgfs.app.beginning import begin_with_snapshot  # needed by shared homes only
 
-        begin_with_snapshot(config, lambda done, total: progress(done, total, "MiB of the snapshot"), told)
+        begin_with_snapshot(config, lambda done, total: progress(done, total, "MiB of the snapshot"), report)
 
 
 def run_mount(

@@ -251,15 +251,15 @@ class _Note:
     def __init__(self, lock: WorkerLock, worker: Worker) -> None:
         self._lock, self._worker = lock, worker
         self._note: dict[str, Any] = {}
-        self._told = ""
+        self._reported = ""
 
     def write(self, note: dict[str, Any]) -> None:
-        self._note, self._told = note, self._worker.trouble
-        self._lock.note({**note, "waits_for": self._told} if self._told else note)
+        self._note, self._reported = note, self._worker.trouble
+        self._lock.note({**note, "waits_for": self._reported} if self._reported else note)
 
     def refresh(self) -> None:
         """Write the note again if the trouble has changed. Call this often."""
-        if self._worker.trouble != self._told:
+        if self._worker.trouble != self._reported:
             self.write(self._note)
 
 

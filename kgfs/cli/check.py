@@ -46,8 +46,8 @@ def command(config: Config, repair: bool, deep: bool, as_json: bool) -> None:
         click.echo(json.dumps(lines, indent=2))
     else:
         for damage, done in found:
-            told = done or (f"not mended; {damage.remedy}" if repair else damage.remedy)
-            click.echo(f"{damage.kind.value}: {damage.what}{f' ({damage.detail})' if damage.detail else ''}: {told}")
+            outcome = done or (f"not mended; {damage.remedy}" if repair else damage.remedy)
+            click.echo(f"{damage.kind.value}: {damage.what}{f' ({damage.detail})' if damage.detail else ''}: {outcome}")
     mended, harmless = sum(bool(done) for _, done in found), sum(damage.harmless for damage, _ in found)
     of_them = [f"{harmless} harmless"] * bool(harmless) + [f"{mended} dealt with"] * repair
     click.echo(f"{', '.join([count(len(found), 'finding'), *of_them])}.", err=True)

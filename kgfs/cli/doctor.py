@@ -147,7 +147,7 @@ def _home(config: Config) -> Iterator[Line]:
     yield Line("space", level, f"{gigabytes:.1f} GB free.", "" if level == "ok" else "Free space on that disk.")
     if (config.home / RESERVE).exists():
         reserve = DiskReserve(config.home).state()
-        yield Line("reserve", "ok" if reserve.is_whole else "note", reserve.told())
+        yield Line("reserve", "ok" if reserve.is_whole else "note", reserve.describe())
     if not worker_alive(config.run):
         yield Line("worker", "ok", "No worker is alive; a mount starts one.")
     elif waits_for := worker_note(config.run).get("waits_for"):

@@ -90,8 +90,8 @@ def command(
 
 def _print(planned: Plan) -> None:
     for leaving in planned.documents:
-        told = f"{count(leaving.versions, 'version')}, {count(leaving.evidence, 'piece')} of evidence"
-        click.echo(f"document {leaving.document.doc_id}: {told}")
+        amount = f"{count(leaving.versions, 'version')}, {count(leaving.evidence, 'piece')} of evidence"
+        click.echo(f"document {leaving.document.doc_id}: {amount}")
         for path in leaving.paths:
             click.echo(f"  {path}")
         for path in leaving.trashed:

@@ -48,8 +48,8 @@ def command(config: Config, to: Path, into: Path | None, dry_run: bool, as_json:
         click.echo(f"{count(planned.objects, 'object')} of {planned.bytes} bytes, {count(planned.facts, 'fact')}")
         click.echo(f"{count(planned.documents, 'document')} read, {count(planned.concepts, 'concept')}")
         if planned.unsettled:
-            told = f"{count(planned.unsettled, 'file')} of {planned.unsettled_bytes} bytes"
-            click.echo(f"{told} not settled yet: brought as they are")
+            amount = f"{count(planned.unsettled, 'file')} of {planned.unsettled_bytes} bytes"
+            click.echo(f"{amount} not settled yet: brought as they are")
         if changed:
             click.echo(f"settings that will be otherwise there: {', '.join(changed)}")
     if dry_run:

@@ -75,7 +75,7 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         if (more := len(found["conflict_paths"]) - SHOWN) > 0:
             click.echo(f"         and {count(more, 'file')} more (--json)")
     if not (reserve := ReserveState(**found["reserve"])).is_whole:
-        click.echo(f"reserve  {reserve.told()}")
+        click.echo(f"reserve  {reserve.describe()}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
     for watch in found["watches"]:

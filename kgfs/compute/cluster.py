@@ -64,7 +64,7 @@ class _Actor:
 
     def run(self, work: Work[T]) -> T:
         if self._unfit is not None:
-            raise _UnfitError(_told(self._unfit))
+            raise _UnfitError(_message(self._unfit))
         self._said = ("", 0.0)
         self._ended.clear()
         return work(self._place, self._say)
@@ -179,7 +179,7 @@ class RayEngine:
             try:
                 self._connect()
             except Exception as error:  # noqa: BLE001  # whatever Ray raises, the next attempt may succeed
-                said = f"The Ray cluster of this machine is lost, and another cannot be started: {_told(error)}"
+                said = f"The Ray cluster of this machine is lost, and another cannot be started: {_message(error)}"
                 self._lost = f"{said} The next attempt is in {pause:g} s."
                 log.warning("compute: %s", self._lost)
                 continue
@@ -232,7 +232,7 @@ class RayEngine:
                 ready.append(actor)
             except ray.exceptions.RayTaskError as error:
                 cause = _cause(error)
-                raise (cause if isinstance(cause, KgfsError) else _unfit(_told(cause))) from error
+                raise (cause if isinstance(cause, KgfsError) else _unfit(_message(cause))) from error
             except ray.exceptions.RayActorError as error:
                 if error.actor_init_failed:  # Ray could not load this module at the node
                     raise _unfit(_last_line(error)) from error
@@ -347,7 +347,7 @@ def _unfit(said: str) -> MachineError:
     )
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Return an error's message in one line, with its type where it is no KgfsError."""
     said = _last_line(error)
     return said if isinstance(error, KgfsError) else f"{type(error).__name__}: {said}"

@@ -23,7 +23,7 @@ from kgfs.compute import timing
 from kgfs.compute.deadline import Deadline
 from kgfs.errors import BadInputError, KgfsError, NoWorkerError, StoreError, TimedOutError, from_os_error
 from kgfs.failpoints import slowly
-from kgfs.stores.worker_lock import told_of_the_last
+from kgfs.stores.worker_lock import reason_of_last_end
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     import numpy as np
@@ -75,7 +75,7 @@ def ask(run: Path, question: Message, patience: Deadline) -> Any:
                 asker.sendall(line)
             said = _heard(asker, patience)
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            last = told_of_the_last(run)
+            last = reason_of_last_end(run)
             what = f"Start one: kgfs worker, or kgfs mount{'.' * bool(last)}{last}"
             raise NoWorkerError(f"No worker listens to questions. {what}") from error
         except TimeoutError as error:

@@ -54,8 +54,8 @@ def coverage(indices: Sequence[int], count: int) -> str:
             runs[-1][1] = index
         else:
             runs.append([index, index])
-    told = ",".join(str(first + 1) if first == last else f"{first + 1}-{last + 1}" for first, last in runs)
-    return f"{'chunk' if len(indices) == 1 else 'chunks'} {told} of {count}"
+    numbers = ",".join(str(first + 1) if first == last else f"{first + 1}-{last + 1}" for first, last in runs)
+    return f"{'chunk' if len(indices) == 1 else 'chunks'} {numbers} of {count}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, b
         purged |= _purged_ids([entry])
         yield seq, entry
     if purged:
-        _note_more(config, _sha256s(_minted(_told(stores), purged)))
+        _note_more(config, _sha256s(_minted(_recorded(stores), purged)))
 
 
 def note_all_purges(config: Config) -> None:
@@ -96,7 +96,7 @@ def note_all_purges(config: Config) -> None:
     write_note(_note(config), {"all": True}, durable=True)
 
 
-def _told(stores: Stores) -> Iterator[bytes]:
+def _recorded(stores: Stores) -> Iterator[bytes]:
     """Yield all entries of the ledger."""
     return (entry for _, entry in stores.garage.ledger.replay())
 
@@ -150,7 +150,7 @@ def apply_purges(
         return True
     known = _noted(config)
     if known is None:
-        purged = _sha256s(_minted(_told(stores), _purged_ids(_told(stores))))
+        purged = _sha256s(_minted(_recorded(stores), _purged_ids(_recorded(stores))))
         known = _Noted(list(purged), list(purged.values()))
     stores.catalog.drop_inbox(known.sha256s)
     for path in config.spool.glob("*-*"):

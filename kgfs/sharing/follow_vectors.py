@@ -42,8 +42,8 @@ def follow_vectors(stores: Stores, replay: Replay, position: Position) -> None:
     bound, upto = stores.graph.followed() or 0, position.read()
     lost: KgfsError | None = None
     if upto is not None and stores.vectors.complete():
-        told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.catalog, stores.garage.ledger, upto))
-        while page := list(islice(told, BATCH)):
+        facts = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.catalog, stores.garage.ledger, upto))
+        while page := list(islice(facts, BATCH)):
             lost = _follow(stores, replay, stores.vectors, [fact for _, fact in page]) or lost
             upto = page[-1][0]
             position.write(upto)

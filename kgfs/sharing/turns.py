@@ -70,7 +70,7 @@ class Together(Generic[P]):
         self._keep_up_next = 0.0
         self._follower: GraphFollower | None = None
         self._server_next = 0.0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """Errors about lost objects that are logged already."""
 
     shared = True
@@ -177,8 +177,8 @@ class Together(Generic[P]):
         except (LostLeaseError, NoSpaceError, *AWAY):
             raise
         except KgfsError as error:
-            if str(error) not in self._told:
-                self._told.add(str(error))
+            if str(error) not in self._reported:
+                self._reported.add(str(error))
                 ErrorLog(self._config.errors_log).add("recover", error)
 
     def begin(self, doc_id: str) -> Lease | None:

@@ -55,7 +55,7 @@ class ReserveState:
         """Whether nothing of the reserve is missing."""
         return self.held >= self.wanted
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return a text on how much of the reserve is allocated and, if it is not whole, on what to do."""
         part = f"{self.held / (1 << 20):.1f} of {self.wanted >> 20} MiB"
         return part if self.is_whole else f"{part}, which removing needs on a full disk. {REMEDY}"

@@ -11,15 +11,15 @@ from typing import Any
 from kgfs.stores.garage.durable import os_errors, sync_folder
 
 
-def write_note(note: Path, told: Any, *, durable: bool = False) -> None:
-    """Replace the file ``note`` atomically by ``told`` as JSON, with mode 0600. Readers see the former content or
+def write_note(note: Path, content: Any, *, durable: bool = False) -> None:
+    """Replace the file ``note`` atomically by ``content`` as JSON, with mode 0600. Readers see the former content or
     the new one. If ``durable``, the file is durable when this returns; otherwise a power failure may lose it or
     leave it empty. Raises NoSpaceError or StoreError if the disk refuses it; the former file then stays."""
     fresh = note.with_suffix(f".{secrets.token_hex(4)}.new")
     with os_errors(f"writing {note}"):
         try:
             with open(fresh, "w", opener=_for_the_owner) as file:
-                json.dump(told, file)
+                json.dump(content, file)
                 if durable:
                     file.flush()
                     os.fsync(file.fileno())

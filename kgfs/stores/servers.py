@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # not every command needs it
     import ssl
 
 log = logging.getLogger("kgfs.servers")
-_told: set[str] = set()
+_reported: set[str] = set()
 """URLs of servers that this process has warned about."""
 LOOPBACK = ("localhost", "ip6-localhost", "ip6-loopback")
 """Names of the loopback interface; the last two are Debian's."""
@@ -93,9 +93,9 @@ def file_named(setting: str) -> Path | None:
 def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
     """Warn that the connection to a server on another machine is not encrypted: once a process in the program's
     log, and once a home in the home's error log."""
-    if url in _told:
+    if url in _reported:
         return
-    _told.add(url)
+    _reported.add(url)
     warning = f"{url}: secrets and knowledge go there unencrypted. {remedy}"
     log.warning(warning)
     note = config.run / f"plain-text-{hashlib.sha256(url.encode()).hexdigest()[:12]}"

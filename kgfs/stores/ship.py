@@ -112,7 +112,7 @@ def facts_since(catalog: Catalog, ledger: Ledger, after: int) -> Iterator[tuple[
 
 
 def _known_in(ledger: Ledger, after: int, upto: int) -> Iterator[tuple[int, Fact]]:
-    for seq, entry in takewhile(lambda told: told[0] <= upto, ledger.replay(after)):
+    for seq, entry in takewhile(lambda entry: entry[0] <= upto, ledger.replay(after)):
         yield seq, decode(entry)
 
 
@@ -135,8 +135,8 @@ def is_graph_lost(stores: Stores) -> bool:
 def embedding_model_of(stores: Stores) -> str:
     """Return the embedding model of the document that was read last; '' if there is no such document or it has no
     model. Reads the ledger."""
-    told = (decode_if(entry, DocumentRead) for entry in entries(stores.catalog, stores.garage.ledger))
-    published = [found for found in told if found is not None]
+    facts = (decode_if(entry, DocumentRead) for entry in entries(stores.catalog, stores.garage.ledger))
+    published = [found for found in facts if found is not None]
     for fact in reversed(published):
         if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # not if it was purged
             return load_reading(stores.garage.objects, fact.doc_id, fact.reading).embedding_model

@@ -187,8 +187,8 @@ def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
 
 def is_purge_unconfirmed(stores: Stores) -> bool:
     """Return whether this home has carried out a purge that the ledger does not have yet."""
-    told = (decode_if(entry, ForgettingDone) for entry in stores.catalog.unshipped(1 << 62)[1])
-    return any(fact is not None and fact.purge for fact in told)
+    facts = (decode_if(entry, ForgettingDone) for entry in stores.catalog.unshipped(1 << 62)[1])
+    return any(fact is not None and fact.purge for fact in facts)
 
 
 def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:

@@ -60,7 +60,7 @@ def worker_note(run: Path) -> dict[str, Any]:
     return note
 
 
-def told_of_the_last(run: Path) -> str:
+def reason_of_last_end(run: Path) -> str:
     """Return a sentence, beginning with a space, on why the newest worker ended before it could begin its work; ''
     if it did begin. The cause may be gone by now."""
     reason = worker_note(run).get("reason", "")

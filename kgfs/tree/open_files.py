@@ -191,7 +191,7 @@ class OpenFiles:
             await self.with_handle(opened, opened.handle.flush)
             return
         if pending is not None and not pending.durable:
-            await self._threads.told(pending.then)
+            await self._threads.notified(pending.then)
 
     async def fsync(self, fh: int) -> None:
         opened = self._handles.file(fh)

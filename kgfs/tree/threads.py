@@ -49,9 +49,9 @@ class Threads:
         self._seconds = seconds
         self._asked: set[trio.CancelScope] = set()
         self._stopping = False
-        self._told: deque[trio.lowlevel.Task] = deque()
+        self._notified: deque[trio.lowlevel.Task] = deque()
         self._going_on = False
-        """Whether the tasks in ``_told`` are scheduled to continue."""
+        """Whether the tasks in ``_notified`` are scheduled to continue."""
         self._gate = Gate()
         self._gate.open()
 
@@ -98,7 +98,7 @@ class Threads:
         result: T = await trio.lowlevel.wait_task_rescheduled(_to_its_end)
         return result
 
-    async def told(self, tell: Callable[[Callable[[KgfsError | None], None]], None]) -> None:
+    async def notified(self, tell: Callable[[Callable[[KgfsError | None], None]], None]) -> None:
         """Wait, without a thread, until the callback that is passed to ``tell`` is called once, from any thread.
         Raise the error with which it is called.
 
@@ -110,7 +110,7 @@ class Threads:
         def hear(error: KgfsError | None) -> None:
             if error is not None:
                 errors.append(error)
-            self._told.append(task)
+            self._notified.append(task)
             if not self._going_on:
                 self._going_on = True
                 token.run_sync_soon(self._go_on)
@@ -123,8 +123,8 @@ class Threads:
     def _go_on(self) -> None:
         # First, so that a task that is reported from now on schedules another call, and no task is missed.
         self._going_on = False
-        while self._told:
-            trio.lowlevel.reschedule(self._told.popleft())
+        while self._notified:
+            trio.lowlevel.reschedule(self._notified.popleft())
 
     async def answer(self, question: Callable[[], T]) -> T:
         """Return the result of ``question``, without a thread if it does not block. Otherwise as :meth:`ask`."""

@@ -54,7 +54,7 @@ async def test_who_waits_to_be_told_takes_no_thread_and_hears_of_failures() -> N
 
     async def wait(number: int) -> None:
         try:
-            await threads.told(done.append)
+            await threads.notified(done.append)
             ended.append("kept")
         except StoreError:
             ended.append("failed")
@@ -76,10 +76,10 @@ async def test_who_waits_to_be_told_takes_no_thread_and_hears_of_failures() -> N
 async def test_who_is_told_before_it_waits_goes_on_and_the_cancelled_are_told_too() -> None:
     threads = Threads()
     with trio.fail_after(10):
-        await threads.told(lambda done: done(None))
+        await threads.notified(lambda done: done(None))
         done: list[Callable[[KgfsError | None], None]] = []
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(threads.told, done.append)
+            nursery.start_soon(threads.notified, done.append)
             await trio.testing.wait_all_tasks_blocked()
             nursery.cancel_scope.cancel()
             with trio.CancelScope(shield=True):

@@ -165,7 +165,7 @@ SERVERS = {
 def test_what_goes_to_others_in_the_clear_is_said_once(
     home: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "_told", set())
+    monkeypatch.setattr(servers, "_reported", set())
     monkeypatch.setattr(os, "environ", {**os.environ})  # Ray is told by it what it must not do
     monkeypatch.setitem(sys.modules, "ray", None)  # it takes longer to load than all else here, and is not asked
     (tmp_path / "secret").write_text("s3cret-word")
@@ -193,7 +193,7 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
     opened("server.invalid")
     opened("server.invalid")
     assert caplog.text.count("unencrypted") == 1
-    monkeypatch.setattr(servers, "_told", set())  # another process
+    monkeypatch.setattr(servers, "_reported", set())  # another process
     opened("server.invalid")
     assert caplog.text.count("unencrypted") == 2
     assert log.read_text().count("unencrypted") == 1
@@ -258,7 +258,7 @@ def test_nothing_is_said_of_what_is_encrypted_however_that_is_written(
 def test_a_warning_that_cannot_be_noted_keeps_nobody_from_going_on(
     home: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "_told", set())
+    monkeypatch.setattr(servers, "_reported", set())
     (home / "run").symlink_to("/proc/self/task")  # where no file can be made, as on a disk that is full
     servers.warn_of_plain_text(load(home), "http://server.invalid", "Use https://.")
     assert caplog.text.count("unencrypted") == 1

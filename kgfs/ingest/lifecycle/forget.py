@@ -273,9 +273,9 @@ def _together(failed: Sequence[KgfsError]) -> KgfsError:
     first = failed[0]
     if len(failed) == 1:
         return first
-    told = type(first)(" ".join(dict.fromkeys(str(error) for error in failed)))
-    told.__cause__ = first
-    return told
+    joined = type(first)(" ".join(dict.fromkeys(str(error) for error in failed)))
+    joined.__cause__ = first
+    return joined
 
 
 def _unconfirmed(stores: Stores) -> set[str]:

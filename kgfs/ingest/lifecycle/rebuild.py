@@ -327,14 +327,14 @@ def _facts(stores: Stores, ontology: str, upto: int = EVER) -> Iterator[Fact]:
     With ``ontology``, yield only those that concern it. A fact that concerns several ontologies is yielded whole.
     Replay has no effect for documents that are unknown there.
     """
-    for number, fact in told(stores):
+    for number, fact in numbered_facts(stores):
         if number > upto:
             return
         if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
             yield fact
 
 
-def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
+def numbered_facts(stores: Stores) -> Iterator[tuple[int, Fact]]:
     """Yield all facts in order, each with its number, filtered as :func:`without_purged` does."""
     numbered = enumerate(map(decode, entries(stores.catalog, stores.garage.ledger)), 1)
     return without_purged(numbered, purged(stores))
@@ -346,8 +346,8 @@ def purged(stores: Stores) -> dict[str, int]:
     Nothing that was read of the document before that fact is left.
     """
     numbered = enumerate(entries(stores.catalog, stores.garage.ledger), 1)
-    told = ((number, decode_if(entry, ForgettingDone)) for number, entry in numbered)
-    return purges_among((number, fact) for number, fact in told if fact is not None)
+    found = ((number, decode_if(entry, ForgettingDone)) for number, entry in numbered)
+    return purges_among((number, fact) for number, fact in found if fact is not None)
 
 
 def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:

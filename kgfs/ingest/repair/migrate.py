@@ -18,7 +18,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import BusyError, CorruptError, KgfsError, MissingError, StoreError, from_os_error
 from kgfs.failpoints import border
-from kgfs.ingest.lifecycle.rebuild import NeverDepositedError, purged, rebuild_vectors, replay_in_graph, told
+from kgfs.ingest.lifecycle.rebuild import NeverDepositedError, numbered_facts, purged, rebuild_vectors, replay_in_graph
 from kgfs.ingest.repair.progress_file import unnoted
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.backup.layout import opened
@@ -293,7 +293,7 @@ class Migration:
             graph.clear()
             self._begun.erased, self._derived = erased, 0
             self._begun.keep()
-        for number, fact in told(stores):
+        for number, fact in numbered_facts(stores):
             if number > upto:
                 break
             if number > self._derived and not self._known(fact):

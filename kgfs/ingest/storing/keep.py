@@ -43,7 +43,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
             copies.admit(before, sums.sha256 if sums.size else "", sums.size)
         if isinstance(kept, SpoolFile):
             copies.remember(sums)
-        after, inbox = _told(before, copy, kept, sums)
+        after, inbox = _row_with(before, copy, kept, sums)
         fact = _fact(after, before, copy.sha256)
         elsewhere = copies.elsewhere
         fixed = kept.hold() if isinstance(kept, SpoolFile) else 0
@@ -91,7 +91,7 @@ def keep_nowait(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pendi
         # The former spool file must not be deleted before the fact that replaces it is durable.
         if small is None or before.place is StorageTier.SPOOL:
             return None
-        after, inbox = _told(before, copy, small, copy.sums())
+        after, inbox = _row_with(before, copy, small, copy.sums())
         pending = catalog.record_nowait(_fact(after, before, copy.sha256), inbox=inbox, session=session)
         if pending is None:
             return None
@@ -103,7 +103,7 @@ def keep_nowait(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pendi
     return pending
 
 
-def _told(before: Name, copy: WorkingCopy, kept: SpoolFile | bytes, sums: Sums) -> tuple[Name, dict[str, bytes]]:
+def _row_with(before: Name, copy: WorkingCopy, kept: SpoolFile | bytes, sums: Sums) -> tuple[Name, dict[str, bytes]]:
     """Return the name's row with the kept bytes, and what of the bytes becomes an inbox row (by SHA-256)."""
     place, key, inbox = StorageTier.NONE, "", {}
     if isinstance(kept, SpoolFile):

@@ -221,7 +221,7 @@ class Projecting:
     # ----------------------------------------------------------------------------------------------- a pass
 
     def _pass(self, now: tuple[State, dict[str, str]]) -> None:
-        def told(compared: Compared) -> None:
+        def report(compared: Compared) -> None:
             tell_of_comparison(self._config, compared)
 
         noted_at = 0.0
@@ -232,7 +232,7 @@ class Projecting:
                 noted_at = time.monotonic()
                 note(self._config, state="writing all", done=done, total=total, away_since=None, away_reason="")
 
-        position = self._in_thread(lambda projection: projection.follow(told, progress))
+        position = self._in_thread(lambda projection: projection.follow(report, progress))
         note(
             self._config,
             epoch=position.epoch,

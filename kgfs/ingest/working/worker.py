@@ -130,7 +130,7 @@ class Worker:
         self._widen_at = 0.0
         self._waits_for_turn = False
         """Whether orders wait until another machine gives the publishing turn back."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """Errors of the preparation that are logged already."""
 
     @property
@@ -248,8 +248,8 @@ class Worker:
                 self._stopping.wait(timing.JOB_RETRY)
                 return False
             except KgfsError as error:
-                if str(error) not in self._told:
-                    self._told.add(str(error))
+                if str(error) not in self._reported:
+                    self._reported.add(str(error))
                     self._errors.add("recover", error)
         self._away = None
         return True

@@ -35,7 +35,7 @@ class Duplicates:
         self.refused = config.tree.on_duplicate == "refuse"
         self._names = stores.catalog.names
         self._errors = ErrorLog(config.errors_log)
-        self._told: set[tuple[int, str]] = set()
+        self._reported: set[tuple[int, str]] = set()
 
     def check_flush(self, before: Name, sha256: str, size: int) -> None:
         """Raise DuplicateError as :meth:`check` does, for a live name that is about to get these bytes. Bytes that it
@@ -60,8 +60,8 @@ class Duplicates:
         if decision.action is not Action.REFUSE:
             return
         error = DuplicateError(f"'{path}' was refused: {decision.reason}, and [tree] on_duplicate is 'refuse'.")
-        if (name.id, name.sha256) not in self._told:
-            self._told.add((name.id, name.sha256))
+        if (name.id, name.sha256) not in self._reported:
+            self._reported.add((name.id, name.sha256))
             ontology = self._names.ontology(name.ontology)
             about = {"path": path, "ontology": ontology.name if ontology else "", "sha256": name.sha256}
             self._errors.add("refuse", error, **about, held_by=holder)

@@ -85,14 +85,14 @@ def metrics_text(config: Config, graph: Graph) -> str:
     page = projection_page(config, graph)
     if page is None:
         return ""
-    told = {
+    gauges = {
         "kgfs_neo4j_behind_commits": ("Commits of the graph that are not on its Neo4j server.", page["commits"]),
         "kgfs_neo4j_behind_seconds": ("How long the oldest of them waits.", page["seconds"]),
         "kgfs_neo4j_purges_owed": ("Purges that are not carried out there.", page["purges"]),
         "kgfs_neo4j_away": ("Whether the server cannot be written to.", int(page["away_since"] is not None)),
     }
     lines = [
-        (f"# HELP {name} {what}", f"# TYPE {name} gauge", f"{name} {value}") for name, (what, value) in told.items()
+        (f"# HELP {name} {what}", f"# TYPE {name} gauge", f"{name} {value}") for name, (what, value) in gauges.items()
     ]
     return "".join(f"{line}\n" for some in lines for line in some)
 

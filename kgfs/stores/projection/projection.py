@@ -129,10 +129,10 @@ class Projection:
     # -------------------------------------------------------------------------------------------- following
 
     def follow(
-        self, told: Callable[[Compared], None] = lambda compared: None, progress: Progress = lambda done, total: None
+        self, report: Callable[[Compared], None] = lambda compared: None, progress: Progress = lambda done, total: None
     ) -> Position:
         """Bring the server up to the graph, and return where it is then. A server without a projection gets one; of another
-        format it is compared first, which is ``told``, and then made anew. ``progress`` is told rows, of about how many, while
+        format it is compared first, which is reported by ``report``, and then made anew. ``progress`` is told rows, of about how many, while
         everything is written. BadInputError where the server's is that of another garage."""
         self._make_schema()
         root = self._root()
@@ -143,7 +143,7 @@ class Projection:
             )
         if root is None or root.get("format") != FORMAT or root.get("building"):
             if root is not None and root.get("format") is None and root.get("space") and not root.get("building"):
-                told(self._compared(root["space"]))
+                report(self._compared(root["space"]))
             return self._build(progress)
         remove_discarded(self.connection)
         position = self._position(root)

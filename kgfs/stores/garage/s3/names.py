@@ -90,8 +90,8 @@ def kept_at(found: Found) -> int:
 
     The server's clock is the fallback: it counts whole seconds, and its time changes when the object is repaired.
     """
-    told = found.meta.get("kgfs-kept-at", "")
-    return int(told) if told.isdecimal() else found.changed_at
+    kept_at = found.meta.get("kgfs-kept-at", "")
+    return int(kept_at) if kept_at.isdecimal() else found.changed_at
 
 
 def sha256_in(meta: Mapping[str, str]) -> str:

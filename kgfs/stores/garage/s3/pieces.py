@@ -123,8 +123,8 @@ def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
     found, raw = bucket.get(piece.name)
     if found.etag != piece.etag and not _stands(bucket, piece):
         raise MissingError(f"{bucket.place.shown}: {piece.name} was merged since it was listed.")
-    told = found.meta.get(LAST, "")
-    last = piece.last or (int(told) if told.isdigit() else 0)
+    noted = found.meta.get(LAST, "")
+    last = piece.last or (int(noted) if noted.isdigit() else 0)
     seq = piece.first - 1
     for line in lines(piece.name, raw, piece.first, last=False):
         seq = line.seq

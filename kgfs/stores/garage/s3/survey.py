@@ -73,8 +73,8 @@ def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
         return None, last_of(bucket, piece)
     except CorruptError:
         found, raw = bucket.get(piece.name)
-        told = found.meta.get(LAST, "")
-        last = piece.last or (int(told) if told.isdigit() else piece.first + max(0, raw.count(b"\n") - 1))
+        noted = found.meta.get(LAST, "")
+        last = piece.last or (int(noted) if noted.isdigit() else piece.first + max(0, raw.count(b"\n") - 1))
         good = (decode_line(line) for line in raw.splitlines(keepends=True))
         entries = {seq: entry for seq, entry in filter(None, good) if piece.first <= seq <= last}
         return Damaged(piece.name, piece.first, last, entries), last
