@@ -31,7 +31,7 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
 beside this file searches all ontologies. `touch search/<words>` has `search/` list it, `rmdir` takes it out again.
 
 So it is with `ask/`: `cat 'Philosophy/ask/What is a koan?/answer.md'` shows the sentences that answer, each with its source.
-`touch ask/<question>` keeps the answer until the question is touched again.
+`touch ask/<question>` keeps the answer until the question is touched again. `kgfs ask "What is a koan?"` needs no mount.
 
 `cite/<chunk_id>/`, beside this file and not listed, is what a citation points at, for every `chunk_id` ever issued:
 `text.txt`, `citation.json`, and `document`, a link to the original.
@@ -75,7 +75,9 @@ means that too many were asked at once: ask again. Where `results.md` says "full
 compare meanings.
 
 `ask/<question>/answer.json` has the same with exact places; its `state` is `done`, `not_found`, `pending` (read it again in a
-moment) or `failed`. `context.md` is what was looked at. A question longer than a name goes on in a folder below.
+moment) or `failed`. `context.md` is what was looked at. A question longer than a name goes on in a folder below. Where kgfs is
+installed, `kgfs ask "<question>" --json`, `kgfs search <words> --json` and `kgfs match <words> --json` (by meaning alone, exact, with filters)
+say the same without a mount, and `kgfs cite <chunk_id> --document` prints the whole document of a passage.
 
 Follow `related/<TYPE>/<name>/concept.md` from concept to concept; the evidence for the relationship stands beside it.
 
