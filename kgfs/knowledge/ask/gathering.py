@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kgfs.domain.word_forms import forms_in
+from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
 from kgfs.knowledge.ask.sentences import Block, Sentence, blocks_of, sentences_of
 from kgfs.knowledge.search import Found
@@ -72,7 +73,12 @@ def gather(stores: Stores, found: Found) -> Gathered:
         if document is None:
             continue
         sources = _sources(graph, document, [index for held, index in scores if held == doc_id])
-        sections = load_reading(stores.garage.objects, doc_id, document.reading).sections
+        try:
+            sections = load_reading(stores.garage.objects, doc_id, document.reading).sections
+        except MissingError as error:
+            if graph.document(doc_id) is None:
+                continue
+            raise StoreError(f"The garage has lost what document {doc_id} was read from: {error}") from error
         _add(gathered, document, sources, sections, {index: scores.get((doc_id, index), least) for index in sources})
     return gathered
 
