@@ -29,7 +29,7 @@ from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
 from kgfs.config import Config, load
 from kgfs.errors import KgfsError
-from kgfs.knowledge.ask.asking import NOTHING, weigh
+from kgfs.knowledge.ask.asking import weigh
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 
@@ -129,8 +129,7 @@ def ask_all(config: Config, questions: Questions, documents: set[str]) -> list[A
             seconds = time.perf_counter() - started
             first = weighing.candidates.positions[weighing.scored.order[0]] if weighing.scored.order else None
             right = first is not None and sections.of(first.document.original_filename, first.start) in gold
-            surety = weighing.scored.answerable if first else NOTHING
-            asked.append(Asked(question, bool(gold), right, surety, seconds))
+            asked.append(Asked(question, bool(gold), right, weighing.scored.answerable, seconds))
     return asked
 
 

@@ -26,8 +26,6 @@ from kgfs.stores.stores import Stores
 
 COMPARED = 120
 """The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
-NOTHING = -10.0
-"""How surely the Sources answer where there are none."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
@@ -52,7 +50,7 @@ def ask(stores: Stores, run: Path, question: str, ontology: str, patience: Deadl
         epoch=found.epoch,
         asked_at=time.time_ns(),
         only_text=weighing.only_text,
-        surety=round(scored.answerable, 4) if few.candidates else NOTHING,
+        surety=round(scored.answerable, 4),
         missing=() if answers else _missing(weighing.question, few, scored.order),
     )
 

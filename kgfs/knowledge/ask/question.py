@@ -75,6 +75,11 @@ class Question:
     """The number of Sources that the rarities rest on, the background's included."""
 
     @property
+    def tells(self) -> bool:
+        """Return whether any word says what is asked about: function words alone do not."""
+        return any(word.text.lower() not in FUNCTION_WORDS for word in self.words)
+
+    @property
     def forms(self) -> frozenset[str]:
         return frozenset(word.form for word in self.words)
 

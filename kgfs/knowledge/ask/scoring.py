@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from kgfs.knowledge.ask.question import BACKGROUND, Question, heaviest_missing, share_of
 
 K1, B = 1.2, 0.75
+NOTHING = -10.0
+"""How surely the Sources answer where there are none, or where nothing is asked about."""
 FEW = 100
 """Sources of a home up to which its size does not count."""
 BEST = 5
@@ -116,7 +118,7 @@ def score(
 ) -> Scored:
     """Return the order of the candidates, and whether they answer."""
     if not candidates:
-        return Scored((), (), -math.inf)
+        return Scored((), (), NOTHING)
     sections, documents = _bm25(question, around.sections), _bm25(question, around.documents)
     heads = [share_of(question, head) for head in around.heads]
     columns = [
@@ -144,6 +146,8 @@ def _answerable(question: Question, best: Sequence[Candidate], closest: float | 
     """Return how surely the best candidates answer: by the heaviest word that is missing near all of them, by the largest share
     of the question that stands near one, by the closest meaning of any, and by the number of the home's Sources.
     """
+    if not question.tells:
+        return NOTHING
     blocks = [one.block for one in best[:BEST]]
     missing = heaviest_missing(question, frozenset().union(*blocks)) / math.log(question.total)
     covered = max(share_of(question, block) for block in blocks)
