@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import socket
@@ -14,8 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kgfs.compute import timing
 from kgfs.errors import MachineError
 from kgfs.settings import Cluster
+
+log = logging.getLogger("kgfs.worker")
 
 ROUNDED = 1e-6
 """Tolerance for rounding when CPUs are divided by a place's share: a node with 0.3 CPUs has room for three places of
@@ -55,10 +59,11 @@ def connected(settings: Cluster) -> Any:
         # By default Ray would join a foreign cluster that it finds on this machine.
         options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": LOOPBACK}
         options["object_store_memory"] = STORE_BYTES
-        # Without its head node such a cluster cannot continue, so its processes shall end soon.
-        options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 5}
+        # Without its head node such a cluster cannot continue, so its processes shall end soon; but so does this one, which
+        # on a busy machine takes longer than five seconds to leave a cluster that has ended.
+        options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 15}
     try:
-        with _signals_kept():
+        with or_ends("connected to a cluster"), _signals_kept():
             ray.init(**options)
     except ray.exceptions.AuthenticationError as error:
         raise _none(settings.address or "this machine", error.message) from error
@@ -95,8 +100,30 @@ def _signals_kept() -> Iterator[None]:
 
 def disconnect(ray: Any) -> None:
     """Disconnect from the cluster, and end one that was started here. Harmless twice."""
-    with _signals_kept():
+    with or_ends("left its cluster"), _signals_kept():
         ray.shutdown()
+
+
+@contextmanager
+def or_ends(what: str) -> Iterator[None]:
+    """End this process, with MachineError's exit code, if the block takes longer than ``timing.CLUSTER_STUCK`` seconds.
+
+    ``what`` says in the log what Ray has not done. Nothing is lost, as by a kill: the documents are read again. A mount,
+    or systemd, starts the worker again.
+    """
+    timer = threading.Timer(timing.CLUSTER_STUCK, _end, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end(what: str) -> None:
+    log.error("compute: Ray has not %s within %g s. This process ends; start it again.", what, timing.CLUSTER_STUCK)
+    logging.shutdown()
+    os._exit(MachineError.exit_code)
 
 
 def look_for(settings: Cluster) -> None:

@@ -17,3 +17,6 @@ CLUSTER_LEAVE = 30.0
 """Seconds that works have to leave a lost cluster before the connection to it is closed."""
 PROCESS_POLL = 0.25
 """Seconds between two looks at a reading process, and for one that is free."""
+CLUSTER_STUCK = 120.0
+"""Seconds in which Ray must have connected to a cluster or left one. After the death of a cluster's processes it may do neither,
+for good, and a thread in it cannot be given up: then the process ends."""
