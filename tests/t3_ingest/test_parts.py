@@ -13,6 +13,7 @@ from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.domain.names import decode_name
 from kgfs.domain.parts import PartNames
+from kgfs.errors import BadInputError
 from kgfs.ingest.lifecycle.forget import carry_out, order, plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.writing import trash
@@ -90,6 +91,7 @@ def test_an_attachment_is_read_as_a_document_of_its_own(home: Path, tmp_path: Pa
         assert comparable(stores, ontology.id) == shown
 
 
+@pytest.mark.claim("PART-2")
 def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(home: Path, tmp_path: Path) -> None:
     config = load(home)
     with open_stores(config) as stores:
@@ -101,6 +103,13 @@ def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(hom
         location = standing_of(stores.catalog.names, report.doc_id).origin
         parents = [document.doc_id for document in documents(stores) if not document.parent]
         assert {location.path, *location.others} == {f"archive/{one}/attachments/report.md" for one in parents}
+        with pytest.raises(BadInputError, match="is a part of"):
+            plan(
+                stores,
+                [Found(FoundKind.DOCUMENT, stores.catalog.names.ontologies()[0], document=report)],
+                "orphans",
+                purge=True,
+            )
         for n in range(3):
             with open_deposits(config, stores) as (deposits, _):
                 ordered = order(deposits, stores, plan(stores, [found_at(stores, f"m{n}.eml")], "orphans", purge=True))
@@ -111,6 +120,7 @@ def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(hom
         assert documents(stores) == [] and list(stores.garage.objects.keys("sources/")) == []
 
 
+@pytest.mark.claim("PART-2")
 def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp_path: Path) -> None:
     config = load(home)
     with open_stores(config) as stores:
@@ -131,6 +141,7 @@ def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp
         assert compute.asked == [], "its Reading was there"
 
 
+@pytest.mark.claim("PART-2")
 def test_a_purge_leaves_what_a_mail_in_the_trash_has_too(home: Path, tmp_path: Path) -> None:
     config = load(home)
     with open_stores(config) as stores:

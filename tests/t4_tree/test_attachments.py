@@ -52,6 +52,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         yield library
 
 
+@pytest.mark.claim("PART-1")
 def test_a_mail_has_two_files_of_one_name_byte_for_byte(library: Library) -> None:
     folder = f"Zen/archive/{library.document('Zen/documents/barley.eml').doc_id}/attachments"
     assert library.names(folder) == [
@@ -81,6 +82,7 @@ def test_everything_listed_in_the_archive_is_found_and_sized_exactly(library: Li
     assert any(path.endswith("/_original") for path in seen.values())
 
 
+@pytest.mark.claim("PART-1")
 def test_evidence_of_an_attachment_leads_to_it(library: Library) -> None:
     graph, ontology = library.stores.graph, library.ontology()
     parents = {library.document(f"Zen/documents/{name}.eml").doc_id for name in ("barley", "rye")}

@@ -63,6 +63,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         yield library
 
 
+@pytest.mark.claim("PART-3")
 def test_every_line_is_an_entry_with_its_raw_line(library: Library) -> None:
     folder = f"Zen/sessions/{CLAUDE}"
     assert library.names("Zen/sessions") == ["0199-codex", CLAUDE, "long-session"]
@@ -121,6 +122,7 @@ def test_everything_listed_is_found_and_sized_exactly(library: Library) -> None:
             assert len(read(node)) == node.attr().size, path
 
 
+@pytest.mark.claim("PART-3")
 def test_an_append_works_out_only_what_is_new(tmp_path: Path) -> None:
     with library_at(tmp_path / "home") as library:
         library.ontology()

@@ -40,6 +40,7 @@ from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, compute_
 HOMES = 2
 BORDERS = ("decided", "staged", "published", "indexed", "noted", "forgotten", "forgetting-committed", "redacted")
 BORDERS += (
+    "parts-found",
     "word-recorded",
     "publication-recorded",
     "publication-delivered",
