@@ -8,12 +8,14 @@ from collections.abc import Callable
 from kgfs.app import timing
 from kgfs.app.asking import away
 from kgfs.app.home import open_existing, ship_rest
+from kgfs.app.progress import Advance
 from kgfs.app.working import request_settling, run_worker
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
 from kgfs.ingest.storing.settle import Settler
 from kgfs.knowledge.backlog import Owed, owed
+from kgfs.knowledge.unread import lines, unread, unread_count
 from kgfs.render.words import counted
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.stores import Stores
@@ -33,11 +35,16 @@ class FailedDocumentsError(KgfsError):
 
 
 def wait(
-    config: Config, timeout: float, progress: Progress, report: Callable[[str], None] = lambda reason: None
+    config: Config,
+    timeout: float,
+    progress: Progress,
+    report: Callable[[str], None] = lambda reason: None,
+    missed: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Return once the backlog is empty. Settling is requested at once, without waiting for the quiet time.
 
-    ``timeout`` is in seconds; 0 means no limit. ``report`` is called with each reason why the worker stands still, once. Raise FailedDocumentsError if documents could not be read,
+    ``timeout`` is in seconds; 0 means no limit. ``report`` is called with each reason why the worker stands still, once; ``missed`` with a line for each of the newest
+    documents that were not read, once the backlog is empty. Raise FailedDocumentsError if documents could not be read,
     TimedOutError after the time-out while a worker is alive, and NoWorkerError if the backlog is not empty and no
     worker is alive.
     """
@@ -45,6 +52,9 @@ def wait(
         request_settling(config)
         _wait(config, stores.catalog, timeout, progress, report)
         found = owed(stores.catalog)
+        not_read = unread(stores.catalog.names, FAILURES_SHOWN)
+        for line in lines(not_read, unread_count(stores.catalog.names)):
+            missed(line)
         if found.failed:
             failed = [
                 f"{document.source_id.partition('/')[2]}: {document.reason}"
@@ -61,10 +71,11 @@ def wait(
 def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, report: Callable[[str], None]) -> None:
     started = worked = time.monotonic()
     known: set[str] = set()
+    advance = Advance(catalog)
     while not (found := owed(catalog)).nothing:
         now = time.monotonic()
-        working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.working]
-        progress(found.done, found.done + found.total, working[0] if working else words_of(found))
+        done, total, subject = advance.look(found)
+        progress(done, total, subject or words_of(found))
         if timeout and now - started > timeout:
             raise _timed_out(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
         if worker_alive(config.run):
@@ -130,13 +141,13 @@ def read_backlog(
 
 def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, timeout: float, begun: float) -> None:
     start = owed(stores.catalog)
+    advance = Advance(stores.catalog)
     standstill = _Standstill(config, settler)
     deadline = begun + timeout
 
     def watch() -> None:
         left = owed(stores.catalog)
-        at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
-        progress(max(start.jobs - left.jobs, 0), start.jobs, f"read {at}")
+        progress(*advance.look(left))
         if timeout and time.monotonic() > deadline:
             said = settler.away or away(config, timing.HASTE)
             goes_on = f"{said} {KEPT}" if said else "A mount or kgfs worker goes on with it; kgfs wait waits for that."

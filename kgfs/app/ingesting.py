@@ -19,6 +19,7 @@ from kgfs.ingest.writing import trash
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.intake import Ingested, check_source
 from kgfs.ingest.writing.rules import check_path
+from kgfs.knowledge.unread import lines, unread_of
 from kgfs.stores.stores import Stores
 
 ASKED = "reading again was asked for"
@@ -75,10 +76,17 @@ def check_deposit(files: Sequence[Path], asked: Deposit) -> list[KgfsError]:
 
 
 def ingest(
-    config: Config, files: Sequence[Path], asked: Deposit, tell: Tell, progress: Progress
+    config: Config,
+    files: Sequence[Path],
+    asked: Deposit,
+    tell: Tell,
+    progress: Progress,
+    missed: Callable[[str], None] = lambda line: None,
 ) -> list[tuple[Path, KgfsError]]:
     """Deposit the files and, unless ``asked.wait`` is False, read them. Return the files that could not be deposited,
     with their errors.
+
+    ``missed`` is called with a line for each of the files that was not read.
 
     The bytes of each file are durable when ``tell`` is called for the file. A file whose server was away is deposited
     again once the backlog is read. Errors of reading are those of :func:`~kgfs.app.backlog.read_backlog`.
@@ -87,7 +95,14 @@ def ingest(
         (open_stores if asked.ontology else open_existing)(config) as stores,
         open_deposits(config, stores) as (deposits, _),
     ):
-        failed = _deposit(config, stores, deposits, files, asked, tell, progress)
+        doc_ids: dict[str, None] = {}
+
+        def tell_and_note(path: Path, ingested: Ingested | KgfsError) -> None:
+            if not isinstance(ingested, KgfsError) and ingested.doc_id:
+                doc_ids[ingested.doc_id] = None
+            tell(path, ingested)
+
+        failed = _deposit(config, stores, deposits, files, asked, tell_and_note, progress)
         refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
         if not asked.wait or len(refused) == len(files):  # then there is nothing of the caller to wait for
             return failed
@@ -95,8 +110,10 @@ def ingest(
         read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)
         if waiting := [path for path, error in failed if isinstance(error, AWAY)]:
             # Their bytes may be read by now. The other options of the deposit are known to this process only.
-            refused += _deposit(config, stores, deposits, waiting, asked, tell, progress)
+            refused += _deposit(config, stores, deposits, waiting, asked, tell_and_note, progress)
             read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)
+        for line in lines(unread_of(stores.catalog.names, doc_ids), 0):
+            missed(line)
         return refused
 
 

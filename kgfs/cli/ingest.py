@@ -93,8 +93,11 @@ def command(
         else:
             _print(path, ingested, as_json)
 
+    missed: list[str] = []
     with Bar() as bar:
-        failed = api.ingest(config, sources, asked, tell, bar.show)
+        failed = api.ingest(config, sources, asked, tell, bar.show, missed.append)
+    for line in missed:
+        click.echo(f"Not read: {line}", err=True)
     if failed:
         raise SystemExit(failed[0][1].exit_code)
 

@@ -65,6 +65,10 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}{_parts(found)}")
+    for number, missing in enumerate(found["not_read"][:SHOWN]):
+        click.echo(f"{'' if number else 'not read':<9}{missing['path']}: {missing['reason'] or missing['state']}")
+    if (more := _unread(found["documents"]) - min(len(found["not_read"]), SHOWN)) > 0:
+        click.echo(f"         and {count(more, 'document')} more (--json)")
     if found["neo4j"]:
         for number, line in enumerate(projection_lines(found["neo4j"])):
             click.echo(f"{'neo4j' if number == 0 else '':<9}{line}")
@@ -98,6 +102,10 @@ def _documents(counts: Mapping[str, int]) -> str:
     )
     parts = [count(sum(now.values()), "document"), f" ({states})" * bool(now), f", besides {besides}" * bool(besides)]
     return "".join(parts)
+
+
+def _unread(counts: Mapping[str, int]) -> int:
+    return counts.get(State.UNSUPPORTED, 0) + counts.get(State.FAILED, 0)
 
 
 def _parts(found: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from kgfs.config import Config
 def command(config: Config, timeout: float) -> None:
     """Wait until everything that was written has become knowledge, and what was forgotten has left it.
 
-    Asks for settling at once instead of after the quiet time. Says on stderr what the worker waits for while it stands still: a
+    Names the newest files that were not read, and why. Asks for settling at once instead of after the quiet time. Says on stderr what the worker waits for while it stands still: a
     server that does not answer, with the setting to look at. Exit codes: 0 all done (unsupported formats are not a
     failure), 1 some documents failed, 8 timed out while a worker is alive, 9 work is owed and no worker is alive.
 
@@ -30,5 +30,16 @@ def command(config: Config, timeout: float) -> None:
     Example:
       cp *.txt ~/knowledge/Notes/documents/ && kgfs wait --timeout 600
     """
-    with Bar() as bar:
-        api.wait(config, timeout, bar.show, lambda said: click.echo(f"The worker waits: {said}", err=True))
+    missed: list[str] = []
+    try:
+        with Bar() as bar:
+            api.wait(
+                config,
+                timeout,
+                bar.show,
+                lambda said: click.echo(f"The worker waits: {said}", err=True),
+                missed.append,
+            )
+    finally:
+        for line in missed:
+            click.echo(f"Not read: {line}", err=True)

@@ -206,3 +206,5 @@ class Document:
     depth: int = 0
     text: str = ""
     """The commit id by which the graph shows the document's text, while it shows nothing else of it; else empty."""
+    failed_at: int = 0
+    """When a reading of it last ended as unsupported or failed; 0 if none ever did, or it is not known when."""

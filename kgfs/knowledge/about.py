@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from kgfs.domain.documents import Ontology
 from kgfs.knowledge.document_location import standing_of
-from kgfs.render.about import About, MainConcept, NewDocument
+from kgfs.knowledge.unread import unread_count, unread_in
+from kgfs.render.about import About, MainConcept, NewDocument, UnreadDocument
 from kgfs.stores.stores import Stores
 
 MAIN = 20
 NEWEST = 10
+UNREAD = 20
 
 
 def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
@@ -22,6 +24,8 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
         if not standing.origin.note:
             changed = max(changed, standing.changed_at)
             newest.append(NewDocument(standing.origin.path.removeprefix("documents/"), document.deposited_at))
+    unread = unread_in(stores.catalog.names, ontology.id, UNREAD)
+    changed = max((changed, *(one.failed_at for one in unread)))
     main = tuple(
         MainConcept(concept.name, concept.label, concept.evidence, concept.related)
         for concept in stores.graph.popular(ontology.id, MAIN)
@@ -34,5 +38,7 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
         instances=counts["instances"],
         main=main,
         newest=tuple(newest),
+        unread=tuple(UnreadDocument(one.path, one.reason or one.state) for one in unread),
+        unread_count=unread_count(stores.catalog.names, ontology.id),
     )
     return page, changed

@@ -11,6 +11,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, State, Version
 from kgfs.knowledge.backlog import owed
 from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.unread import unread
 from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
@@ -21,6 +22,8 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.watch_files import watch_states
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
+UNREAD = 100
+"""The number of documents that were not read which a status names."""
 STANDS_STILL = (
     "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs mount, or"
     " kgfs worker, does it"
@@ -72,6 +75,10 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
         "conflicts": names.conflict_count(),
         "conflict_paths": sorted({_path(names, *conflict) for conflict in names.conflicts(named)}),
         "documents": _by_state(names.counts()),
+        "not_read": [
+            {"path": f"{one.ontology}/{one.path}", "state": one.state, "reason": one.reason, "doc_id": one.doc_id}
+            for one in unread(names, UNREAD)
+        ],
         "ontologies": [
             {
                 "name": ontology.name,

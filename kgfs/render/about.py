@@ -27,6 +27,13 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadDocument:
+    path: str
+    """As that of a NewDocument, or below archive/."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class About:
     name: str
     documents: int
@@ -37,6 +44,10 @@ class About:
     """The concepts with the most relationships and evidence first."""
     newest: tuple[NewDocument, ...]
     """The newest documents first."""
+    unread: tuple[UnreadDocument, ...] = ()
+    """The newest documents that were not read."""
+    unread_count: int = 0
+    """How many were not read."""
 
 
 def render(about: About) -> bytes:
@@ -68,3 +79,11 @@ def _lines(about: About) -> Iterator[str]:
         for document in about.newest:
             link = "documents/" + quote(decode_name(document.path), safe="/")
             yield f"- [{document.path}]({link}), {day_of(document.deposited_at)}"
+    if about.unread:
+        yield ""
+        yield "## Not read"
+        yield ""
+        for missing in about.unread:
+            yield f"- {missing.path}: {fold(missing.reason)}"
+        if about.unread_count > len(about.unread):
+            yield f"- and {about.unread_count - len(about.unread)} more"

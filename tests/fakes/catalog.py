@@ -277,7 +277,7 @@ class JournalModel:
                 text_owed = 0 if fact.run else owed.text_owed
                 self.jobs["read", fact.doc_id] = replace(owed, text_owed=text_owed, **asked)
             case f.DocumentFailed():
-                self._change_document(fact.doc_id, reason=fact.reason)
+                self._change_document(fact.doc_id, reason=fact.reason, failed_at=fact.at)
                 if not self.documents[fact.doc_id].reading:
                     self._change_document(fact.doc_id, ingest_version=fact.ingest_version)
                 self.ended[fact.doc_id] = fact.state

@@ -208,6 +208,11 @@ class Names(Protocol):
         Documents are not known. Scans the documents while none was published."""
         ...
 
+    def unread(self, ontology_id: str, limit: int = 10) -> list[Document]:
+        """Return the documents of an ontology that could not be read (unsupported or failed), the newest first. Their
+        ``reason`` says why."""
+        ...
+
     def predecessors(self, doc_id: str) -> list[str]:
         """Return the Documents that a publication of ``doc_id`` must take out of the graph.
 

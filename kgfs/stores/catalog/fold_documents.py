@@ -165,10 +165,10 @@ def _(fact: ReadingOwed, target: Target) -> None:
 @apply_one.register
 def _(fact: DocumentFailed, target: Target) -> None:
     sql = (
-        "UPDATE document SET ended = ?, reason = ?,"
+        "UPDATE document SET ended = ?, reason = ?, failed_at = ?,"
         " ingest_version = CASE WHEN reading = '' THEN ? ELSE ingest_version END WHERE doc_id = ?"
     )
-    target.db.execute(sql, (fact.state, fact.reason, fact.ingest_version, fact.doc_id))
+    target.db.execute(sql, (fact.state, fact.reason, fact.at, fact.ingest_version, fact.doc_id))
     _end_job("read", fact.doc_id, target)
     path_states.review(target.db, path_states.of_holders(target.db, fact.doc_id), target.seq, fact.at)
 

@@ -199,6 +199,13 @@ class SqliteNames:
         sql = f"SELECT {DOCUMENT} FROM document WHERE ontology = ? ORDER BY deposit DESC LIMIT ?"
         return [document_from(row) for row in self._db.execute(sql, (ontology_id, limit)).fetchall()]
 
+    def unread(self, ontology_id: str, limit: int = 10) -> list[Document]:
+        sql = (
+            f"SELECT {DOCUMENT} FROM document WHERE ontology = ? AND state IN ('failed', 'unsupported')"
+            " ORDER BY deposit DESC LIMIT ?"
+        )
+        return [document_from(row) for row in self._db.execute(sql, (ontology_id, limit)).fetchall()]
+
     def predecessors(self, doc_id: str) -> list[str]:
         # CROSS JOIN keeps SQLite to this order; SQLite does not know how few rows each step gives.
         sql = (

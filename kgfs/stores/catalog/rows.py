@@ -22,7 +22,7 @@ DOCUMENT = (
     " CASE WHEN state = 'queued' AND EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND job.doc_id = document.doc_id"
     " AND job.state = 'working') THEN 'working' ELSE state END,"
     " reason, ingest_version, reading, decisions, commit_id, deposited_at, deposit, removed_at, former_reading,"
-    " former_decisions, named_at, parent, root, depth, text"
+    " former_decisions, named_at, parent, root, depth, text, failed_at"
 )
 JOB = (
     "kind, doc_id, ontology, deposit, attempts, state, stage, progress, reason, worker, not_before, lease_until,"

@@ -346,6 +346,11 @@ CREATE TABLE overtaker (                    -- documents that were matched befor
     PRIMARY KEY (run, deposit)
 ) WITHOUT ROWID;
 """,
+    # Documents that could not be read.
+    """
+ALTER TABLE document ADD COLUMN failed_at INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX document_unread ON document (ontology, deposit) WHERE state IN ('failed', 'unsupported');
+""",
 )
 """The migrations since SCHEMA, in order; see ``kgfs.stores.migrations`` for the rules."""
 
