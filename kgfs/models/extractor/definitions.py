@@ -45,6 +45,9 @@ def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> I
         return
     for found in (*_glossary(sentence, listed=listed, marked=marked), *_by_verb(sentence.root), *_apposed(sentence)):
         first, last = found.first, _without_stop(sentence, found.last)
+        opened = sum((word.text == "(") - (word.text == ")") for word in sentence.doc[first:last])
+        if opened > 0 and last < sentence.end and sentence.doc[last].text == ")":
+            last += 1
         words = sentence.doc[first:last]
         count = sum(1 for word in words if not word.is_punct and not word.is_space)
         if FEWEST <= count <= MOST and not any(word.lower_ in _POINTING for word in words):

@@ -118,9 +118,8 @@ def _define_term(page: Page, index: int, found: dict[str, Definitions]) -> None:
 
 
 def _is_likely(candidate: Candidate) -> bool:
-    """Return whether a candidate may be a concept by what the passage shows: marked, or whole in two sentences."""
-    whole = {mention.sentence for mention in candidate.mentions if mention.whole}
-    return len(whole) > 1 or any(mention.mark for mention in candidate.mentions)
+    """Return whether a candidate may be a concept by what the passage shows: marked, or whole in a sentence of it."""
+    return any(mention.mark or mention.whole for mention in candidate.mentions)
 
 
 def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote, float]]:
