@@ -201,7 +201,6 @@ def _is_codex_line(body: dict[str, Any]) -> bool:
 
 PARSERS = {CLAUDE: "claude-code/1", CODEX: "codex/1"}
 MEDIA_TYPES = {CLAUDE: "application/x-claude-code+jsonl", CODEX: "application/x-codex+jsonl"}
-INTERFACES = {media_type: interface for interface, media_type in MEDIA_TYPES.items()}
 
 
 def _format(interface: str, signs: Callable[[dict[str, Any]], bool]) -> Format:

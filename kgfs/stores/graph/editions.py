@@ -80,11 +80,6 @@ def remove_some(connection: sqlite3.Connection, limit: int) -> None:
         limit -= _remove_of(connection, found[0], limit)
 
 
-def remove_edition(connection: sqlite3.Connection, edition: int) -> None:
-    """Delete all rows of one edition."""
-    _remove_of(connection, edition, 1 << 62)
-
-
 def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
     """Delete rows of an edition and return their number. The number is below ``limit`` only if the edition itself
     was deleted."""
