@@ -104,7 +104,8 @@ def _join(stores: Stores, ontology: str, introduced: Introduced, scope: Scope) -
     if len(set(ids)) < 2 or any(_decided_by_person(stores, ontology, concept_id) for concept_id in ids):
         return False
     concepts = graph.concepts_by_id(ids)
-    older, younger = sorted((concepts[concept_id] for concept_id in ids), key=lambda one: _age(stores, one))
+    short = ids[0]
+    older, younger = sorted((concepts[concept_id] for concept_id in ids), key=lambda one: _age(stores, one, short))
     own = introduced.short if younger.concept_id == ids[0] else introduced.long
     try:
         speakers = speakers_of(stores, {younger.concept_id})
@@ -133,11 +134,11 @@ def _join(stores: Stores, ontology: str, introduced: Introduced, scope: Scope) -
     return True
 
 
-def _age(stores: Stores, concept: Concept) -> tuple[int, str, str]:
-    """Return a key by which the older of two concepts comes first, as ``Graph.match`` orders them."""
+def _age(stores: Stores, concept: Concept, short: str) -> tuple[int, bool]:
+    """Return a key by which the older of two concepts comes first; of two of one document that of the long form."""
     doc_ids = stores.graph.documents_of([concept.concept_id])[concept.concept_id]
     row = stores.graph.document(doc_ids[0]) if doc_ids else None
-    return (row.deposit if row else 0, norm_hash(concept.norm), concept.concept_id)
+    return row.deposit if row else 0, concept.concept_id == short
 
 
 def _decided_by_person(stores: Stores, ontology: str, concept_id: str) -> bool:

@@ -41,9 +41,10 @@ def join(
     """
     groups: dict[str, list[FoundConcept]] = {}
     known = {folded(concept.label) for concept in concepts}
+    plain = {folded(concept.label) for concept in concepts if not is_code(concept.label)}
     long_forms = {short: long for short, long in acronyms(text).items() if short in known and long in known}
     for concept in concepts:
-        key = _key(concept.label, known)
+        key = _key(concept.label, known, plain)
         groups.setdefault(long_forms.get(key, key), []).append(concept)
     joined = [_one(group) for group in groups.values()]
     norms = {concept.norm: one.norm for one, group in zip(joined, groups.values(), strict=True) for concept in group}
@@ -115,7 +116,7 @@ def is_code(label: str) -> bool:
     return _CODE.search(label.rpartition(" ")[2]) is not None
 
 
-def _key(label: str, known: set[str]) -> str:
+def _key(label: str, known: set[str], plain: set[str]) -> str:
     key = folded(label)
     words = label.split()
     if (
@@ -125,7 +126,7 @@ def _key(label: str, known: set[str]) -> str:
         and folded(words[0]) in known
     ):
         return folded(words[0])
-    if key.count(" ") == 1 and len(key) > _SHORTEST_RUN and key.replace(" ", "") in known:
+    if key.count(" ") == 1 and len(key) > _SHORTEST_RUN and key.replace(" ", "") in plain:
         return key.replace(" ", "")
     return key
 
