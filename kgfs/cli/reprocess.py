@@ -75,7 +75,9 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
             {"version": number, "description": version.description, "breaking": version.breaking}
             for number, version in INGEST_VERSIONS.items()
         ]
-        click.echo(json.dumps({"target_version": found.target_version, "versions": versions, "documents": found.paths}))
+        page = {"target_version": found.target_version, "versions": versions, "documents": found.paths}
+        cost = {"characters": found.characters, "evidence": found.evidence, "seconds": found.seconds}
+        click.echo(json.dumps(page | cost))
         return
     if history:
         for number, version in INGEST_VERSIONS.items():
@@ -85,5 +87,11 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
             click.echo(f"version {number}{current}: {version.description}{note}; {again} to be read again")
     for path in found.paths:
         click.echo(path)
+    if found.paths and history:
+        click.echo(
+            f"{count(found.characters, 'character')}: about {count(found.seconds, 'second')} of one processor, without a language model."
+            f" Their {count(found.evidence, 'piece')} of evidence and what rests on them alone go where reading anew does not find"
+            " them; what is found again keeps its numbers and names."
+        )
     if not found.paths:
         click.echo("Nothing is to be read again.", err=True)

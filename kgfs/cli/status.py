@@ -69,6 +69,10 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"{'' if number else 'not read':<9}{missing['path']}: {missing['reason'] or missing['state']}")
     if (more := _unread(found["documents"]) - min(len(found["not_read"]), SHOWN)) > 0:
         click.echo(f"         and {count(more, 'document')} more (--json)")
+    if earlier := found["read_by_earlier_rules"]:
+        click.echo(
+            f"rules    {count(earlier, 'document')} read by earlier rules (kgfs reprocess --dry-run says what reading anew costs)"
+        )
     if found["neo4j"]:
         for number, line in enumerate(projection_lines(found["neo4j"])):
             click.echo(f"{'neo4j' if number == 0 else '':<9}{line}")

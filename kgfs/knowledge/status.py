@@ -8,7 +8,7 @@ from typing import Any
 
 import kgfs
 from kgfs.config import Config
-from kgfs.domain.documents import Name, State, Version
+from kgfs.domain.documents import INGEST_VERSION, Name, State, Version
 from kgfs.knowledge.backlog import owed
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.unread import unread
@@ -48,7 +48,8 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
     has nothing to do. ``worker.alive`` says whether that worker still runs. ``stands_still`` says that a worker is needed for
     more than the documents to be read. ``mounts`` are the mounts that registered themselves and did not deregister; a killed
     mount is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state and leaves out states with
-    none. ``conflicts`` counts the versions that were written on content which another machine had changed;
+    none. ``read_by_earlier_rules`` counts the documents that an earlier ingest version read, which ``kgfs reprocess`` reads
+    anew. ``conflicts`` counts the versions that were written on content which another machine had changed;
     ``conflict_paths`` are the files that have them, as ONTOLOGY/PATH. ``neo4j`` says how far the projection is behind
     (:func:`~.projection.progress.projection_page`), and is None where there is none. ``sharing`` is None where no other home
     shares the garage. It asks no server: ``as_of`` says when a server was last asked.
@@ -72,6 +73,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
         "neo4j": _projection_page(config, stores.graph),
         "sharing": sharing_page(config) if stores.catalog.sharing else None,
         "seq": stores.catalog.seq(),
+        "read_by_earlier_rules": stores.graph.read_before(INGEST_VERSION),
         "conflicts": names.conflict_count(),
         "conflict_paths": sorted({_path(names, *conflict) for conflict in names.conflicts(named)}),
         "documents": _by_state(names.counts()),

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain.documents import Document
+from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.domain.identity import normalise_label
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.choice import CONCEPT
+from kgfs.knowledge.status import status
 from kgfs.knowledge.terms import found_terms
 from kgfs.render.terms import HEADER
 from kgfs.tree import terms
@@ -34,7 +35,12 @@ def library(home: Path) -> Iterator[Library]:
 
 
 def add(
-    library: Library, name: str, text: str, odds: Mapping[str, tuple[float, str]], headings: tuple[str, ...] = ()
+    library: Library,
+    name: str,
+    text: str,
+    odds: Mapping[str, tuple[float, str]],
+    headings: tuple[str, ...] = (),
+    version: int = INGEST_VERSION,
 ) -> Document:
     """A document with these candidates: log odds, and the sentence that is evidence."""
     path = f"Zen/documents/{name}"
@@ -46,7 +52,7 @@ def add(
     by_norm = {normalise_label(label): value for label, (value, _) in odds.items()}
     concepts = tuple(replace(found, odds=by_norm[found.norm]) for found in reading.concepts)
     sections = tuple((text.index(heading), (heading,)) for heading in headings)
-    reading = replace(reading, concepts=concepts, sections=sections, title="")
+    reading = replace(reading, concepts=concepts, sections=sections, title="", ingest_version=version)
     library.stores.garage.objects.put(reading.key, reading.encode())
     library.pipeline.publish(document, reading, lambda: None)
     return document
@@ -153,3 +159,16 @@ def test_terms_are_found_the_whole_one_first_and_read_in_parts(
     handle = node.open(read=True, write=False, truncate=False)
     assert isinstance(handle, Streamed)
     assert b"".join(handle.read(at, 7) for at in range(0, len(whole), 7)) == whole
+
+
+def test_documents_of_earlier_rules_are_counted_and_change_nothing(library: Library) -> None:
+    odds = {"Zen": (SURE, "Zen is a school."), "Sitting meditation": (BELOW, "Sitting meditation comes first.")}
+    first = add(library, "a.txt", A, odds, version=INGEST_VERSION - 1)
+    graph = library.stores.graph
+    assert status(library.context.config, library.stores)["read_by_earlier_rules"] == 1
+    assert graph.extent([first.doc_id]) == (len(A), 1)
+    # a new version of what earlier rules read is decided by these, whatever was chosen then
+    above = {"Zen": (SURE, "Zen is a school."), "Sitting meditation": (ABOVE, "Sitting meditation comes first.")}
+    add(library, "a.txt", A + "Koans are riddles.\n", above)
+    assert set(concepts(library)) == {"zen", "sitting-meditation"}
+    assert status(library.context.config, library.stores)["read_by_earlier_rules"] == 0

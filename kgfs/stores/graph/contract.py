@@ -201,6 +201,14 @@ class Graph(Protocol):
         documents."""
         ...
 
+    def read_before(self, version: int) -> int:
+        """Return the number of visible documents that an ingest version before ``version`` read. Reads an index of them."""
+        ...
+
+    def extent(self, doc_ids: Collection[str]) -> tuple[int, int]:
+        """Return the characters and the pieces of evidence of those of these documents that are visible."""
+        ...
+
     def hidden(self, doc_ids: Collection[str]) -> frozenset[str]:
         """Return those of these documents whose text is not found, since the text of a successor is shown already."""
         ...

@@ -160,4 +160,6 @@ MIGRATIONS: tuple[str, ...] = (
         terms    INTEGER NOT NULL,
         size     INTEGER NOT NULL
     ) WITHOUT ROWID;""",
+    # Counts the documents that earlier versions read.
+    "CREATE INDEX document_read_by ON document (ingest_version) WHERE state = 1;",
 )

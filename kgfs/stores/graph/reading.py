@@ -120,6 +120,18 @@ class GraphReads:
         found: int = self._database.row(sql, (ontology,))[0]
         return found
 
+    def read_before(self, version: int) -> int:
+        sql = f"SELECT count(*) FROM document WHERE ingest_version < ? AND state = {SHOWN}"
+        found: int = self._database.row(sql, (version,))[0]
+        return found
+
+    def extent(self, doc_ids: Collection[str]) -> tuple[int, int]:
+        sums = "coalesce(sum(content_length), 0), coalesce(sum(instances), 0)"
+        found = self._database.row(
+            f"SELECT {sums} FROM document WHERE doc_id IN {_THOSE} AND state = {SHOWN}", (json.dumps([*doc_ids]),)
+        )
+        return int(found[0]), int(found[1])
+
     def hidden(self, doc_ids: Collection[str]) -> frozenset[str]:
         rows = self._database.rows(
             f"SELECT doc_id FROM document WHERE doc_id IN {_THOSE} AND state = {SHOWN} AND hidden_by != ''",
