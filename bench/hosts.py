@@ -62,6 +62,7 @@ def mounted(folder: Path, settings: str, stack: ExitStack) -> Path:
     home.mkdir(parents=True)
     mountpoint.mkdir()
     (home / "config.toml").write_text(settings)
+    kgfs(home, "doctor", "--quiet", "--create")
     kgfs(home, "mount", str(mountpoint), "--no-worker")
     stack.callback(kgfs, home, "umount", str(mountpoint))
     return mountpoint

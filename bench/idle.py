@@ -37,6 +37,8 @@ def main() -> None:
         if options.server:
             (home / "config.toml").write_text(started(Path(scratch), options.server, stack))
         environ = {**os.environ, "KGFS_HOME": str(home)}
+        if options.server:
+            subprocess.run([sys.executable, "-m", "kgfs", "doctor", "--quiet", "--create"], env=environ, check=True)
         mount = subprocess.Popen([sys.executable, "-m", "kgfs", "mount", "--foreground", str(where)], env=environ)
         try:
             while not os.path.ismount(where):
