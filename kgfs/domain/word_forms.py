@@ -1,7 +1,7 @@
 """The forms by which words are found: stems, identifiers whole and in parts, characters of scripts without spaces.
 
 A word is a run of letters, digits and ``_``. Case and accents do not count. Where camelCase, ``_`` or digits part a word it
-has the whole word and the stem of each part as its forms; else its stem. A run of characters of a script that is written
+has the stems of the whole word and of each part as its forms; else its stem. A run of characters of a script that is written
 without spaces (Chinese, Japanese, Korean, Thai …) has each character and each pair of neighbours, so that a part of the run
 is found, too. All functions are pure; results are the same in all processes with the same ``FORMS``.
 """
@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Any
 
-FORMS = 1
+FORMS = 2
 """The version of what this module returns: what was derived by another version is derived anew."""
 LONGEST = 64
 """Characters of a form; longer words are no words, and are cut."""
@@ -71,7 +71,7 @@ def _spaced(word: str) -> tuple[str, ...]:
     parts = _PARTS.findall(word)
     if len(parts) == 1 and parts[0] == word.strip("_"):
         return (stem(parts[0].casefold()[:LONGEST]),)
-    return (word.casefold()[:LONGEST], *(stem(part.casefold()[:LONGEST]) for part in parts)) if parts else ()
+    return (stem(word.casefold()[:LONGEST]), *(stem(part.casefold()[:LONGEST]) for part in parts)) if parts else ()
 
 
 @lru_cache(1 << 17)

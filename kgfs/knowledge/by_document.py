@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.named_concepts import meant, named
 from kgfs.knowledge.ranking import ChunkRef
-from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, evidence_in, file_name, scope_of
+from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, file_name, scope_of
 from kgfs.knowledge.terms import found_terms
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
@@ -52,6 +53,7 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
     groups = list(islice(_groups(graph, net, found, end + 1), (page - 1) * limit, end + 1))
     more, groups = len(groups) > limit, groups[:limit]
     neighbours = graph.sources_at([place for group in groups for place in _neighbours(group)])
+    evidence = graph.concepts_at([place for group in groups for place in _matched(group)])
     scope = scope_of(stores, found)
     changed = scope.changed
     results = []
@@ -60,7 +62,7 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
         document = group.document
         standing = standing_of(stores.catalog.names, document.doc_id)
         changed = max(changed, standing.changed_at)
-        named = _concepts(graph, group)
+        evident = _concepts(evidence, group)
         around = [neighbours[place] for place in _neighbours(group) if place in neighbours]
         chunks = [
             *(_chunk(source, score, True) for source, score in group.best),
@@ -82,20 +84,23 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
                 ingested_at=document.ingested_at,
                 count=document.chunk_count,
                 chunks=tuple(sorted(chunks, key=lambda chunk: chunk.piece.index)),
-                concepts=tuple(concept.name for concept in named),
-                also=_also(stores, named, on_page, scope),
+                concepts=tuple(concept.name for concept in evident),
+                also=_also(stores, evident, on_page, scope),
             )
         )
     pagination = Pagination(page, limit, len(net), found.all_words, more)
+    folders = [(each, scope.folder(each)) for each in scope.names]
     page_of = Results(
-        found.words,
-        scope.only,
-        tuple(results),
-        pagination,
-        found.only_text,
-        found.query.words,
-        found.by_table,
-        tuple(found_terms(stores.graph, found.query.words, found.ontology)),
+        words=found.words,
+        ontology=scope.only,
+        documents=tuple(results),
+        pagination=pagination,
+        only_text=found.only_text,
+        wanted=found.query.words,
+        by_table=found.by_table,
+        named=named(graph, folders, found.query.words),
+        meant=meant(graph, folders, found.query.words),
+        terms=tuple(found_terms(stores.graph, found.query.words, found.ontology)),
     )
     return page_of, changed
 
@@ -147,6 +152,10 @@ def _group(graph: Graph, doc_id: str, best: Sequence[tuple[SourceRow, float]]) -
     return _Group(document, kept) if document is not None and kept else None
 
 
+def _matched(group: _Group) -> list[ChunkRef]:
+    return [(group.document.doc_id, source.chunk_index) for source, _ in group.best]
+
+
 def _neighbours(group: _Group) -> list[ChunkRef]:
     """Return the places next to the matched Sources, each once, without these."""
     matched = {source.chunk_index for source, _ in group.best}
@@ -167,13 +176,9 @@ def _chunk(row: SourceRow, score: float, matched: bool) -> ResultChunk:
     )
 
 
-def _concepts(graph: Graph, group: _Group) -> list[Concept]:
+def _concepts(evidence: Mapping[ChunkRef, Sequence[Concept]], group: _Group) -> list[Concept]:
     """Return concepts that the matched Sources are evidence for, those of the best one first."""
-    evidence = evidence_in(graph, group.document.doc_id)
-    found: dict[str, Concept] = {}
-    for source, _ in group.best:
-        for one in evidence.get(source.chunk_index, ()):
-            found.setdefault(one.concept_id, one)
+    found = {one.concept_id: one for place in _matched(group) for one in evidence.get(place, ())}
     return list(found.values())[:CONCEPTS]
 
 

@@ -22,7 +22,7 @@ from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, ranked
 from kgfs.knowledge.words_asked import forms_asked, occurring
 from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.vocabulary import Concept, DocumentRow, SourceRow
+from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which is loaded where something is searched
@@ -209,34 +209,23 @@ def _cosines(
 
 def _hits(graph: Graph, found: Found, limit: int) -> Iterator[Hit]:
     documents: dict[str, DocumentRow | None] = {}
-    concepts: dict[str, dict[int, list[Concept]]] = {}
     waiting, count = found.order, 0
     while waiting and count < limit:
         some, waiting = waiting[:limit], waiting[limit:]
-        sources = graph.sources_at([place for place, _ in some])
+        places = [place for place, _ in some]
+        sources, concepts = graph.sources_at(places), graph.concepts_at(places)
         for place, score in some:
             if count == limit:
                 return
-            doc_id, chunk = place
+            doc_id = place[0]
             if doc_id not in documents:
                 documents[doc_id] = graph.document(doc_id)
-                concepts[doc_id] = evidence_in(graph, doc_id)
             document, source = documents[doc_id], sources.get(place)
             if document is None or source is None or source.gated:
                 continue  # the document left the graph, or was read again, between the two queries
-            named = tuple(concept.name for concept in concepts[doc_id].get(chunk, [])[:CONCEPTS])
+            named = tuple(concept.name for concept in concepts.get(place, [])[:CONCEPTS])
             count += 1
             yield Hit(source, document, score, found.matches.get(place, Match(0.0, None)), named)
-
-
-def evidence_in(graph: Graph, doc_id: str) -> dict[int, list[Concept]]:
-    """Return chunk index → the concepts that the chunk is evidence for, in order of the text."""
-    owners: dict[int, dict[str, None]] = {}
-    for row in graph.instances_of(doc_id):
-        if row.owner_kind == "concept":
-            owners.setdefault(row.chunk_index, {})[row.owner] = None
-    known = {concept.concept_id: concept for concept in graph.concepts_of(doc_id)}
-    return {chunk: [known[owner] for owner in found if owner in known] for chunk, found in owners.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
-from kgfs.render.search import concepts_line, link, marked, opening, question_data, words_of
+from kgfs.render.search import NamedConcept, concepts_line, link, marked, opening, question_data, words_of
 from kgfs.render.source import Marks
 from kgfs.render.terms import ShownTerm
 from kgfs.render.words import fold, json_page, lines_of, rendered
@@ -128,14 +128,24 @@ class Results:
     """Whether the index of words was not made yet."""
     terms: tuple[ShownTerm, ...] = ()
     """Terms that the words have, one that is all of them first."""
+    named: tuple[NamedConcept, ...] = ()
+    """Concepts that the question names."""
+    meant: tuple[NamedConcept, ...] = ()
+    """Concepts that the question may mean: a word of it is spelled in no known way."""
 
 
 def as_data(results: Results, marks: Marks) -> dict[str, Any]:
     return question_data(results) | {
+        "concepts": [_concept(one) for one in results.named],
+        "did_you_mean": [_concept(one) for one in results.meant],
         "results": [_document(one, results.wanted, marks) for one in results.documents],
         "pagination": results.pagination.as_data(),
         "terms": [asdict(term) for term in results.terms],
     }
+
+
+def _concept(one: NamedConcept) -> dict[str, str]:
+    return {"name": one.name, "label": one.label, "path": one.path}
 
 
 def results_json(results: Results, marks: Marks) -> bytes:
@@ -191,6 +201,10 @@ def results_md(results: Results, marks: Marks) -> bytes:
     page = f", page {pages.page}" if pages.page > 1 else ""
     out = [f"{opening(results, len(results.documents), 'document')}{page}.\n"]
     up = "../" if pages.page > 1 else ""
+    for words, concepts in (("Concepts", results.named), ("Did you mean", results.meant)):
+        if concepts:
+            links = ", ".join(f"[{fold(each.label)}]({link(f'../../{up}{each.path}')})" for each in concepts)
+            out.append(f"\n{words}: {links}{'?' * (words != 'Concepts')}\n")
     for one in results.documents:
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
         out.append(f"{_quoted(shown(one, results.wanted, marks))}\n\n{_links(one, up)}")

@@ -61,6 +61,22 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedConcept:
+    """A concept that a question names, or may mean."""
+
+    name: str
+    """The directory name, without ``.concept``."""
+    label: str
+    folder: str
+    """The path from the searched folder to the ontology's: '', or ``<Ontology>/``."""
+
+    @property
+    def path(self) -> str:
+        """The path of its page, from the searched folder."""
+        return f"{self.folder}concepts/{self.name}.concept/concept.md"
+
+
+@dataclass(frozen=True, slots=True)
 class ResultPage:
     words: str
     ontology: str

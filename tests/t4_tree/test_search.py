@@ -327,6 +327,49 @@ def test_meaning_finds_what_has_none_of_the_words(library: Library) -> None:
     assert [(hit["doc_id"], hit["cosine"], hit["text_score"]) for hit in hits] == [(doc_id, 0.8, 0.0)]  # type: ignore[attr-defined]
 
 
+def test_words_are_found_by_their_stems_and_parts(library: Library) -> None:
+    library.add("Code/documents/code.txt", b"The function run_target starts DiffExecutors at caf\xc3\xa9s.\n", {})
+    library.add("Code/documents/cjk.txt", "全文検索の索引を作る。\n".encode(), {})
+    for words in ("running", "target", "executor", "run_target", "diffexecutors", "CAFE"):
+        assert found_by(library, f"Code/search/{words}") == ["code.txt"], words
+    assert found_by(library, "Code/search/検索") == ["cjk.txt"]
+    assert found_by(library, "Code/search/索引") == ["cjk.txt"]
+
+
+def test_concepts_that_are_named_are_listed_first(library: Library) -> None:
+    page = results(library, "search/what is a Koan for")
+    assert page["concepts"] == [{"name": "koan", "label": "koan", "path": "Zen/concepts/koan.concept/concept.md"}]
+    assert page["did_you_mean"] == [] and page["words_indexed"] is True
+    shown = files(library, "search/what is a Koan for")["results.md"].decode()
+    assert shown.index("Concepts: [koan](../../Zen/concepts/koan.concept/concept.md)") < shown.index("## 1.")
+
+
+def test_a_misspelt_concept_is_offered(library: Library) -> None:
+    page = results(library, "Zen/search/kaon")
+    assert page["results"] == [] == page["concepts"]
+    assert [one["label"] for one in page["did_you_mean"]] == ["koan"]  # type: ignore[attr-defined]
+    assert (
+        b"Did you mean: [koan](../../concepts/koan.concept/concept.md)?"
+        in files(library, "Zen/search/kaon")["results.md"]
+    )
+    assert results(library, "Zen/search/zzzzqqq")["did_you_mean"] == []
+
+
+def test_where_no_word_occurs_only_what_is_close_counts(library: Library) -> None:
+    doc_id = library.document("Tea/documents/tea.txt").doc_id
+    asked: list[object] = []
+
+    def answer(question: object) -> list[object]:
+        asked.append(question)
+        return [[doc_id, 0, 0.29]]
+
+    with QuestionServer(library.context.config.run, answer):
+        assert results(library, "Tea/search/zzzzqqq")["results"] == []
+        assert results(library, "Tea/search/drinks zzzzqqq")["results"] != []
+    first, second = (question for question in asked[:2] if isinstance(question, dict))
+    assert first["only_known"] is True and "only_known" not in second
+
+
 def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searches_module, "SEARCH_AGAIN", 0.2)
     before = look_into(library, "Zen/search/koan").lookup("results.md")

@@ -307,6 +307,16 @@ class Graph(Protocol):
         """Return the concepts that a document mentions, ordered by name."""
         ...
 
+    def names_like(self, ontology: str, beginning: str, least: int, most: int, limit: int) -> list[str]:
+        """Return up to ``limit`` normalised forms of living concepts with this beginning and ``least`` to ``most``
+        characters, in order."""
+        ...
+
+    def concepts_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], list[Concept]]:
+        """Return for each of these Sources, by (doc_id, chunk index), the living concepts that it is evidence for, in
+        order of the text, in one read. Sources without any are missing."""
+        ...
+
     def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
         """Return for each of these concepts the doc_ids of the documents that mention it, in order of deposit."""
         ...

@@ -315,6 +315,29 @@ class GraphReads:
             WHERE document.doc_id = ? AND document.state = {SHOWN}) ORDER BY name"""
         return self._concepts(query, (doc_id,))
 
+    def names_like(self, ontology: str, beginning: str, least: int, most: int, limit: int) -> list[str]:
+        rows = self._database.rows(
+            "SELECT DISTINCT form FROM concept_form WHERE ontology = ?1 AND form >= ?2 AND form < ?3"
+            " AND length(form) BETWEEN ?4 AND ?5 ORDER BY form LIMIT ?6",
+            (ontology, beginning, f"{beginning}\U0010ffff", least, most, limit),
+        )
+        return [form for (form,) in rows]
+
+    def concepts_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], list[Concept]]:
+        rows = self._database.rows(
+            "SELECT document.doc_id, instance.chunk_index, instance.owner FROM json_each(?1) AS place"
+            f" CROSS JOIN document ON document.doc_id = json_extract(place.value, '$[0]') AND document.state = {SHOWN}"
+            " CROSS JOIN instance ON instance.document = document.key"
+            " AND instance.chunk_index = json_extract(place.value, '$[1]') AND instance.owner_kind = 'concept'"
+            " ORDER BY instance.char_start, instance.char_end, instance.owner",
+            (json.dumps([*places]),),
+        )
+        found: dict[tuple[str, int], dict[str, None]] = {}
+        for doc_id, chunk, owner in rows:
+            found.setdefault((doc_id, chunk), {})[owner] = None
+        known = self.concepts_by_id({owner for owners in found.values() for owner in owners})
+        return {place: [known[owner] for owner in owners if owner in known] for place, owners in found.items()}
+
     def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
         rows = self._database.rows(
             "SELECT DISTINCT concept.concept_id, document.deposit, document.doc_id"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -55,17 +56,57 @@ class Picture:
     """Whether the slot has a row, by slot."""
     vocabulary: Vocabulary
 
+    @cached_property
+    def _by_item(self) -> tuple[npt.NDArray[np.intp], Codes]:
+        """The slots in order of their items, and the items in that order."""
+        items = self.columns["item"]
+        if (np.diff(items) >= 0).all():  # items that come one after another have ascending numbers
+            return np.arange(len(items)), items
+        order = np.argsort(items, kind="stable")
+        return order, items[order]
+
+    @cached_property
+    def _passing(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
+        """The slots that pass (kind, ontology), as they were asked for."""
+        return {}
+
     def candidates(self, where: Filter) -> npt.NDArray[np.intp]:
         """Return the slots of the rows that pass the filter, ascending."""
+        if where.items is not None:
+            return self._of_items(where, where.items)
+        if where.doc_ids is not None or where.equal:
+            return self._filtered(where)
+        asked = (where.kind, where.ontology)
+        if asked not in self._passing:
+            self._passing[asked] = self._filtered(where)
+        return self._passing[asked]
+
+    def _of_items(self, where: Filter, items: frozenset[str]) -> npt.NDArray[np.intp]:
+        """Return the slots of these items that pass the rest of the filter, without a look at other rows."""
+        order, known = self._by_item
+        codes = np.array(sorted(self.vocabulary.known(item) for item in items), np.int32)
+        first, behind = np.searchsorted(known, codes), np.searchsorted(known, codes, "right")
+        spans = [order[start:end] for start, end in zip(first.tolist(), behind.tolist(), strict=True) if start < end]
+        slots = np.sort(np.concatenate(spans)) if spans else np.zeros(0, np.intp)
+        slots = slots[self.alive[slots]]
+        wanted = {"kind": where.kind, "ontology": where.ontology, **where.equal}
+        for name, word in wanted.items():
+            if word:
+                slots = slots[self.columns[name][slots] == self.vocabulary.known(word)]
+        if where.doc_ids is not None:
+            documents = np.array(sorted(self.vocabulary.known(word) for word in where.doc_ids), np.int32)
+            slots = slots[np.isin(self.columns["doc_id"][slots], documents)]
+        return slots
+
+    def _filtered(self, where: Filter) -> npt.NDArray[np.intp]:
         passing = self.alive
         wanted = {"kind": where.kind, "ontology": where.ontology, **where.equal}
         for name, word in wanted.items():
             if word:
                 passing = passing & (self.columns[name] == self.vocabulary.known(word))
-        for name, words in (("item", where.items), ("doc_id", where.doc_ids)):
-            if words is not None:
-                codes = np.array(sorted(self.vocabulary.known(word) for word in words), np.int32)
-                passing = passing & np.isin(self.columns[name], codes)
+        if where.doc_ids is not None:
+            codes = np.array(sorted(self.vocabulary.known(word) for word in where.doc_ids), np.int32)
+            passing = passing & np.isin(self.columns["doc_id"], codes)
         return np.flatnonzero(passing)
 
     def best(self, vector: Vector, where: Filter, limit: int, threshold: float) -> list[Hit]:
@@ -76,7 +117,9 @@ class Picture:
         if slots.size < GATHER_BELOW * len(self.matrix):
             scores = self.matrix[slots] @ vector
         else:
-            scores = (self.matrix @ vector)[slots]
+            scores = self.matrix @ vector
+            if slots.size < len(scores):
+                scores = scores[slots]
         if threshold > -1.0:
             passing = scores >= threshold
             slots, scores = slots[passing], scores[passing]
