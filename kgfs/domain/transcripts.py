@@ -6,6 +6,7 @@ Every line is an entry, also one that is broken or half written: then its conten
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 CLAUDE = "claude_code"
 CODEX = "openai_codex"
 
+_HALVES = re.compile("[\ud800-\udfff]")
 TEXT, THINKING, CALL, RESULT = "text", "thinking", "call", "result"
 """Kinds of what an entry says."""
 
@@ -70,6 +72,8 @@ def entry_of(n: int, line: bytes) -> Entry:
     raw = line.decode("utf-8", "replace")
     try:
         body = json.loads(raw)
+        if "\\ud" in raw.lower():
+            body = _whole(body)
     except (ValueError, RecursionError):
         return Entry(n, raw, "broken", "", "", ())
     if not isinstance(body, dict):
@@ -78,6 +82,15 @@ def entry_of(n: int, line: bytes) -> Entry:
     if isinstance(inner, dict):
         return _codex(n, raw, body, inner)
     return _claude(n, raw, body)
+
+
+def _whole(value: Any) -> Any:
+    """Return the value with each half of a surrogate pair replaced, which no text has."""
+    if isinstance(value, str):
+        return _HALVES.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return {_whole(key): _whole(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def _claude(n: int, raw: str, body: dict[str, Any]) -> Entry:

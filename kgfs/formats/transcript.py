@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
@@ -48,7 +49,8 @@ def read_entries(interface: str, name: str, content: bytes) -> Text:
     """Return the Text of a transcript, or of a segment, whose name has the number of its first entry."""
     found = NAMED.search(name)
     first = int(found[1]) if found else 1
-    return put_together(name, PARSERS[interface], MEDIA_TYPES[interface], _pieces(interface, name, content, first))
+    pieces = map(_cleaned, _pieces(interface, name, content, first))
+    return put_together(name, PARSERS[interface], MEDIA_TYPES[interface], pieces)
 
 
 def read_segments(interface: str, name: str, content: bytes, known: Sequence[int], keep: Keep) -> Text | None:
@@ -109,8 +111,12 @@ def title_of(content: bytes) -> str:
         for said in entry.said:
             words = " ".join(said.words.split())
             if entry.role == "user" and said.kind == TEXT and words and not words.startswith("<"):
-                return words[:TITLE]
+                return clean(words[:TITLE])
     return ""
+
+
+def _cleaned(piece: Piece) -> Piece:
+    return replace(piece, text=clean(piece.text)) if piece.text else piece
 
 
 def _pieces(interface: str, name: str, content: bytes, first: int) -> Iterator[Piece]:
@@ -159,8 +165,8 @@ def _about(interface: str, name: str, content: bytes, entries: int) -> dict[str,
         "session_id": session_id_of(content, name),
         "interface": interface,
         "entries": entries,
-        "first_at": next((one for one in stamps if one), ""),
-        "last_at": next((one for one in reversed(last) if one), ""),
+        "first_at": clean(next((one for one in stamps if one), "")),
+        "last_at": clean(next((one for one in reversed(last) if one), "")),
     }
 
 

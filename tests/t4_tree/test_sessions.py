@@ -36,7 +36,7 @@ TOOLS = [
     claude(3, [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "gate.txt"}]}]),
     json.dumps({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}),
     "{broken",
-    claude(6, {"type": "text", "text": "An object alone."}, "assistant"),
+    claude(6, {"type": "text", "text": "An object alone. \ud800\x00\x0c"}, "assistant"),
     claude(7, "half written")[:40],
 ]
 CODEX = [
