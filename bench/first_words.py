@@ -1,0 +1,115 @@
+"""How soon a file that was written is found by its words, and has its concepts: ``python -m bench.first_words DIR``.
+
+A worker is started on a new home. Then texts of 500 bytes, 100 KB and 1 MB, cut from the texts of the folder DIR, are
+deposited one after the other, and a note while the last one is being read. Times are in seconds from the deposit on; a
+mount adds the ``settle`` seconds for which a file must be quiet. Last, as many texts of DIR as ``--many`` says are read at
+once, and the words for each CPU second of all processes are told. The machine should do nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.config import load
+from kgfs.domain.documents import State
+from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.stores import Stores
+
+NOTE = (
+    "Blossom end rot is a disorder of tomato fruit that is caused by a lack of calcium. Uneven watering makes the lack of"
+    " calcium worse. Mulch keeps the soil moist, and an even soil moisture lets the plant take up calcium.\n"
+)
+PATIENCE = 600.0
+WORKER = [sys.executable, "-m", "kgfs", "worker"]
+
+
+def texts_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".txt", ".md", ".rst"))
+
+
+def until(true: Callable[[], bool]) -> float:
+    begun = time.monotonic()
+    while not true():
+        if time.monotonic() - begun > PATIENCE:
+            raise SystemExit("That takes too long.")
+        time.sleep(0.01)
+    return time.monotonic() - begun
+
+
+def latencies(home: Path, folder: Path, material: str) -> None:
+    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+        deposits.ingest_file(_file(folder, "first", NOTE), "Bench")
+        with subprocess.Popen(WORKER, env={**os.environ, "KGFS_HOME": str(home)}) as worker:
+            try:
+                fresh = until(lambda: stores.graph.counts()["concepts"] > 0)
+                print(f"first concept on a worker that has just been started: {fresh:.2f} s")
+                for stem, size in (("small", 500), ("hundred", 100_000), ("million", 1_000_000)):
+                    _show(stores, deposits, _file(folder, stem, material[7000 : 7000 + size]), read=size < 1_000_000)
+                _show(stores, deposits, _file(folder, "note", NOTE * 2), read=True)
+            finally:
+                worker.terminate()
+
+
+def _file(folder: Path, stem: str, text: str) -> Path:
+    path = folder / f"{stem}.txt"
+    path.write_text(f"{text}\n\nThe word uniqueword{stem} stands at the end of this text, and nowhere else.\n")
+    return path
+
+
+def _show(stores: Stores, deposits: Deposits, path: Path, *, read: bool) -> None:
+    doc_id = deposits.ingest_file(path, "Bench").doc_id
+    found = until(lambda: bool(stores.graph.find_text(f"uniqueword{path.stem}")))
+    told = f"{path.stem}: {path.stat().st_size} bytes, found by its words after {found:.2f} s"
+    if read:
+
+        def is_read() -> bool:
+            document = stores.catalog.names.document(doc_id)
+            return document is not None and document.state is State.DONE
+
+        told += f", concepts after {found + until(is_read):.2f} s"
+    print(told, flush=True)
+
+
+def many(home: Path, sources: list[Path]) -> None:
+    words = sum(len(path.read_text(errors="replace").split()) for path in sources)
+    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+        for path in sources:
+            deposits.ingest_file(path, "Bench")
+    begun, before = time.monotonic(), _cpu()
+    subprocess.run([*WORKER, "--until-idle"], env={**os.environ, "KGFS_HOME": str(home)}, check=True)
+    cpu = _cpu() - before
+    print(
+        f"{len(sources)} texts, {words} words: {time.monotonic() - begun:.0f} s, {words / cpu:.0f} words a CPU second"
+    )
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--many", type=int, default=24, metavar="N")
+    asked = parser.parse_args()
+    sources = texts_of(asked.folder)
+    material = "".join(path.read_text(errors="replace") for path in sources)
+    with tempfile.TemporaryDirectory() as top:
+        latencies(Path(top) / "home", Path(top), material)
+        step = max(1, len(sources) // max(asked.many, 1))
+        if asked.many:
+            many(Path(top) / "many", sources[::step][: asked.many])
+
+
+if __name__ == "__main__":
+    main()
