@@ -102,6 +102,25 @@ def test_damaged_files_are_made_again(graph: SqliteGraph, tmp_path: Path) -> Non
     assert found(graph, "koan") == [(A, 0)]
 
 
+def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(
+    graph: SqliteGraph, tmp_path: Path
+) -> None:
+    publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
+    graph.index_words()
+    assert graph.faults() == []
+    (path,) = (tmp_path / "graph.sqlite.words").glob("segment-*")
+    raw = bytearray(path.read_bytes())
+    raw[raw.rindex(b"koan")] ^= 1
+    path.write_bytes(raw)
+    assert [fault.what for fault in graph.faults()] == ["words"]
+    built = graph.aside()
+    publish_texts(built, A, ["Zen uses koans.\n"], "c1")
+    graph.adopt(built)
+    built.close()
+    assert graph.faults() == [] and found(graph, "koan") == [(A, 0)]
+    assert graph.index_words() and graph.faults() == []
+
+
 def test_what_another_version_made_is_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()

@@ -29,7 +29,7 @@ from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
 from kgfs.stores.graph.terms import put_candidates
-from kgfs.stores.graph.vocabulary import Batch, Joining, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.graph.vocabulary import Batch, Fault, Joining, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.graph.word_source import WordSource
 from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
@@ -84,6 +84,11 @@ class SqliteGraph(GraphReads):
 
     def index_words(self, go_on: Callable[[], bool] = lambda: True) -> bool:
         return self._word_index().refresh(go_on)
+
+    def faults(self) -> list[Fault]:
+        found = super().faults()
+        wrong = self._word_index().fault() if self._words_folder.exists() else ""
+        return [*found, Fault("words", wrong)] if wrong else found
 
     def _word_index(self) -> WordIndex:
         from kgfs.stores.words.index import WordIndex  # imports numpy, which a mount needs only to search
@@ -249,6 +254,8 @@ class SqliteGraph(GraphReads):
         self._database.shorten_log()
         with self._database.attached(built._where, BUILT), self._database.write(durable=True) as connection:
             epoch = adopt(connection, ontology)
+        if self._words_folder.exists():
+            self._word_index().discard()
         self._database.shorten_log()
         return epoch
 

@@ -20,7 +20,7 @@ from kgfs.stores.locks import locked, locked_within
 from kgfs.stores.words.scoring import WordView
 from kgfs.stores.words.segment import Array, Indexed, Segment, build, merge, opened, save
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "index.json"
 AT_ONCE = 2000
 """Sources that a search adds by itself; where more are missing the full text of the graph answers."""
@@ -216,6 +216,32 @@ class WordIndex:
             self._sweep({segment.name for segment in segments})
         with self._lock:
             self._state, self._view = _State(_NOTHING, (), (), (-1, -1)), None
+
+    def discard(self) -> None:
+        """Remove the files: they are made again. Waits for a process that refreshes them."""
+        if not self._folder.exists():
+            return
+        with locked(self._folder / "lock"):
+            (self._folder / MANIFEST).unlink(missing_ok=True)
+            self._sweep(set())
+        with self._lock:
+            self._state, self._view = _State(_NOTHING, (), (), (-1, -1)), None
+
+    def fault(self) -> str:
+        """Return what is wrong with the files, '' for nothing; reads all of them. What they lack yet is no fault."""
+        if not (self._folder / MANIFEST).exists():
+            return ""
+        with locked(self._folder / "lock"):
+            try:
+                told = json.loads((self._folder / MANIFEST).read_text("utf-8"))
+                for name, _ in told["segments"]:
+                    opened(self._folder / name, verify=True)
+            except (OSError, KgfsError, ValueError, KeyError, TypeError) as error:
+                return f"index of words: {error}"
+            state = self._read(self._manifest())
+            if state.moment == self._graph.moment() and any(self._differences(state, None)):
+                return "index of words: other documents than the graph shows"
+        return ""
 
     def _differences_to(
         self, state: _State, marks: dict[str, tuple[int, int]]

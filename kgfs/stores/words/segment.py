@@ -266,6 +266,7 @@ def save(segment: Segment, folder: Path) -> str:
     for name, array in arrays.items():
         layout["arrays"][name] = (array.dtype.str, len(array), at)
         at += -(-array.nbytes // _ALIGNED) * _ALIGNED
+    layout["sum"] = _sum(arrays.values())
     described = json.dumps(layout).encode()
     start = -(-(_HEAD.size + len(described)) // _ALIGNED) * _ALIGNED
     try:
@@ -289,8 +290,16 @@ def save(segment: Segment, folder: Path) -> str:
     return final.name
 
 
-def opened(path: Path) -> Segment:
-    """Map a segment's file. Raises StoreError for what is none, FileNotFoundError for a file that another process replaced."""
+def _sum(arrays: Iterable[Array]) -> str:
+    digest = xxhash.xxh3_64()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def opened(path: Path, *, verify: bool = False) -> Segment:
+    """Map a segment's file. Raises StoreError for what is none and, with ``verify``, for one whose bytes have changed;
+    FileNotFoundError for a file that another process replaced."""
     with path.open("rb") as file:
         raw = file.read(_HEAD.size)
         magic, size = _HEAD.unpack(raw) if len(raw) == _HEAD.size else (b"", 0)
@@ -306,4 +315,6 @@ def opened(path: Path) -> Segment:
         if len(span) != count * dtype.itemsize:
             raise StoreError(f"{path}: cut off. Delete it: it is made again.")
         arrays[name] = np.asarray(span).view(dtype) if count else np.zeros(0, dtype)
+    if verify and _sum(arrays.values()) != layout["sum"]:
+        raise StoreError(f"{path}: damaged. Delete it: it is made again.")
     return Segment(arrays, layout["ontologies"], path.name)
