@@ -130,7 +130,7 @@ def drawn(abstracts: Sequence[str], count: int) -> list[str]:
 
 
 def size(config: Config) -> int:
-    folder = config.graph_db.with_name(f"{config.graph_db.name}.words")
+    folder = config.graph_db.with_name("words")
     return sum(path.stat().st_size for path in folder.iterdir()) >> 20
 
 

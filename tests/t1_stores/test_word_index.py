@@ -82,7 +82,7 @@ def test_a_purge_leaves_no_word_in_the_files(graph: SqliteGraph, tmp_path: Path)
     publish_texts(graph, A, ["The xylophone of Quebec.\n"], "c1")
     publish_texts(graph, B, ["A koan.\n"], "c2")
     graph.index_words()
-    folder = tmp_path / "graph.sqlite.words"
+    folder = tmp_path / "words"
     assert b"xylophon" in held(folder) and A.encode() in held(folder)
     graph.forget("c3", [A], 1)
     graph.redact([], [])
@@ -93,7 +93,7 @@ def test_a_purge_leaves_no_word_in_the_files(graph: SqliteGraph, tmp_path: Path)
 def test_damaged_files_are_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
-    for path in (tmp_path / "graph.sqlite.words").glob("segment-*"):
+    for path in (tmp_path / "words").glob("segment-*"):
         path.write_bytes(path.read_bytes()[:100])
     other = SqliteGraph(tmp_path / "graph.sqlite")
     assert found(other, "koan") == [(A, 0)]
@@ -108,7 +108,7 @@ def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
     assert graph.faults() == []
-    (path,) = (tmp_path / "graph.sqlite.words").glob("segment-*")
+    (path,) = (tmp_path / "words").glob("segment-*")
     raw = bytearray(path.read_bytes())
     raw[raw.rindex(b"koan")] ^= 1
     path.write_bytes(raw)
@@ -124,7 +124,7 @@ def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(
 def test_what_another_version_made_is_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
-    manifest = tmp_path / "graph.sqlite.words" / index.MANIFEST
+    manifest = tmp_path / "words" / index.MANIFEST
     told = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**told, "made_by": ["another"], "segments": []}))
     assert found(graph, "koan") == [(A, 0)] and not graph.words_indexed()
@@ -136,7 +136,7 @@ def test_many_small_publications_become_few_segments(graph: SqliteGraph, tmp_pat
     for n, name in enumerate(names):
         publish_texts(graph, f"{n:016}", [f"zen {name}\n"], f"c{n}")
         graph.index_words()
-    assert len(list((tmp_path / "graph.sqlite.words").glob("segment-*"))) <= index.MOST + 1
+    assert len(list((tmp_path / "words").glob("segment-*"))) <= index.MOST + 1
     assert [found(graph, name) for name in names] == [[(f"{n:016}", 0)] for n in range(len(names))]
 
 

@@ -100,7 +100,7 @@ class SqliteGraph(GraphReads):
 
     @property
     def _words_folder(self) -> Path:
-        return self._where.with_name(f"{self._where.name}.words")
+        return self._where.with_name(f"words{self._where.name.removeprefix('graph.sqlite')}")
 
     # ------------------------------------------------------------------------------------------- writing
 
