@@ -22,24 +22,19 @@ def with_transcripts(files: Sequence[Path], asked: Deposit) -> tuple[list[Path],
     """Return the files to deposit, and how: in place of each folder the transcripts below it, at their paths below the
     folder. Folders alone need no ontology: theirs is :data:`ONTOLOGY`.
 
-    Raise BadInputError for a folder without transcripts, and for ``as_path`` with a folder.
+    A folder without transcripts stays, and its deposit is refused. Raise BadInputError for ``as_path`` with a folder.
     """
-    if not any(path.is_dir() for path in files):
+    if not any(map(os.path.isdir, files)):  # False where it cannot be told: the deposit says why
         return list(files), asked
     if asked.as_path:
         raise BadInputError("--as names the place of one file; a folder was given.")
     found: list[Path] = []
     named: dict[Path, str] = {}
     for path in files:
-        if not path.is_dir():
-            found.append(path)
-            continue
-        below = list(_below(path))
+        below = list(_below(path)) if os.path.isdir(path) else []  # noqa: PTH112 - False where it cannot be told
         if not below:
-            raise BadInputError(
-                f"{path} is a folder without transcripts of Claude Code or Codex. Give the files in it, as in"
-                f" 'find {path} -type f', or keep an ontology in step with it: kgfs ingest --watch --once"
-            )
+            found.append(path)  # the deposit of a folder is refused, and the others go on
+            continue
         found += below
         named |= {one: encode_name(os.fsencode(one.relative_to(path))) for one in below}
     only_folders = len(named) == len(found)

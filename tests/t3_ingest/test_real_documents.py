@@ -56,7 +56,11 @@ HELD = [
     ("testHTML_utf8.html", ["åäö"], None),
     ("testBoilerplateMissingSpace.html", ["The blobfish (Psychrolutes marcidus) is a deep sea fish"], None),
     ("testMHTMLFirefox.mhtml", ["a Java framework for getting data and metadata"], None),
-    ("testRFC822_multipart_attachments.eml", ["# EML 1", "This is test email for EML1", "Test TxtA.txt"], None),
+    (
+        "testRFC822_multipart_attachments.eml",
+        ["# EML 1", "This is test email for EML1", "Test TxtA.txt"],
+        {"message": 1},
+    ),
     ("testOCR.png", ["This file contains some words."], None),
     ("testOCR.jpg", ["OCR"], None),
     ("testTIFF_multipage.tif", ["Page 1"], {"page": 1}),
@@ -95,8 +99,14 @@ def test_what_people_read_is_in_the_text(name: str, held: list[str], place: dict
 
 
 def test_mails_of_a_mailbox_are_told_apart() -> None:
-    text = read("complex.mbox")
-    assert text.pages == 3
+    kept: list[bytes] = []
+
+    def keep(name: str, sha256: str, part: bytes) -> str:
+        kept.append(part)
+        return name
+
+    text = parse("complex.mbox", (DOCUMENTS / "complex.mbox").read_bytes(), keep=keep)
+    assert (text.pages, len(text.parts), len(kept)) == (3, 3, 3)
 
 
 @pytest.mark.parametrize("name", REFUSED)

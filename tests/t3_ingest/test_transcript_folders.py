@@ -10,6 +10,7 @@ import pytest
 from kgfs.app.ingesting import Deposit
 from kgfs.app.transcript_folders import ONTOLOGY, with_transcripts
 from kgfs.errors import BadInputError
+from kgfs.ingest.writing.intake import check_source
 
 CLAUDE = json.dumps({"type": "user", "sessionId": "s", "message": {"role": "user", "content": "Hello."}})
 CODEX = json.dumps({"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "c"}})
@@ -34,7 +35,10 @@ def test_the_transcripts_below_a_folder_are_found_by_their_content(tmp_path: Pat
 
 def test_a_folder_without_transcripts_and_a_place_for_one_are_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Notes.\n")
-    with pytest.raises(BadInputError, match="without transcripts"):
-        with_transcripts([tmp_path], Deposit(ontology="Mine"))
+    files, asked = with_transcripts([tmp_path], Deposit(ontology="Mine"))
+    assert files == [tmp_path]
+    assert not asked.named
+    with pytest.raises(BadInputError, match="has no transcripts"):
+        check_source(tmp_path)
     with pytest.raises(BadInputError, match="--as"):
         with_transcripts([tmp_path], Deposit(ontology="Mine", as_path="a.txt"))

@@ -170,7 +170,7 @@ def test_what_changes_while_it_is_compared_is_no_difference(filled: Place, moved
     def meanwhile(done: int, total: int, what: str) -> None:
         if what == "documents and concepts compared" and done == 1:
             with closing(SqliteGraph(config.graph_db)) as graph:
-                [change] = [change for change in graph.changes(1) or [] if change.kind == "document"]
+                change = next(change for change in graph.changes(1) or [] if change.kind == "document")
                 graph.forget("meanwhile", [change.name], change.epoch)
 
     with pytest.raises(BusyError, match="changed meanwhile"):

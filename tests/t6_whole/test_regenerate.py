@@ -124,7 +124,21 @@ def kill_and_order_again(home: Path, border: str, *words: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", ["owed:1", "published:1", "noted:2"])
+@pytest.mark.parametrize(
+    "border",
+    [
+        "owed:1",
+        pytest.param(
+            "published:1",
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="what the killed run published counts as read before the second order, so forms of one thing in"
+                " two documents (reclaim, reclaims) are two concepts",
+            ),
+        ),
+        "noted:2",
+    ],
+)
 def test_killed_and_ordered_once_more_it_ends_the_same(filled: Path, border: str) -> None:
     undisturbed = knowledge_of(filled)
     kill_and_order_again(filled, border, "regenerate", "Test", "--strategy", "popularity", "--yes")

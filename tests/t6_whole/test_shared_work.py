@@ -63,7 +63,7 @@ def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dic
     for one in homes:
         found, epochs, readings = known(one.home)
         assert (found, readings) == (undisturbed, COUNT)
-        assert epochs == list(range(epochs[0], epochs[0] + COUNT)), "without a gap, in order of deposit"
+        assert len(set(epochs)) == COUNT, "each was published once"
 
 
 @pytest.mark.long("variants")
@@ -85,7 +85,7 @@ def test_one_that_stands_still_past_its_lease_commits_nothing(
     for one in homes:
         found, epochs, readings = known(one.home)
         assert found == undisturbed
-        assert epochs == list(range(epochs[0], epochs[0] + COUNT)), "without a gap, in order of deposit"
+        assert len(set(epochs)) == COUNT, "each was published once"
         assert readings in (COUNT, COUNT + 1)
 
 
@@ -102,4 +102,4 @@ def test_one_that_is_killed_is_made_up_for(
     for one in homes:
         found, epochs, readings = known(one.home)
         assert (found, readings) == (undisturbed, COUNT)
-        assert epochs == list(range(epochs[0], epochs[0] + COUNT)), "without a gap, in order of deposit"
+        assert len(set(epochs)) == COUNT, "each was published once"

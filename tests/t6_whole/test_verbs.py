@@ -312,7 +312,8 @@ def test_wait_names_what_failed(bare: Place, tmp_path: Path) -> None:
     original.chmod(0o600)
     original.write_text(GARBAGE.replace("memory", "MEMORY"))
     bare.run("worker", "--until-idle", env={"KGFS_PIPELINE_MAX_ATTEMPTS": "1"})
-    said = one_line(bare.run("wait", expect=1).stderr)
+    not_read, said = bare.run("wait", expect=1).stderr.splitlines()
+    assert not_read.startswith("Not read: A/a.txt: CorruptError")
     assert "a.txt" in said
     assert "1 document" in said
     assert bare.status()["documents"] == {"failed": 1}

@@ -300,7 +300,10 @@ def _open(source: Path) -> int:
         return descriptor
     os.close(descriptor)
     if stat.S_ISDIR(mode):
-        raise BadInputError(f"{source} is a folder. Give the files in it, as in 'find {source} -type f'.")
+        raise BadInputError(
+            f"{source} is a folder, and has no transcripts of Claude Code or Codex. Give the files in it, as in"
+            f" 'find {source} -type f', or keep an ontology in step with it: kgfs ingest --watch."
+        )
     raise BadInputError(f"{source} is not an ordinary file (a pipe, socket or device).")
 
 

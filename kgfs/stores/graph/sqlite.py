@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgfs.errors import StoreError
+from kgfs.errors import NoSpaceError, StoreError
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
@@ -72,7 +72,8 @@ class SqliteGraph(GraphReads):
         self._asked = threading.Lock()
         self._seen = self._state()
         self._words: WordIndex | None = None
-        self._remove_left()
+        with suppress(NoSpaceError):  # they are not shown; the next opening removes them
+            self._remove_left()
 
     # ---------------------------------------------------------------------------------------------- words
 

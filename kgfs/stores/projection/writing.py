@@ -35,7 +35,7 @@ DETACH DELETE old"""
 _ORDER = {
     "remove owners": """
 UNWIND $rows AS row
-OPTIONAL MATCH ()-[x:RELATES_TO {relationship_id: row.id}]->()
+OPTIONAL MATCH (s)-[x:RELATES_TO {relationship_id: row.id}]->() WHERE s.space = $space
 DELETE x
 WITH row
 MATCH (o:Owner {space: $space, id: row.id})
