@@ -178,6 +178,7 @@ class AnswerFolder(DerivedFolder[None]):
         blocks()
         self.context.questions.ask_anew(self._key, self._question)  # first, so that what cannot be asked is not saved
         self.context.deposits.record(QuestionSaved(*self._key, time.time_ns()))
+        self.context.questions.was_saved(self._key)
         return self.attr()
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:

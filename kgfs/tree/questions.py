@@ -155,8 +155,6 @@ class Questions:
     def _work(self, key: Key, question: str, job: _Job) -> None:
         try:
             job.answer = ask(self._stores, self._config.run, question, key[0], job.deadline)
-            if self.is_saved(key):
-                keep(self._config, *key, job.answer)
         except KgfsError as error:
             job.error = error
         except Exception as error:  # a thread's exception would be lost, and its readers would wait for good
@@ -168,14 +166,24 @@ class Questions:
                 job.answer = Answer(question, key[0], State.FAILED, asked_at=time.time_ns(), reason=str(job.error))
             job.at = time.monotonic()
             job.done.set()
-        if job.answer is not None and job.error is None:
-            self._tell(key)
+        self._keep(key, job)
         with self._lock:
             del self._running[threading.current_thread()]
 
-    def _tell(self, key: Key) -> None:
+    def was_saved(self, key: Key) -> None:
+        """Keep the answer of a question that was saved while it was worked out. Call this once that is recorded."""
+        with self._lock:
+            job = self._jobs.get(key)
+        if job is not None and job.done.is_set():
+            self._keep(key, job)
+
+    def _keep(self, key: Key, job: _Job) -> None:
+        """Keep the answer of a saved question. Whichever comes last, that it is done or that it is saved, calls this."""
+        if job.answer is None or job.error is not None:
+            return
         try:
             if self.is_saved(key):
+                keep(self._config, *key, job.answer)
                 self._record(key)
         except KgfsError as error:
             ErrorLog(self._config.errors_log).add("ask", error)

@@ -61,6 +61,7 @@ def reused(config: Config, stores: Stores, words: str) -> tuple[int, int]:
     return page["reading"]["records"]["extracted"], page["reading"]["records"]["reused"]
 
 
+@pytest.mark.long
 def test_one_paragraph_of_a_megabyte_asks_about_what_it_touches_alone(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:

@@ -304,6 +304,7 @@ def ended(home: Path, worker: int, part: bytes) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.logs("The Ray cluster of this machine", "another Ray cluster was started")
 @pytest.mark.parametrize("which", NEEDED)
 def test_a_worker_whose_cluster_died_says_so_starts_another_and_goes_on(
