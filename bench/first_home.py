@@ -68,7 +68,9 @@ def new_home(folder: Path, settings: str) -> Path:
 
 
 def measure_making(folder: Path, settings: str, documents: int) -> None:
-    config = load(new_home(folder / "maker", settings))
+    home = new_home(folder / "maker", settings)
+    kgfs(home, "doctor", "--quiet", "--create")
+    config = load(home)
     (folder / "texts").mkdir(exist_ok=True)
     begun = time.perf_counter()
     for done in make(config, folder / "texts", documents):

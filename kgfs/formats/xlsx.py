@@ -54,6 +54,8 @@ class _Workbook:
             self._epoch = datetime(1904, 1, 1)
 
     def pieces(self) -> Iterator[Piece]:
+        from lxml import etree
+
         sheets = child(self._root, "sheets")
         if sheets is None:
             raise UnreadableTextError("damaged: its list of sheets cannot be read")
@@ -63,7 +65,10 @@ class _Workbook:
             name = attribute(sheet, "name")
             yield heading(name, 2, {"sheet": name})
             if kind == "worksheet":
-                yield from self._rows(target, name)
+                try:
+                    yield from self._rows(target, name)
+                except etree.XMLSyntaxError:  # nothing of it could be made out; the other sheets are read
+                    self._package.lost.append(target)
             for other, part in self._package.relations(target).values():
                 yield from self._beside(other, part, name)
         yield Piece("", facts={"note": self._package.note()})

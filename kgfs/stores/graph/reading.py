@@ -413,7 +413,9 @@ class GraphReads:
             for norm in norms:
                 rows = self._database.rows(
                     "SELECT concept.concept_id, concept.key"
-                    " FROM concept_form CROSS JOIN concept ON concept.key = concept_form.concept"
+                    # Else the index by folded forms may be taken, of which only the ontology would narrow the search.
+                    " FROM concept_form INDEXED BY concept_form_match"
+                    " CROSS JOIN concept ON concept.key = concept_form.concept"
                     " WHERE concept_form.ontology = ? AND concept_form.form = ?"
                     " ORDER BY concept_form.rank, concept.founded, concept.norm_hash, concept.concept_id LIMIT ?",
                     (ontology, norm, limit),
