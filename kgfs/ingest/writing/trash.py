@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.names import decode_name, encode_name
-from kgfs.errors import BadInputError, MissingError, NotAFolderError
+from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.storing.content import only_in_garage
 from kgfs.ingest.storing.settle import Settler
@@ -99,25 +98,13 @@ def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = ""
     if ontology is None:
         ontology = deposits.make_ontology(ontology_name, 0o755, os.getuid(), os.getgid())
     with deposits.settler.alone():
-        parent = _folder(deposits, stores, ontology, parts[:-1])
+        parent = deposits.folder_below(ontology, parts[:-1])
         deposits.record(TrashRestored(gone.id, ontology.id, parent, parts[-1], time.time_ns()))
     border("trash-restored")
     waiting = stores.catalog.names.name(gone.id)
     if waiting is not None and not waiting.settled:
         deposits.settler.settle([waiting])
     return f"{ontology.name}/documents/{'/'.join(parts)}"
-
-
-def _folder(deposits: Deposits, stores: Stores, ontology: Ontology, parts: Sequence[str]) -> int:
-    folder = ontology.root
-    for part in parts:
-        found: Name | None = stores.catalog.names.child(folder, part)
-        if found is None:
-            found = deposits.make_folder(folder, part, 0o755, os.getuid(), os.getgid())
-        if found.kind is not NameKind.FOLDER:
-            raise NotAFolderError(f"'{part}' in {ontology.name} is not a folder. Choose another path with --as.")
-        folder = found.id
-    return folder
 
 
 def empty(
