@@ -58,9 +58,9 @@ def found(truth: list[str], shown: list[str], size: int) -> float:
 def truth_of(path: Path) -> str:
     kind = path.suffix[1:].lower()
     if kind == "pdf":
-        return _said("pdftotext", str(path), "-")
+        return _reported("pdftotext", str(path), "-")
     if kind in _PANDOC:
-        return _said("pandoc", "-f", _PANDOC[kind], "-t", "plain", "--wrap=none", str(path))
+        return _reported("pandoc", "-f", _PANDOC[kind], "-t", "plain", "--wrap=none", str(path))
     if kind == "pptx":
         with zipfile.ZipFile(path) as archive:
             parts = [name for name in archive.namelist() if re.fullmatch(r"ppt/slides/slide\d+\.xml", name)]
@@ -73,7 +73,7 @@ def truth_of(path: Path) -> str:
     return "\n".join(str(cell) for sheet in book.worksheets for row in sheet.values for cell in row if cell is not None)
 
 
-def _said(*words: str) -> str:
+def _reported(*words: str) -> str:
     done = subprocess.run(words, capture_output=True, timeout=120, check=False)
     return done.stdout.decode("utf-8", "replace")
 

@@ -138,8 +138,8 @@ def project(uri: str, password: Path, namespace: str, path: Path) -> subprocess.
 
 def peak_of(started: subprocess.Popen[str]) -> tuple[int, int, int]:
     """Wait for one that :func:`project` started; what it prints."""
-    said, _ = started.communicate()
-    before, after, differences = map(int, said.split())
+    reported, _ = started.communicate()
+    before, after, differences = map(int, reported.split())
     return before, after, differences
 
 

@@ -177,13 +177,13 @@ def peers(config: Config) -> dict[str, str]:
             found["graph"] = driver.get_server_info().agent
     if config.garage_store.store == "s3":
         try:
-            said = urlopen(config.garage_store.endpoint).headers
+            reported = urlopen(config.garage_store.endpoint).headers
         except HTTPError as refused:  # it wants a key, and tells its name all the same
-            said = refused.headers
-        found["garage"] = str(said.get("Server", "an S3 server"))
+            reported = refused.headers
+        found["garage"] = str(reported.get("Server", "an S3 server"))
     if config.vectors.store == "qdrant":
-        said = json.load(urlopen(config.vectors.url))
-        found["vectors"] = f"{said['title']} {said['version']}"
+        reported = json.load(urlopen(config.vectors.url))
+        found["vectors"] = f"{reported['title']} {reported['version']}"
     return found
 
 

@@ -61,5 +61,5 @@ def edit_of(name: str, text: str, seed: int) -> Edit:
     paragraphs = list(_PARAGRAPH.finditer(text))
     start = chance.choice(paragraphs).start() if paragraphs else 0
     words = sorted(set(_WORD.findall(text))) or ["nothing"]
-    said = " ".join(chance.choice(words).lower() for _ in range(SENTENCE_WORDS))
-    return Edit(text.count("\n", 0, start) + 1, f"{said.capitalize()}.")
+    reported = " ".join(chance.choice(words).lower() for _ in range(SENTENCE_WORDS))
+    return Edit(text.count("\n", 0, start) + 1, f"{reported.capitalize()}.")

@@ -40,8 +40,8 @@ class Running:
             check=False,
         )
         if done.returncode != expect:
-            said = done.stdout[-2000:] + done.stderr[-2000:]
-            raise SystemExit(f"kgfs {' '.join(map(str, words))[:200]} exited with {done.returncode}: {said}")
+            reported = done.stdout[-2000:] + done.stderr[-2000:]
+            raise SystemExit(f"kgfs {' '.join(map(str, words))[:200]} exited with {done.returncode}: {reported}")
         return done.stdout
 
     def mount(self) -> None:

@@ -31,11 +31,11 @@ def phrases(leaving: Mapping[str, Iterable[str]], staying: Iterable[str], seed: 
 
 def traces(home: Path, wanted: Mapping[str, Iterable[str]]) -> list[str]:
     """``FILE: PHRASE (DOCUMENT)`` wherever one stands in any file of the home, whatever its case."""
-    said = {form: f"{phrase} ({name})" for name, own in wanted.items() for phrase, form in _forms(own)}
-    if not said:
+    reported = {form: f"{phrase} ({name})" for name, own in wanted.items() for phrase, form in _forms(own)}
+    if not reported:
         return []
     with tempfile.NamedTemporaryFile() as patterns:
-        patterns.write(b"\n".join(said))
+        patterns.write(b"\n".join(reported))
         patterns.flush()
         found = subprocess.run(
             ["grep", "-raioHZF", "-f", patterns.name, "."],
@@ -47,7 +47,7 @@ def traces(home: Path, wanted: Mapping[str, Iterable[str]]) -> list[str]:
     if found.returncode > 1:
         raise SystemExit(found.stderr.decode())
     hits = (line.split(b"\0", 1) for line in found.stdout.splitlines())
-    return sorted({f"{os.fsdecode(file).removeprefix('./')}: {said[hit.lower()]}" for file, hit in hits})
+    return sorted({f"{os.fsdecode(file).removeprefix('./')}: {reported[hit.lower()]}" for file, hit in hits})
 
 
 def _forms(own: Iterable[str]) -> Iterator[tuple[str, bytes]]:

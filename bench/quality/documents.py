@@ -26,8 +26,8 @@ def title_words(title: str) -> set[str]:
 def covered(title: str, concepts: Sequence[FoundConcept]) -> float | None:
     """The share of a title's content words that stand in the first ten concepts; None for a title without any."""
     wanted = title_words(title)
-    said = {word for concept in concepts[:TOP] for form in concept.forms for word in title_words(form)}
-    return len(wanted & said) / len(wanted) if wanted else None
+    reported = {word for concept in concepts[:TOP] for form in concept.forms for word in title_words(form)}
+    return len(wanted & reported) / len(wanted) if wanted else None
 
 
 def measure_documents(pipe: Pipe, folder: Path, samples: int, seed: int) -> dict[str, object]:
@@ -56,13 +56,13 @@ def measure_documents(pipe: Pipe, folder: Path, samples: int, seed: int) -> dict
         related.extend(
             {
                 "file": path.name,
-                "subject": said.subject,
-                "type": said.type,
-                "object": said.object,
-                "confidence": said.confidence,
-                "quote": found.text.text[said.quote.start : said.quote.end],
+                "subject": reported.subject,
+                "type": reported.type,
+                "object": reported.object,
+                "confidence": reported.confidence,
+                "quote": found.text.text[reported.quote.start : reported.quote.end],
             }
-            for said in found.relationships
+            for reported in found.relationships
         )
     concepts = sum(counts)
     random.Random(seed).shuffle(related)
@@ -83,7 +83,7 @@ def measure_documents(pipe: Pipe, folder: Path, samples: int, seed: int) -> dict
         "junk_examples": examples[:20],
         "quotes": quotes,
         "relationships": len(related),
-        "relationships_by_type": dict(Counter(str(said["type"]) for said in related).most_common()),
+        "relationships_by_type": dict(Counter(str(reported["type"]) for reported in related).most_common()),
         "relationships_sample": related[:samples],
     }
 

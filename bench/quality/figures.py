@@ -46,7 +46,7 @@ def figures(shown: Shown, english: English) -> dict[str, object]:
             sum(one.is_related for one in often), len(often)
         ),
         "relationships": len(shown.relationships),
-        "relationships by type": dict(Counter(said.type for said in shown.relationships).most_common()),
+        "relationships by type": dict(Counter(reported.type for reported in shown.relationships).most_common()),
     }
     return found | _headings(shown, english)
 

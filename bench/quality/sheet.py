@@ -17,11 +17,11 @@ good (read alone, the sentence says something of the concept), so-so, bad. Typed
 asserts it), vague, false. By name: does it hold? RELATED_TO: do these sentences connect the two?"""
 
 
-def sort_of(said: ShownRelationship) -> str:
+def sort_of(reported: ShownRelationship) -> str:
     """Return the sort of a relationship: ``related`` for RELATED_TO, ``by name`` without a sentence, else ``typed``."""
-    if said.type == "RELATED_TO":
+    if reported.type == "RELATED_TO":
         return "related"
-    return "typed" if said.sentences else "by name"
+    return "typed" if reported.sentences else "by name"
 
 
 def sheet(shown: Shown, seed: int) -> str:
@@ -32,11 +32,13 @@ def sheet(shown: Shown, seed: int) -> str:
     for at, one in enumerate(concepts, 1):
         lines.extend(_concept(at, one))
     for sort in SORTS:
-        some = [said for said in shown.relationships if sort_of(said) == sort and said.type != "LINKS_TO"]
+        some = [
+            reported for reported in shown.relationships if sort_of(reported) == sort and reported.type != "LINKS_TO"
+        ]
         drawn = source.sample(some, min(RELATIONSHIPS, len(some)))
         lines += [f"## Relationships: {sort} ({len(drawn)} of {len(some)})", ""]
-        for at, said in enumerate(drawn, 1):
-            lines.extend(_relationship(f"{sort[0].upper()}{at}", said))
+        for at, reported in enumerate(drawn, 1):
+            lines.extend(_relationship(f"{sort[0].upper()}{at}", reported))
     return "\n".join(lines) + "\n"
 
 
@@ -50,9 +52,9 @@ def _concept(at: int, one: ShownConcept) -> Iterator[str]:
     yield ""
 
 
-def _relationship(name: str, said: ShownRelationship) -> Iterator[str]:
-    yield f"{name} **{said.subject}** {said.type} **{said.object}**"
-    yield from (f"   - {_line(sentence)}" for sentence in said.sentences)
+def _relationship(name: str, reported: ShownRelationship) -> Iterator[str]:
+    yield f"{name} **{reported.subject}** {reported.type} **{reported.object}**"
+    yield from (f"   - {_line(sentence)}" for sentence in reported.sentences)
     yield ""
 
 

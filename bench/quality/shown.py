@@ -62,7 +62,7 @@ def shown_by(stores: Stores) -> Shown:
     return Shown(
         tuple(_document(stores, row) for row in sorted(rows, key=lambda row: (row.original_filename, row.doc_id))),
         tuple(_concept(graph, one, titles, holding) for one in concepts),
-        tuple(said for one in concepts for said in _relationships(graph, one)),
+        tuple(reported for one in concepts for reported in _relationships(graph, one)),
     )
 
 

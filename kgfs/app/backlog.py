@@ -85,9 +85,9 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, 
                 known.add(waits_for)
                 report(waits_for)
         elif now - worked > timing.NO_WORKER:
-            said = away(config, timing.HASTE)
+            outage = away(config, timing.HASTE)
             if not worker_alive(config.run):  # else a worker began while the servers were probed
-                raise _no_worker(config, f"Owed: {words_of(found)}.", said)
+                raise _no_worker(config, f"Owed: {words_of(found)}.", outage)
         time.sleep(timing.WAIT_POLL)
 
 
@@ -95,17 +95,17 @@ def _timed_out(config: Config, still: str) -> KgfsError:
     """Return the error for an expired wait. It names the server that is away, if one is, and tells the user what to
     do.
     """
-    said = away(config, timing.HASTE)
+    outage = away(config, timing.HASTE)
     if not worker_alive(config.run):
-        return _no_worker(config, still, said)
-    goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
+        return _no_worker(config, still, outage)
+    goes_on = f"{outage} {KEPT}" if outage else "The work goes on; wait again, or look at kgfs status."
     return TimedOutError(f"{still} {goes_on}")
 
 
-def _no_worker(config: Config, still: str, said: KgfsError | None) -> NoWorkerError:
-    """Return the error for a home without a worker. ``said`` is the error of a server that is away now, or None."""
-    if said:
-        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
+def _no_worker(config: Config, still: str, outage: KgfsError | None) -> NoWorkerError:
+    """Return the error for a home without a worker. ``outage`` is the error of a server that is away now, or None."""
+    if outage:
+        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {outage}")
     return NoWorkerError(
         f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.{reason_of_last_end(config.run)}"
     )
@@ -149,8 +149,10 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
         left = owed(stores.catalog)
         progress(*advance.look(left))
         if timeout and time.monotonic() > deadline:
-            said = settler.away or away(config, timing.HASTE)
-            goes_on = f"{said} {KEPT}" if said else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
+            outage = settler.away or away(config, timing.HASTE)
+            goes_on = (
+                f"{outage} {KEPT}" if outage else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
+            )
             raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(left)}. {goes_on}")
 
     def stay() -> None:
@@ -201,8 +203,8 @@ class _Standstill:
             self._seen, self._asked, self._next = seen, 0, time.monotonic() + timing.STANDSTILL
         if time.monotonic() < self._next:
             return
-        said = self._settler.away or away(self._config)
-        self._asked = self._asked + 1 if said else 0
+        outage = self._settler.away or away(self._config)
+        self._asked = self._asked + 1 if outage else 0
         self._next = time.monotonic() + timing.STANDSTILL
-        if said and self._asked >= self._config.pipeline.max_attempts:
-            raise type(said)(f"{said} {KEPT}") from said
+        if outage and self._asked >= self._config.pipeline.max_attempts:
+            raise type(outage)(f"{outage} {KEPT}") from outage

@@ -55,10 +55,10 @@ def refuse_others(config: Config) -> None:
     server.
     """
     noted = _noted(config)
-    for setting, said in _named(config).items():
-        known = noted.get(setting, said)
-        if known != said:
-            raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{said}'. {REMEDY}")
+    for setting, current in _named(config).items():
+        known = noted.get(setting, current)
+        if known != current:
+            raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{current}'. {REMEDY}")
 
 
 def refuse_strange(config: Config, catalog: Catalog, last: int) -> None:
@@ -68,8 +68,10 @@ def refuse_strange(config: Config, catalog: Catalog, last: int) -> None:
     knows that its own ledger confirmed facts.
     """
     if not last and catalog.confirmed() > 0:
-        said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
-        raise BadInputError(f"{config.home}: {said}. {REMEDY}")
+        reason = (
+            f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
+        )
+        raise BadInputError(f"{config.home}: {reason}. {REMEDY}")
 
 
 def is_bound(config: Config) -> bool:

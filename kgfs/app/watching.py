@@ -171,7 +171,7 @@ class _State:
         self._notes = notes_of(config.home, watch.watched.folder, watch.watched.ontology, watch.watched.into)
         self._watch, self._reports, self._warn = watch, reports, warn
         self._written: dict[str, Any] = {}
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def show(self) -> None:
         """Write the state if it has changed, and warn of what is new."""
@@ -192,9 +192,9 @@ class _State:
             except OSError as error:  # a full disk; the watch goes on, and the state is written next time
                 log.warning("%s: %s", self._notes, error.strerror)
         warnings = {text for text in (_held(watched, self._watch.held), self._reports.trouble) if text}
-        for text in sorted(warnings - self._said):
+        for text in sorted(warnings - self._reported):
             self._warn(text)
-        self._said = warnings
+        self._reported = warnings
 
 
 def _held(watched: Watched, held: str) -> str:

@@ -33,8 +33,8 @@ def command(config: Config, path: str, old: int, new: int, as_json: bool) -> Non
     if as_json:
         concepts = {"gained": changed.gained, "lost": changed.lost, "kept": changed.kept}
         about = {"path": f"documents/{found.path}", "ontology": found.ontology.name, "from": old, "to": new}
-        said = {**about, "text": changed.text, "why_no_text": changed.why_no_text or None, "concepts": concepts}
-        click.echo(json.dumps({**said, "unread": changed.unread}))
+        body = {**about, "text": changed.text, "why_no_text": changed.why_no_text or None, "concepts": concepts}
+        click.echo(json.dumps({**body, "unread": changed.unread}))
         return
     _print(changed)
 

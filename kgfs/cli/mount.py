@@ -124,7 +124,7 @@ def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None
     make_home(config)
     path = config.logs / "mount.log"
     read_end, write_end = os.pipe()
-    with os.fdopen(open_log(path), "ab") as log, os.fdopen(read_end, "rb") as said:
+    with os.fdopen(open_log(path), "ab") as log, os.fdopen(read_end, "rb") as answer:
         before = path.stat().st_size
         process = subprocess.Popen(
             [
@@ -140,7 +140,7 @@ def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None
             cwd="/",  # do not keep the caller's folder busy, which may even be the dead mount itself
         )
         os.close(write_end)
-        if said.read() == READY:
+        if answer.read() == READY:
             return
     process.wait()
     words = path.read_bytes()[before:].decode("utf-8", "replace").strip().splitlines()

@@ -37,7 +37,7 @@ def command(config: Config, timeout: float) -> None:
                 config,
                 timeout,
                 bar.show,
-                lambda said: click.echo(f"The worker waits: {said}", err=True),
+                lambda reason: click.echo(f"The worker waits: {reason}", err=True),
                 missed.append,
             )
     finally:

@@ -54,7 +54,7 @@ class _Actor:
             self._place = _fitting(make(), expected)
         except Exception as error:  # noqa: BLE001  # raised by ``assert_fit`` and ``run``
             self._unfit = error
-        self._said = ("", 0.0)
+        self._progress = ("", 0.0)
         self._ended = threading.Event()
 
     def assert_fit(self) -> None:
@@ -65,12 +65,12 @@ class _Actor:
     def run(self, work: Work[T]) -> T:
         if self._unfit is not None:
             raise _UnfitError(_message(self._unfit))
-        self._said = ("", 0.0)
+        self._progress = ("", 0.0)
         self._ended.clear()
         return work(self._place, self._say)
 
-    def said(self) -> tuple[str, float]:
-        return self._said
+    def progress(self) -> tuple[str, float]:
+        return self._progress
 
     def end(self) -> None:
         self._ended.set()
@@ -78,7 +78,7 @@ class _Actor:
     def _say(self, stage: str, share: float) -> None:
         if self._ended.is_set():
             raise LostLeaseError("The coordinator does not want this document any more.")
-        self._said = (stage, share)
+        self._progress = (stage, share)
 
 
 class _UnfitError(Exception):
@@ -179,8 +179,8 @@ class RayEngine:
             try:
                 self._connect()
             except Exception as error:  # noqa: BLE001  # whatever Ray raises, the next attempt may succeed
-                said = f"The Ray cluster of this machine is lost, and another cannot be started: {_message(error)}"
-                self._lost = f"{said} The next attempt is in {pause:g} s."
+                message = f"The Ray cluster of this machine is lost, and another cannot be started: {_message(error)}"
+                self._lost = f"{message} The next attempt is in {pause:g} s."
                 log.warning("compute: %s", self._lost)
                 continue
             since = time.monotonic()
@@ -278,8 +278,8 @@ class RayEngine:
                     raise UnavailableError(
                         f"Ray started a lost place again on a node that cannot read: {error}"
                     ) from None
-            said = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
-            raise MachineError(said) if came_back else UnavailableError(said)
+            message = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
+            raise MachineError(message) if came_back else UnavailableError(message)
         finally:
             idle.put(actor)
 
@@ -293,7 +293,7 @@ class RayEngine:
         while time.monotonic() < until:
             self._assert_alive()
             progress("waiting for a place", 0.0)
-            asked = actor.said.remote()
+            asked = actor.progress.remote()
             try:
                 if ray.wait([asked], timeout=timing.CLUSTER_POLL)[0]:
                     ray.get(asked)
@@ -308,7 +308,7 @@ class RayEngine:
         try:
             while not ray.wait([running], timeout=timing.CLUSTER_POLL)[0]:
                 self._assert_alive()
-                asked = actor.said.remote()
+                asked = actor.progress.remote()
                 if ray.wait([asked], timeout=timing.CLUSTER_POLL)[0]:
                     progress(*ray.get(asked))
                 else:
@@ -340,17 +340,17 @@ def _cause(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else UnavailableError(f"Ray: {_last_line(error)}")
 
 
-def _unfit(said: str) -> MachineError:
+def _unfit(reason: str) -> MachineError:
     return MachineError(
-        f"compute: a Ray node cannot read: {said}. Install the same kgfs and models on all, and give all the same"
+        f"compute: a Ray node cannot read: {reason}. Install the same kgfs and models on all, and give all the same"
         " configuration."
     )
 
 
 def _message(error: Exception) -> str:
     """Return an error's message in one line, with its type where it is no KgfsError."""
-    said = _last_line(error)
-    return said if isinstance(error, KgfsError) else f"{type(error).__name__}: {said}"
+    message = _last_line(error)
+    return message if isinstance(error, KgfsError) else f"{type(error).__name__}: {message}"
 
 
 def _last_line(error: Exception) -> str:

@@ -73,7 +73,7 @@ def ask(run: Path, question: Message, patience: Deadline) -> Any:
                 asker.connect(address)
             with suppress(BrokenPipeError):  # the worker closed its end, and its answer says why
                 asker.sendall(line)
-            said = _heard(asker, patience)
+            received = _heard(asker, patience)
         except (FileNotFoundError, ConnectionRefusedError) as error:
             last = reason_of_last_end(run)
             what = f"Start one: kgfs worker, or kgfs mount{'.' * bool(last)}{last}"
@@ -82,9 +82,9 @@ def ask(run: Path, question: Message, patience: Deadline) -> Any:
             raise TimedOutError("The worker takes no questions at the moment.") from error
         except OSError as error:
             raise from_os_error(error, "Asking the worker") from error
-    if not said:
+    if not received:
         raise StoreError("The worker ended before it answered.")
-    answer = _message(said)
+    answer = _message(received)
     if "answer" not in answer:
         raise StoreError(f"The worker did not answer: {answer.get('refused', 'it said something else')}")
     return answer["answer"]
@@ -93,18 +93,18 @@ def ask(run: Path, question: Message, patience: Deadline) -> Any:
 def _heard(asker: socket.socket, patience: Deadline) -> bytes:
     """Return one line without its line end; empty bytes where the other side closed before a line ended."""
     asker.setblocking(False)
-    said = bytearray()
-    while not said.endswith(b"\n"):
+    received = bytearray()
+    while not received.endswith(b"\n"):
         patience.check()
         if not select.select([asker], [], [], min(timing.CANCEL_POLL, patience.left or timing.CANCEL_POLL))[0]:
             continue
         piece = asker.recv(1 << 16)
         if not piece:
             return b""
-        said += piece
-        if len(said) > LONGEST:
+        received += piece
+        if len(received) > LONGEST:
             raise StoreError(f"A message of more than {LONGEST} bytes is not taken.")
-    return bytes(said[:-1])
+    return bytes(received[:-1])
 
 
 @contextmanager
@@ -185,10 +185,10 @@ class QuestionServer:
 
     def _answer(self, asker: socket.socket) -> Message:
         try:
-            said = _heard(asker, Deadline(timing.QUESTION_CLIENT))
-            if not said:
+            received = _heard(asker, Deadline(timing.QUESTION_CLIENT))
+            if not received:
                 return {"refused": "nothing was asked"}
-            question = _message(said)
+            question = _message(received)
             slowly("answering")
             return {"answer": self._answering(question)}
         except KgfsError as error:

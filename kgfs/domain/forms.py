@@ -69,10 +69,10 @@ def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, list
         begun = [(run, at) for run, at in begun if at + count <= len(run)]
         if not begun:
             break
-        said = [" ".join(word for _, _, word in run[at : at + count]) for run, at in begun]
-        names, prefixes = known({*said, *map(singular, said)})
+        phrases = [" ".join(word for _, _, word in run[at : at + count]) for run, at in begun]
+        names, prefixes = known({*phrases, *map(singular, phrases)})
         further = []
-        for (run, at), key in zip(begun, said, strict=True):
+        for (run, at), key in zip(begun, phrases, strict=True):
             name = names.get(singular(key)) or names.get(key)
             if name is not None:
                 found.setdefault(name, []).append((run[at][0], run[at + count - 1][1]))

@@ -20,7 +20,7 @@ TEXT, THINKING, CALL, RESULT = "text", "thinking", "call", "result"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Part:
     """A piece of an entry's content."""
 
     kind: str
@@ -39,7 +39,7 @@ class Entry:
     role: str
     timestamp: str
     """As it stands there; '' if there is none."""
-    said: tuple[Said, ...]
+    parts: tuple[Part, ...]
     call: str = ""
     """The id of the tool call that it is the result of; '' for any other entry."""
     repeats: bool = False
@@ -48,7 +48,7 @@ class Entry:
     @property
     def content(self) -> str:
         """All that it says; of an entry that says nothing the raw line."""
-        return "\n\n".join(one.words for one in self.said) or self.raw
+        return "\n\n".join(one.words for one in self.parts) or self.raw
 
 
 def entries_of(content: bytes, first: int = 1) -> Iterator[Entry]:
@@ -97,12 +97,12 @@ def _claude(n: int, raw: str, body: dict[str, Any]) -> Entry:
     message = body.get("message")
     kind, stamp = _word(body.get("type")), _word(body.get("timestamp"))
     if isinstance(message, dict):
-        said = tuple(_said(message.get("content")))
-        return Entry(n, raw, kind, _word(message.get("role")) or kind, stamp, said, _call_of(message.get("content")))
+        parts = tuple(_parts(message.get("content")))
+        return Entry(n, raw, kind, _word(message.get("role")) or kind, stamp, parts, _call_of(message.get("content")))
     content = next((body[key] for key in ("content", "summary", "message", "text", "output") if key in body), None)
     if kind in ("function_call", "local_shell_call"):  # Codex of before had no payloads
         return _codex(n, raw, body, body)
-    return Entry(n, raw, kind or "unknown", _word(body.get("role")), stamp, tuple(_said(content)), _call_of(content))
+    return Entry(n, raw, kind or "unknown", _word(body.get("role")), stamp, tuple(_parts(content)), _call_of(content))
 
 
 def _codex(n: int, raw: str, body: dict[str, Any], inner: dict[str, Any]) -> Entry:
@@ -111,48 +111,48 @@ def _codex(n: int, raw: str, body: dict[str, Any], inner: dict[str, Any]) -> Ent
     call = _word(inner.get("call_id"))
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
         words = inner.get("arguments") or inner.get("input") or inner.get("action") or ""
-        said: tuple[Said, ...] = (Said(CALL, _text(words), _word(inner.get("name")) or kind),)
-        return Entry(n, raw, type_, "assistant", stamp, said)
+        parts: tuple[Part, ...] = (Part(CALL, _text(words), _word(inner.get("name")) or kind),)
+        return Entry(n, raw, type_, "assistant", stamp, parts)
     if kind.endswith(("_output", "_end")):
         output = next((inner[key] for key in ("output", "aggregated_output", "result", "stdout") if key in inner), "")
         words = _text(output.get("content", output) if isinstance(output, dict) else output)
         repeats = outer == "event_msg"
-        return Entry(n, raw, type_, "tool", stamp, (Said(RESULT, words),) if words else (), call, repeats)
+        return Entry(n, raw, type_, "tool", stamp, (Part(RESULT, words),) if words else (), call, repeats)
     if kind == "reasoning":
         return Entry(
-            n, raw, type_, "assistant", stamp, tuple(Said(THINKING, one.words) for one in _said(inner.get("summary")))
+            n, raw, type_, "assistant", stamp, tuple(Part(THINKING, one.words) for one in _parts(inner.get("summary")))
         )
     content = next((inner[key] for key in ("content", "message", "text") if key in inner), None)
     role = _word(inner.get("role")) or {"user_message": "user", "agent_message": "assistant"}.get(kind, "")
     thinking = kind.startswith("agent_reasoning")
-    said = tuple(_said(content))
-    said = tuple(Said(THINKING, one.words) for one in said) if thinking else said
-    return Entry(n, raw, type_, "assistant" if thinking else role, stamp, said, repeats=outer == "event_msg")
+    parts = tuple(_parts(content))
+    parts = tuple(Part(THINKING, one.words) for one in parts) if thinking else parts
+    return Entry(n, raw, type_, "assistant" if thinking else role, stamp, parts, repeats=outer == "event_msg")
 
 
-def _said(content: Any) -> Iterator[Said]:
+def _parts(content: Any) -> Iterator[Part]:
     if isinstance(content, str):
-        yield from [Said(TEXT, content)] if content.strip() else []
+        yield from [Part(TEXT, content)] if content.strip() else []
     elif isinstance(content, dict):
         yield from _of_part(content)
     elif isinstance(content, list):
         for part in content:
-            yield from _of_part(part) if isinstance(part, dict) else _said(part)
+            yield from _of_part(part) if isinstance(part, dict) else _parts(part)
 
 
-def _of_part(part: dict[str, Any]) -> Iterator[Said]:
+def _of_part(part: dict[str, Any]) -> Iterator[Part]:
     kind = _word(part.get("type"))
     if kind == "tool_use":
-        yield Said(CALL, _text(part.get("input", "")), _word(part.get("name")))
+        yield Part(CALL, _text(part.get("input", "")), _word(part.get("name")))
     elif kind == "tool_result":
-        words = "\n\n".join(one.words for one in _said(part.get("content")))
-        yield from [Said(RESULT, words)] if words else []
+        words = "\n\n".join(one.words for one in _parts(part.get("content")))
+        yield from [Part(RESULT, words)] if words else []
     elif kind == "thinking":
         words = _text(part.get("thinking", ""))
-        yield from [Said(THINKING, words)] if words.strip() else []
+        yield from [Part(THINKING, words)] if words.strip() else []
     else:
         words = next((part[key] for key in ("text", "summary", "content") if isinstance(part.get(key), str)), "")
-        yield from [Said(TEXT, words)] if words.strip() else []
+        yield from [Part(TEXT, words)] if words.strip() else []
 
 
 def _call_of(content: Any) -> str:
@@ -172,12 +172,12 @@ def _text(value: Any) -> str:
 def without_repeats(entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries of a conversation as people read it: what an entry only repeats is left out, and so are
     those that say nothing."""
-    told = {(one.kind, one.words.strip()) for entry in entries if not entry.repeats for one in entry.said}
+    told = {(one.kind, one.words.strip()) for entry in entries if not entry.repeats for one in entry.parts}
     calls = {entry.call for entry in entries if entry.call and not entry.repeats}
     found: list[Entry] = []
     seen: set[tuple[str, str]] = set()
     for entry in entries:
-        keys = {(one.kind, one.words.strip()) for one in entry.said}
+        keys = {(one.kind, one.words.strip()) for one in entry.parts}
         if not keys or (entry.repeats and (entry.call in calls or keys <= told | seen)):
             continue
         seen |= keys if entry.repeats else set()

@@ -23,7 +23,7 @@ BEAT = 1.0
 SLEEPING = 10.0
 """The process is ended after so many times its seconds of CPU without a frame: then it waits for something."""
 LONGEST_FRAME = 1 << 30
-SAID = 4096
+STDERR_TAIL = 4096
 """Bytes of the process's messages that are kept for the reason."""
 
 
@@ -69,7 +69,7 @@ def _frames(
 ) -> Iterator[Any]:
     with (
         _memory_file(content) as source,
-        _memory_file(b"") as said,
+        _memory_file(b"") as stderr,
         _memory_file(json.dumps(known or {}).encode()) as pages,
     ):
         words = [parser, str(limits.memory), str(limits.cpu), str(limits.files), str(pages.fileno())]
@@ -77,7 +77,7 @@ def _frames(
             [sys.executable, "-P", "-m", "kgfs.formats.child", *words],
             stdin=source,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=stderr,
             env={**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
             pass_fds=[pages.fileno()],
@@ -96,7 +96,7 @@ def _frames(
                     complete = isinstance(frame, dict)
                     yield frame
             if not complete:
-                raise _reason(name, process.wait(timeout=60), limits, said)
+                raise _reason(name, process.wait(timeout=60), limits, stderr)
         finally:
             process.kill()
             process.wait()
@@ -143,15 +143,15 @@ def _raw_frames(pipe: IO[bytes], name: str, limits: Limits, beat: Callable[[], N
             del pending[:at]
 
 
-def _reason(name: str, code: int, limits: Limits, said: BinaryIO) -> Exception:
+def _reason(name: str, code: int, limits: Limits, stderr: BinaryIO) -> Exception:
     """Return why a process ended before its last frame."""
     if code == -signal.SIGXCPU:
         return UnreadableTextError(
             f"{name}: the parser took {limits.cpu:.0f} s of CPU without a page done. The original is kept."
         )
-    said.seek(0, os.SEEK_END)
-    said.seek(max(0, said.tell() - SAID))
-    words = said.read().decode("utf-8", "replace").strip()
+    stderr.seek(0, os.SEEK_END)
+    stderr.seek(max(0, stderr.tell() - STDERR_TAIL))
+    words = stderr.read().decode("utf-8", "replace").strip()
     if "MemoryError" in words or "bad_alloc" in words:
         return UnreadableTextError(f"{name}: it needs more than {limits.memory >> 20} MiB of memory to be read.")
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"

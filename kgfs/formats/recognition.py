@@ -56,11 +56,11 @@ def paragraphs(picture: bytes, known: list[str], page: int = 0) -> list[str]:
     )
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         raise UnreadableTextError(f"recognising its text took more than {SECONDS} s of CPU")
-    said = done.stderr.decode("utf-8", "replace")
+    stderr = done.stderr.decode("utf-8", "replace")
     if done.returncode != 0:
-        if "bad_alloc" in said or "alloc fail" in said or "not made" in said:
+        if "bad_alloc" in stderr or "alloc fail" in stderr or "not made" in stderr:
             raise UnreadableTextError("recognising its text needs more memory than a parser may have")
-        raise UnreadableTextError(f"damaged: tesseract says '{_complaint(said)}'")
+        raise UnreadableTextError(f"damaged: tesseract says '{_complaint(stderr)}'")
     return list(_paragraphs(done.stdout.decode("utf-8", "replace")))
 
 
@@ -79,6 +79,6 @@ def _paragraphs(output: str) -> Iterator[str]:
         yield "\n".join(" ".join(row[11].strip() for row in line) for _, line in lines)
 
 
-def _complaint(said: str) -> str:
+def _complaint(stderr: str) -> str:
     """Return the first line that tesseract said about the picture."""
-    return next((line.strip() for line in said.split("\n") if "rror" in line), "nothing")[:200]
+    return next((line.strip() for line in stderr.split("\n") if "rror" in line), "nothing")[:200]

@@ -108,9 +108,9 @@ def session_id_of(content: bytes, name: str) -> str:
 def title_of(content: bytes) -> str:
     """Return the beginning of what the user said first."""
     for entry in (entry_of(1, line) for line in _first_lines(content, 200)):
-        for said in entry.said:
-            words = " ".join(said.words.split())
-            if entry.role == "user" and said.kind == TEXT and words and not words.startswith("<"):
+        for part in entry.parts:
+            words = " ".join(part.words.split())
+            if entry.role == "user" and part.kind == TEXT and words and not words.startswith("<"):
                 return clean(words[:TITLE])
     return ""
 
@@ -125,22 +125,22 @@ def _pieces(interface: str, name: str, content: bytes, first: int) -> Iterator[P
     for entry in found:
         who = f"Entry {entry.n} · {entry.role or entry.type}"
         place = {"entry": entry.n}
-        if not entry.said:
+        if not entry.parts:
             yield Piece("furniture", f"## {who}", place=place)
             continue
         if entry.n not in told:
             yield Piece(
-                "furniture", "\n\n".join([f"## {who}", *(fenced(said.words) for said in entry.said)]), place=place
+                "furniture", "\n\n".join([f"## {who}", *(fenced(part.words) for part in entry.parts)]), place=place
             )
             continue
         yield Piece("furniture", f"## {who}", place=place)
-        for said in entry.said:
-            if said.kind in (CALL, RESULT):
-                yield Piece("code", fenced(f"{said.name} {said.words}" if said.name else said.words))
-            elif said.kind == THINKING:
-                yield Piece("quote", said.words)
+        for part in entry.parts:
+            if part.kind in (CALL, RESULT):
+                yield Piece("code", fenced(f"{part.name} {part.words}" if part.name else part.words))
+            elif part.kind == THINKING:
+                yield Piece("quote", part.words)
             else:
-                yield from _markdown(said.words)
+                yield from _markdown(part.words)
     about = _about(interface, name, content, len(found))
     sizes = [len(entry_page(entry)) for entry in found]
     about |= {"first_entry": first, "entry_sizes": sizes, "conversation_size": len(conversation(found))}

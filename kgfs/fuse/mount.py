@@ -165,12 +165,12 @@ def _init(operations: Operations, where: Path, options: MountOptions) -> None:
         chosen.add("allow_other")
     if options.read_only:
         chosen.add("ro")
-    with _standard_error() as said:
+    with _standard_error() as captured:
         try:
             pyfuse3.init(operations, str(where), chosen)
         except RuntimeError as error:
-            said.seek(0)
-            reason = said.read().decode("utf-8", "replace").strip() or str(error)
+            captured.seek(0)
+            reason = captured.read().decode("utf-8", "replace").strip() or str(error)
             raise MachineError(f"{where} could not be mounted: {reason}. 'kgfs doctor' looks for the cause.") from error
 
 
@@ -182,10 +182,10 @@ def _standard_error() -> Iterator[BinaryIO]:
     sys.stderr.flush()
     saved = os.dup(2)
     try:
-        with tempfile.TemporaryFile() as said:
-            os.dup2(said.fileno(), 2)
+        with tempfile.TemporaryFile() as captured:
+            os.dup2(captured.fileno(), 2)
             try:
-                yield said
+                yield captured
             finally:
                 os.dup2(saved, 2)
     finally:

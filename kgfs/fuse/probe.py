@@ -73,7 +73,7 @@ def standing(mountpoint: Path, deadline: float = timing.PROBE) -> MountState:
         env=_english(),
     )
     try:
-        said = child.communicate(timeout=deadline)[1]
+        stderr = child.communicate(timeout=deadline)[1]
     except subprocess.TimeoutExpired:
         child.kill()
         with suppress(subprocess.TimeoutExpired):  # uninterruptible while the mount's process keeps it waiting
@@ -83,7 +83,7 @@ def standing(mountpoint: Path, deadline: float = timing.PROBE) -> MountState:
         if child.stderr is not None:
             child.stderr.close()
     # Another user's mount may deny access, which does not mean that its process is dead.
-    dead = child.returncode != 0 and b"Permission denied" not in said
+    dead = child.returncode != 0 and b"Permission denied" not in stderr
     return MountState.DEAD if dead else MountState.ALIVE
 
 
@@ -141,10 +141,10 @@ def _fusermount(*arguments: str, mountpoint: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        said = done.stderr.strip() or f"fusermount3 ended with {done.returncode}"
-        if "busy" in said:
-            raise BusyError(f"{mountpoint}: {said}")
-        raise StoreError(f"{mountpoint} could not be unmounted: {said}")
+        stderr = done.stderr.strip() or f"fusermount3 ended with {done.returncode}"
+        if "busy" in stderr:
+            raise BusyError(f"{mountpoint}: {stderr}")
+        raise StoreError(f"{mountpoint} could not be unmounted: {stderr}")
 
 
 def _english() -> dict[str, str]:

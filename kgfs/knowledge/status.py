@@ -128,7 +128,7 @@ def sharing_page(config: Config) -> dict[str, Any] | None:
                 "name": host.name,
                 "this": host.id == host_id(config),
                 "followed": host.followed,
-                "said_at": host.said_at,
+                "said_at": host.reported_at,
             }
             for host in roll.hosts
         ],

@@ -15,10 +15,10 @@ def found_terms(graph: Graph, words: str, ontology: str) -> list[ShownTerm]:
 
     So a term that is all of the words comes first. Without an ``ontology`` (its id), terms of all.
     """
-    said = form_key(words).split(" ")
+    asked = form_key(words).split(" ")
     keys = [
-        form_key(" ".join(said[first : first + count]))
-        for count in range(min(LONGEST, len(said)), 0, -1)
-        for first in range(len(said) - count + 1)
+        form_key(" ".join(asked[first : first + count]))
+        for count in range(min(LONGEST, len(asked)), 0, -1)
+        for first in range(len(asked) - count + 1)
     ]
-    return graph.find_terms(ontology, list(dict.fromkeys(keys)), said, LIMIT) if words.strip() else []
+    return graph.find_terms(ontology, list(dict.fromkeys(keys)), asked, LIMIT) if words.strip() else []

@@ -91,7 +91,7 @@ class ServerReranker:
         try:
             connection.request("POST", path, body, headers)
             answer = connection.getresponse()
-            said = answer.read(LONGEST_ANSWER + 1)
+            received = answer.read(LONGEST_ANSWER + 1)
         except TimeoutError as error:
             raise TimedOutError(f"{self.name} did not answer within {self._timeout:g} seconds.") from error
         except (OSError, http.client.HTTPException, socket.gaierror) as error:
@@ -99,13 +99,13 @@ class ServerReranker:
         finally:
             connection.close()
         if answer.status != http.HTTPStatus.OK:
-            raise UnavailableError(f"{self.name} answered {answer.status}: {said[:200].decode('utf-8', 'replace')}")
-        if len(said) > LONGEST_ANSWER:
+            raise UnavailableError(f"{self.name} answered {answer.status}: {received[:200].decode('utf-8', 'replace')}")
+        if len(received) > LONGEST_ANSWER:
             raise StoreError(f"{self.name}: the answer is longer than {LONGEST_ANSWER:,} bytes.")
         try:
-            return json.loads(said)
+            return json.loads(received)
         except ValueError as error:
-            raise StoreError(f"{self.name}: the answer is no JSON: {said[:100]!r}.") from error
+            raise StoreError(f"{self.name}: the answer is no JSON: {received[:100]!r}.") from error
 
 
 class CrossEncoder:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.domain.transcripts import CALL, RESULT, THINKING, Entry, Said, without_repeats
+from kgfs.domain.transcripts import CALL, RESULT, THINKING, Entry, Part, without_repeats
 from kgfs.render.words import counted, fold, json_page, rendered
 
 
@@ -85,7 +85,7 @@ def entry_page(entry: Entry) -> bytes:
         "",
         "",
     ]
-    body = "".join(f"{_unfolded(one)}\n\n" for one in entry.said)
+    body = "".join(f"{_unfolded(one)}\n\n" for one in entry.parts)
     return rendered("\n".join(about) + body + f"## Raw\n\n{fenced(entry.raw, 'json')}\n")
 
 
@@ -100,23 +100,23 @@ def fenced(words: str, kind: str = "") -> str:
 def _shown(entry: Entry) -> str:
     who = entry.role or entry.type
     stamp = f" · {fold(entry.timestamp)}" if entry.timestamp else ""
-    body = "".join(f"{_folded(one)}\n\n" for one in entry.said)
+    body = "".join(f"{_folded(one)}\n\n" for one in entry.parts)
     return f"## [{entry.n}](entries/{entry.n}.md) · {fold(who)}{stamp}\n\n{body}"
 
 
-def _folded(said: Said) -> str:
-    if said.kind in (CALL, RESULT):
-        name = f"Tool: {fold(said.name)}" if said.kind == CALL else "Result"
-        return f"<details><summary>{_html(name)}</summary>\n\n{fenced(said.words)}\n\n</details>"
-    if said.kind == THINKING:
-        return f"<details><summary>Thinking</summary>\n\n{said.words}\n\n</details>"
-    return said.words
+def _folded(part: Part) -> str:
+    if part.kind in (CALL, RESULT):
+        name = f"Tool: {fold(part.name)}" if part.kind == CALL else "Result"
+        return f"<details><summary>{_html(name)}</summary>\n\n{fenced(part.words)}\n\n</details>"
+    if part.kind == THINKING:
+        return f"<details><summary>Thinking</summary>\n\n{part.words}\n\n</details>"
+    return part.words
 
 
-def _unfolded(said: Said) -> str:
-    if said.kind == CALL:
-        return f"**Tool:** {fold(said.name)}\n\n{fenced(said.words)}"
-    return fenced(said.words) if said.kind == RESULT else said.words
+def _unfolded(part: Part) -> str:
+    if part.kind == CALL:
+        return f"**Tool:** {fold(part.name)}\n\n{fenced(part.words)}"
+    return fenced(part.words) if part.kind == RESULT else part.words
 
 
 def _html(words: str) -> str:

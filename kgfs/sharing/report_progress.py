@@ -35,16 +35,16 @@ def report_progress(config: Config, stores: Stores) -> None:
     followed = stores.catalog.confirmed()
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
-    said = own.followed if own is not None else 0
-    followed = max(_derived(stores, followed), said)
-    if own is not None and _is_said(own, followed):
+    reported = own.followed if own is not None else 0
+    followed = max(_derived(stores, followed), reported)
+    if own is not None and _is_reported(own, followed):
         return
-    purges = [purge.fact for purge in roll.purges if said < purge.fact <= followed]
+    purges = [purge.fact for purge in roll.purges if reported < purge.fact <= followed]
     if not (
         _has_obeyed(config, stores, waits=bool(purges), is_new=own is None) and _no_snapshot_has(config, stores, purges)
     ):
-        followed = said
-        if own is not None and _is_said(own, followed):
+        followed = reported
+        if own is not None and _is_reported(own, followed):
             return
     say(config, stores.garage.objects, followed)
     read_roll(config, stores)
@@ -56,9 +56,9 @@ def _no_snapshot_has(config: Config, stores: Stores, purges: Sequence[int]) -> b
     return not purges or delete_purged(config, stores.garage.objects, max(purges))
 
 
-def _is_said(own: Host, followed: int) -> bool:
+def _is_reported(own: Host, followed: int) -> bool:
     """Return whether the home's last report says ``followed`` and is younger than ``timing.REPORT_AT_LEAST``."""
-    return own.followed == followed and time.time() - own.said_at < timing.REPORT_AT_LEAST
+    return own.followed == followed and time.time() - own.reported_at < timing.REPORT_AT_LEAST
 
 
 def _has_obeyed(config: Config, stores: Stores, *, waits: bool, is_new: bool) -> bool:

@@ -38,7 +38,7 @@ class Host:
     id: str
     followed: int
     """The number of the last fact that the home has followed. All purges up to it are carried out."""
-    said_at: int
+    reported_at: int
     """Unix time in seconds, by the home's own clock."""
     name: str
     """Host name and path of the home, for people."""
@@ -163,8 +163,8 @@ def _hosts(objects: Objects) -> Iterator[Host]:
     newest: dict[str, tuple[int, int, str]] = {}
     for key, _ in objects.keys(HOSTS):
         if found := _KEY.fullmatch(key):
-            id_, followed, said_at = found.groups()
-            newest[id_] = max(newest.get(id_, (0, 0, "")), (int(said_at), int(followed), key))
+            id_, followed, reported_at = found.groups()
+            newest[id_] = max(newest.get(id_, (0, 0, "")), (int(reported_at), int(followed), key))
     for id_, (when, upto, key) in sorted(newest.items()):
         try:
             yield Host(id_, upto, when, objects.get(key).decode())

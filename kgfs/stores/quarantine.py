@@ -73,12 +73,12 @@ def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
     for path in [file for log in logs for file in (log, elder(log))]:
         try:
             with path.open("r+b") as log:
-                said = log.read()
-                kept = b"".join(_not_about(marks, said.splitlines(keepends=True)))
-                if len(kept) < len(said):
+                logged = log.read()
+                kept = b"".join(_not_about(marks, logged.splitlines(keepends=True)))
+                if len(kept) < len(logged):
                     log.seek(0)
                     log.write(kept)
-                    log.seek(len(said))
+                    log.seek(len(logged))
                     since = log.read()
                     log.seek(len(kept))
                     log.write(since)

@@ -271,12 +271,12 @@ def _forget(place: Place, chance: random.Random, words: str, *, purge: bool = Fa
     cascade = chance.choice(["orphans", "orphans", "all"] if purge else ["orphans", "orphans", "none", "all"])
     purge = purge or (cascade != "none" and chance.random() < 0.4)
     planned = forget.plan(place.stores, [target], cascade, purge=purge)
-    said = words_said(place, {leaving.document.doc_id for leaving in planned.documents})
+    reported = words_known(place, {leaving.document.doc_id for leaving in planned.documents})
     forget.order(place.deposits, place.stores, planned)
     with place.instead_of_worker() as alone:
         carried_out = forget.carry_out(alone.config, alone.stores)
     if planned.purge and carried_out:
-        gone = said - words_said(place)
+        gone = reported - words_known(place)
         assert gone & words_used(place) == set(), "a word of what was purged names something"
 
 
@@ -298,7 +298,7 @@ def purge_who_named(place: Place, chance: random.Random) -> None:
             return
 
 
-def words_said(place: Place, of: set[str] | None = None) -> set[str]:
+def words_known(place: Place, of: set[str] | None = None) -> set[str]:
     """Normalised forms of concepts in all that was ever read, or in that of some documents."""
     objects = place.stores.garage.objects
     readings = [(key, objects.get(key)) for key, _ in list(objects.keys("readings/"))]

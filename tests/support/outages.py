@@ -40,8 +40,8 @@ def corpus(folder: Path, count: int, name: str) -> Path:
     for number in range(count):
         path = folder / ("deep" if number % 5 == 4 else ".") / f"{name}-{number:03d}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        said = " ".join(SENTENCES[(number + step) % len(SENTENCES)] for step in range(3))
-        path.write_text(f"Note {number} of {name}. {said}\n" * (300 if number % 10 == 9 else 1))
+        reported = " ".join(SENTENCES[(number + step) % len(SENTENCES)] for step in range(3))
+        path.write_text(f"Note {number} of {name}. {reported}\n" * (300 if number % 10 == 9 else 1))
     return folder
 
 

@@ -175,11 +175,11 @@ def drop_cache(home: Path) -> None:
     until(dropped)
 
 
-def one_line(said: str) -> str:
+def one_line(reported: str) -> str:
     """What an error says: one line of kgfs's own, no traceback."""
-    lines = said.splitlines()
-    assert len(lines) == 1, said
-    assert lines[0].startswith("kgfs: "), said
+    lines = reported.splitlines()
+    assert len(lines) == 1, reported
+    assert lines[0].startswith("kgfs: "), reported
     return lines[0]
 
 

@@ -39,11 +39,11 @@ class SmallMount:
                 stderr=errors,
                 env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             )
-        said = self._out.readline()
-        if said != b"ready\n":
+        reported = self._out.readline()
+        if reported != b"ready\n":
             self.process.wait(10)
             self.close()
-            raise AssertionError(f"not mounted: {said!r} {self.said()}")
+            raise AssertionError(f"not mounted: {reported!r} {self.reported()}")
 
     @property
     def documents(self) -> Path:
@@ -64,7 +64,7 @@ class SmallMount:
             lines.append(line)
         return lines
 
-    def said(self) -> str:
+    def reported(self) -> str:
         return self.errors.read_text()
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:

@@ -73,11 +73,11 @@ def run(
             raise
         finally:
             del _homes[pid]
-        said = []
+        reported = []
         for file in (out, err):
             file.seek(0)
-            said.append(file.read().decode("utf-8", "surrogateescape"))
-    return subprocess.CompletedProcess([*words], os.waitstatus_to_exitcode(status), *said)
+            reported.append(file.read().decode("utf-8", "surrogateescape"))
+    return subprocess.CompletedProcess([*words], os.waitstatus_to_exitcode(status), *reported)
 
 
 def running(home: Path) -> list[int]:

@@ -25,6 +25,6 @@ def traces(home: Path, *markers: str) -> list[tuple[str, str]]:
     files = ((str(path.relative_to(home)), path.read_bytes()) for path in sorted(home.rglob("*")) if path.is_file())
     found = set()
     for name, content in chain(files, in_bucket(load(home))):
-        said = content.lower()
-        found |= {(name, marker) for marker, raw in wanted if raw in said}
+        reported = content.lower()
+        found |= {(name, marker) for marker, raw in wanted if raw in reported}
     return sorted(found)

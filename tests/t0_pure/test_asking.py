@@ -195,12 +195,13 @@ def test_the_files_of_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("pending", "being worked out"), ("not_found", "Not found in sources"), ("failed", "no disk")]
+    ("state", "reported"),
+    [("pending", "being worked out"), ("not_found", "Not found in sources"), ("failed", "no disk")],
 )
-def test_the_states_of_an_answer(state: str, said: str) -> None:
+def test_the_states_of_an_answer(state: str, reported: str) -> None:
     page = replace(PAGE, state=state, quotes=(), citations=(), response="", reason="no disk", missing=("Ulan [C:1]",))
     md = answer_md(page, "").decode()
-    assert said in md and "[C:" not in md
+    assert reported in md and "[C:" not in md
     assert json.loads(answer_json(page))["state"] == state and context_md(page)
 
 

@@ -9,7 +9,7 @@ from kgfs.ingest.reading import choice
 from kgfs.models.contract import Signs
 from kgfs.models.extractor.prose import attendees, prose_of
 
-SAID = Signs(whole=4, subject=2, says=4.0, rank=40_000)
+PASSAGE = Signs(whole=4, subject=2, says=4.0, rank=40_000)
 
 
 def test_what_two_sentences_say_something_of_is_looked_at() -> None:
@@ -17,8 +17,8 @@ def test_what_two_sentences_say_something_of_is_looked_at() -> None:
     assert choice.passed_on(Signs(whole=3), 3, defined=False)
     assert choice.passed_on(Signs(link=True), 1, defined=False)
     assert not choice.passed_on(Signs(whole=2), 2, defined=False)
-    assert not choice.passed_on(replace(SAID, pointed=2), 4, defined=False)
-    assert not choice.passed_on(replace(SAID, record=True), 4, defined=False)
+    assert not choice.passed_on(replace(PASSAGE, pointed=2), 4, defined=False)
+    assert not choice.passed_on(replace(PASSAGE, record=True), 4, defined=False)
 
 
 def test_common_words_and_phrases_nothing_is_said_of_are_no_concepts() -> None:
@@ -26,10 +26,10 @@ def test_common_words_and_phrases_nothing_is_said_of_are_no_concepts() -> None:
         odds = choice.log_odds("x", "", signs, 0.5, 0.4, best)
         return choice.is_concept(FoundConcept("x", "x", ("x",), "term", 0.5, "", (Quote(0, 1, 0),), odds), 0, 0)
 
-    assert chosen(SAID, 0.8)
-    assert not chosen(SAID, 0.2)
-    assert chosen(replace(SAID, link=True), 0.2)
-    assert not chosen(replace(SAID, rank=100, says=0.0), 0.8)
+    assert chosen(PASSAGE, 0.8)
+    assert not chosen(PASSAGE, 0.2)
+    assert chosen(replace(PASSAGE, link=True), 0.2)
+    assert not chosen(replace(PASSAGE, rank=100, says=0.0), 0.8)
 
 
 def test_what_many_documents_have_is_a_term() -> None:

@@ -118,11 +118,11 @@ def moved(name: str, content: str, size: int, start: int, end: int, new: str) ->
 
 
 def paragraph(chance: random.Random, words: int) -> str:
-    said = [
+    reported = [
         chance.choice(("zen", "koan", "mind", "so-called", "practice", f"w{chance.randrange(10_000)}"))
         for _ in range(words)
     ]
-    return " ".join(word + "." * (n % 11 == 10) for n, word in enumerate(said)) + ".\n\n"
+    return " ".join(word + "." * (n % 11 == 10) for n, word in enumerate(reported)) + ".\n\n"
 
 
 def document(chance: random.Random, paragraphs: int, extension: str) -> list[str]:

@@ -45,9 +45,9 @@ def test_what_a_reader_keeps_apart_stays_apart(one: str, other: str) -> None:
 
 
 def test_relationships_follow_their_ends() -> None:
-    said = FoundRelationship("bugs", "USES", "feature", Quote(0, 4, 0), 0.8)
+    reported = FoundRelationship("bugs", "USES", "feature", Quote(0, 4, 0), 0.8)
     within = FoundRelationship("bug", "RELATED_TO", "bugs", Quote(0, 4, 0), 0.5)
-    _, kept = join([_found("bug", 0.6), _found("bugs"), _found("feature")], [said, within], "")
+    _, kept = join([_found("bug", 0.6), _found("bugs"), _found("feature")], [reported, within], "")
     assert [(one.subject, one.object) for one in kept] == [("bug", "feature")]
 
 

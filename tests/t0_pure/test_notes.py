@@ -50,8 +50,10 @@ def test_titles_targets_and_tags_are_concepts_and_links_relationships() -> None:
 
 def test_an_alias_is_its_target_and_keeps_what_was_said_of_it() -> None:
     at = NOTE.index("White flies again")
-    said = FoundConcept("white flies", "white flies", ("white flies",), "term", 0.4, "", (Quote(at, at + 17, 0),), -1.0)
-    found, _ = _read(NOTE, concepts=(said,))
+    reported = FoundConcept(
+        "white flies", "white flies", ("white flies",), "term", 0.4, "", (Quote(at, at + 17, 0),), -1.0
+    )
+    found, _ = _read(NOTE, concepts=(reported,))
     assert "white flies" not in found and {quote.start for quote in found["whitefly"].quotes} > {at}
 
 

@@ -140,12 +140,12 @@ def test_the_commands_of_the_mount(unit: Unit) -> None:
                 main.send_signal(signal.SIGKILL)
             else:
                 assert unit.run("ExecStop").returncode == 0
-            _, said = main.communicate(timeout=30)
+            _, reported = main.communicate(timeout=30)
         finally:
             with suppress(ProcessLookupError):
                 main.kill()
             reaped.join()
-        assert main.returncode == (-signal.SIGKILL if ending == "kill" else 0), said
+        assert main.returncode == (-signal.SIGKILL if ending == "kill" else 0), reported
         unit.run("ExecStopPost")
         assert os.listdir(unit.mountpoint) == [], "an empty folder, no dead mount"
 

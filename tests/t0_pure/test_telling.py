@@ -39,12 +39,12 @@ def test_which_go_a_server_needs(version: str, there: str, tmp_path: Path, monke
 def test_steps_that_take_longer_than_a_moment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = ""
+    reported = ""
 
     def told() -> str:
-        nonlocal said
-        said += capsys.readouterr().err
-        return said
+        nonlocal reported
+        reported += capsys.readouterr().err
+        return reported
 
     monkeypatch.setattr(timing, "STEP_SILENT", 0.0)
     with Steps() as step:

@@ -15,18 +15,18 @@ from kgfs.ingest.reading.validate import ValidExtraction, validate
 from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship
 
 BEFORE = "Zen is a school that stands before the Source and must never be quoted.\n\n"
-SAID = (
+PASSAGE = (
     "Zen is a school of Buddhism. A koan is a question that\r\nhas no answer by logic alone; it is used in practice.\n\n"
     "The master said: “Don’t think—look!” Nai\u0308ve people ask again. Zen uses the koan as a tool.\n"
 )
-TEXT = BEFORE + SAID + "Behind the Source zen goes on."
+TEXT = BEFORE + PASSAGE + "Behind the Source zen goes on."
 
 
 def chunk_of(start: int, end: int) -> Chunk:
     return Chunk(7, start, end, 1, 1, 0, 0, (), 0, start)
 
 
-CHUNK = chunk_of(len(BEFORE), len(BEFORE) + len(SAID))
+CHUNK = chunk_of(len(BEFORE), len(BEFORE) + len(PASSAGE))
 
 
 def concept(*quotes: RawQuote, label: str = "Zen") -> RawConcept:
@@ -43,23 +43,23 @@ def found(quote: RawQuote) -> str | None:
 
 
 def test_a_right_claim_is_believed_to_the_character() -> None:
-    at = SAID.index("koan", 100)
+    at = PASSAGE.index("koan", 100)
     valid = run(concept(RawQuote("koan", at, at + 4)))
     assert [(quote.start - CHUNK.start, quote.chunk) for quote in valid.concepts[0].quotes] == [(at, 7)]
     assert valid.dropped == {}
 
 
 def test_a_wrong_claim_gives_the_nearest_place() -> None:
-    second = SAID.index("koan", 100)
+    second = PASSAGE.index("koan", 100)
     near = run(concept(RawQuote("koan", second - 9, second - 5))).concepts[0].quotes[0]
     far = run(concept(RawQuote("koan", 3, 7))).concepts[0].quotes[0]
     unknown = run(concept(RawQuote("koan"))).concepts[0].quotes[0]
     assert near.start - CHUNK.start == second
-    assert far.start == unknown.start == CHUNK.start + SAID.index("koan")
+    assert far.start == unknown.start == CHUNK.start + PASSAGE.index("koan")
 
 
 @pytest.mark.parametrize(
-    ("claimed", "said"),
+    ("claimed", "reported"),
     [
         ("a question that has no answer", "a question that\r\nhas no answer"),
         ("  A KOAN is a Question ", "A koan is a question"),
@@ -70,15 +70,15 @@ def test_a_wrong_claim_gives_the_nearest_place() -> None:
         ("by logic alone; it is\u00a0used", "by logic alone; it is used"),
     ],
 )
-def test_differences_that_do_not_matter(claimed: str, said: str | None) -> None:
-    assert found(RawQuote(claimed)) == said
+def test_differences_that_do_not_matter(claimed: str, reported: str | None) -> None:
+    assert found(RawQuote(claimed)) == reported
 
 
 @pytest.mark.parametrize(
-    ("claimed", "said"),
+    ("claimed", "reported"),
     [
         ("Zen is one school of Buddhism", "Zen is a school of Buddhism."),
-        ("A koan is a question with no answer by logic alone; it is used in practice", SAID[29:109]),
+        ("A koan is a question with no answer by logic alone; it is used in practice", PASSAGE[29:109]),
         ("The moon is made of green cheese and of nothing else", None),
         ("koans answer", None),
         ("", None),
@@ -88,8 +88,8 @@ def test_differences_that_do_not_matter(claimed: str, said: str | None) -> None:
         ("ool", None),
     ],
 )
-def test_paraphrases_are_anchored_at_what_is_said_or_dropped(claimed: str, said: str | None) -> None:
-    assert found(RawQuote(claimed, 0, len(claimed))) == said
+def test_paraphrases_are_anchored_at_what_is_said_or_dropped(claimed: str, reported: str | None) -> None:
+    assert found(RawQuote(claimed, 0, len(claimed))) == reported
 
 
 def test_the_paraphrase_threshold_is_the_stated_one() -> None:
@@ -123,7 +123,7 @@ def test_what_is_refused_is_counted() -> None:
         ("zen", "USES", "the koan", 1.0)
     ]
     assert valid.dropped == {
-        validation.NOT_SAID: 2,
+        validation.NOT_FOUND: 2,
         validation.SAME_QUOTE: 1,
         validation.EMPTY_LABEL: 2,
         validation.NO_QUOTE: 1,
@@ -160,13 +160,15 @@ WORDS = st.text(CHARACTERS, max_size=80)
 
 @settings(max_examples=400, deadline=None)
 @given(WORDS, WORDS, WORDS, st.data())
-def test_every_kept_quote_is_exactly_in_its_chunk(before: str, said: str, behind: str, data: st.DataObject) -> None:
-    text = before + said + behind
-    chunk = chunk_of(len(before), len(before) + len(said))
-    a = data.draw(st.integers(-3, len(said) + 3))
-    b = data.draw(st.integers(-3, len(said) + 3))
+def test_every_kept_quote_is_exactly_in_its_chunk(before: str, reported: str, behind: str, data: st.DataObject) -> None:
+    text = before + reported + behind
+    chunk = chunk_of(len(before), len(before) + len(reported))
+    a = data.draw(st.integers(-3, len(reported) + 3))
+    b = data.draw(st.integers(-3, len(reported) + 3))
     piece = data.draw(
-        st.sampled_from((said[max(0, a) : b], said[a:].upper(), " ".join(said.split()), before, "a b c d e"))
+        st.sampled_from(
+            (reported[max(0, a) : b], reported[a:].upper(), " ".join(reported.split()), before, "a b c d e")
+        )
     )
     quote = RawQuote(piece, a, b)
     valid = validate(Extraction((concept(quote),), (RawRelationship("Zen", "USES", "Zen", quote, 1.0),)), text, chunk)
@@ -180,12 +182,14 @@ def test_every_kept_quote_is_exactly_in_its_chunk(before: str, said: str, behind
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(CHARACTERS, min_size=1, max_size=80), st.data())
-def test_a_quote_with_right_offsets_is_never_lost(said: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(said) - 1))
-    end = data.draw(st.integers(start + 1, len(said)))
-    valid = validate(Extraction((concept(RawQuote(said[start:end], start, end)),), ()), said, chunk_of(0, len(said)))
-    kept = [said[quote.start : quote.end] for one in valid.concepts for quote in one.quotes]
-    assert kept == ([said[start:end].strip()] if said[start:end].strip() else [])
+def test_a_quote_with_right_offsets_is_never_lost(reported: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(reported) - 1))
+    end = data.draw(st.integers(start + 1, len(reported)))
+    valid = validate(
+        Extraction((concept(RawQuote(reported[start:end], start, end)),), ()), reported, chunk_of(0, len(reported))
+    )
+    kept = [reported[quote.start : quote.end] for one in valid.concepts for quote in one.quotes]
+    assert kept == ([reported[start:end].strip()] if reported[start:end].strip() else [])
 
 
 def test_time_is_bounded() -> None:

@@ -28,8 +28,8 @@ def test_a_renewal_whose_end_was_not_heard_is_followed_by_another_that_is_seen(
     holder, other = BucketLeases(objects, lambda: now[0]), BucketLeases(objects, lambda: now[0])
     lease, mark = taken(holder), holder._mark
 
-    def unheard(what: str, token: int, said: str) -> None:
-        mark(what, token, said)
+    def unheard(what: str, token: int, reported: str) -> None:
+        mark(what, token, reported)
         raise TimedOutError("no answer in time")
 
     with monkeypatch.context() as silent, pytest.raises(TimedOutError):
@@ -50,9 +50,9 @@ def test_a_renewal_that_took_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -
     holder = BucketLeases(MemoryGarage().objects, lambda: now[0])
     lease, mark = taken(holder), holder._mark
 
-    def slowly(what: str, token: int, said: str) -> None:
+    def slowly(what: str, token: int, reported: str) -> None:
         now[0] += 10
-        mark(what, token, said)
+        mark(what, token, reported)
 
     monkeypatch.setattr(holder, "_mark", slowly)
     with pytest.raises(LostLeaseError):
@@ -64,7 +64,7 @@ def test_what_could_not_be_released_is_released_later(monkeypatch: pytest.Monkey
     objects = MemoryGarage().objects
     leases, other = BucketLeases(objects), BucketLeases(objects)
 
-    def silent(what: str, token: int, said: str) -> None:
+    def silent(what: str, token: int, reported: str) -> None:
         raise TimedOutError("no answer in time")
 
     with closing(Holding(leases, 600)) as holding:

@@ -23,8 +23,8 @@ def test_what_fails_again_and_again_is_said_once_while_it_lasts(tmp_path: Path) 
     trouble.over()
     trouble.over()
     trouble.met(UnavailableError("6"))
-    said = [json.loads(line) for line in log.read().splitlines()]
-    assert [(line["where"], line["error"], line["message"]) for line in said] == [
+    reported = [json.loads(line) for line in log.read().splitlines()]
+    assert [(line["where"], line["error"], line["message"]) for line in reported] == [
         ("chores", "UnavailableError", "1"),
         ("chores", "NoSpaceError", "3"),
         ("chores", "UnavailableError", "5"),

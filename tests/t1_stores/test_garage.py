@@ -692,11 +692,11 @@ def test_kills_leave_objects_whole_or_absent(tmp_path: Path) -> None:
             [sys.executable, "-c", KILLED, str(root), str(spool), str(attempt)], stdout=subprocess.PIPE, text=True
         )
         assert process.stdout
-        said = [process.stdout.readline() for _ in range(5)]
+        reported = [process.stdout.readline() for _ in range(5)]
         time.sleep(chance.uniform(0.0, 0.15))
         process.kill()
-        said += process.communicate(timeout=300)[0].splitlines()
-        kept |= {line.split()[1] for line in said if line.startswith("kept")}
+        reported += process.communicate(timeout=300)[0].splitlines()
+        kept |= {line.split()[1] for line in reported if line.startswith("kept")}
     files = FileObjects(root)
     found = set(dict(files.keys()))
     assert len(kept) > 10

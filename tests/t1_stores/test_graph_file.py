@@ -145,9 +145,9 @@ def test_a_kill_leaves_the_graph_before_or_after(tmp_path: Path, lines: int) -> 
             [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
         ) as writer:
             assert writer.stdout is not None
-            said = [writer.stdout.readline().split() for _ in range(lines)]
+            reported = [writer.stdout.readline().split() for _ in range(lines)]
             writer.kill()
-        published = [int(n) for what, n in said if what == "published"]
+        published = [int(n) for what, n in reported if what == "published"]
         graph = SqliteGraph(path)
         (documents, hits) = graph.documents(ONTOLOGY), graph.find_text("zen", limit=1000)
         if published or documents:

@@ -11,7 +11,7 @@ import pytest
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.graph.vocabulary import Mark, Said
+from kgfs.stores.graph.vocabulary import DocumentContent, Mark
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
 
 A, B = "a" * 16, "b" * 16
@@ -28,10 +28,10 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
     store.close()
 
 
-def said(graph: Graph, doc: Doc) -> Said:
+def reported(graph: Graph, doc: Doc) -> DocumentContent:
     batch, publication = prepared(graph, doc, "unused", at=5000)
     instances = [replace(row, mtime=99) for row in batch.instances]
-    return Said(doc.doc_id, publication.concepts, publication.relationships, instances)
+    return DocumentContent(doc.doc_id, publication.concepts, publication.relationships, instances)
 
 
 MERGED = replace(CHAN, concepts=[Told("Zen", 2, ("Chan", "Chan school")), Told("Koan")])
@@ -40,7 +40,7 @@ MERGED = replace(MERGED, relationships=[("Zen", "USES", "Koan", 0.9)])
 
 def test_mentions_evidence_and_relationships_go_to_the_other_concept(graph: Graph) -> None:
     epoch = graph.epoch()
-    assert graph.reassign("m1", [said(graph, MERGED)], 5000) == epoch + 1 == graph.epoch()
+    assert graph.reassign("m1", [reported(graph, MERGED)], 5000) == epoch + 1 == graph.epoch()
     assert graph.published("m1") == epoch + 1
     assert [concept.name for concept in graph.concepts(ONTOLOGY)] == ["koan", "zen"]
     zen = graph.concept(cid("Zen"))
@@ -58,10 +58,10 @@ def test_mentions_evidence_and_relationships_go_to_the_other_concept(graph: Grap
 
 
 def test_the_name_that_left_is_never_another_concepts(graph: Graph) -> None:
-    graph.reassign("m1", [said(graph, MERGED)], 5000)
+    graph.reassign("m1", [reported(graph, MERGED)], 5000)
     assert graph.concept_named(ONTOLOGY, "chan") is None
     assert name_taken(graph, ONTOLOGY, "chan") == cid("Chan")
-    stolen = said(graph, MERGED)
+    stolen = reported(graph, MERGED)
     rows = [replace(row, concept_id="f" * 16, name="chan") for row in stolen.concepts if row.name == "zen"]
     with pytest.raises(StoreError):
         graph.reassign("m2", [replace(stolen, concepts=[*rows, *stolen.concepts])], 6000)
@@ -69,7 +69,7 @@ def test_the_name_that_left_is_never_another_concepts(graph: Graph) -> None:
 
 def test_the_feed_tells_it(graph: Graph) -> None:
     epoch = graph.epoch()
-    graph.reassign("m1", [said(graph, MERGED)], 5000)
+    graph.reassign("m1", [reported(graph, MERGED)], 5000)
     told = {(c.what, c.kind, c.owner, c.name) for c in graph.changes(epoch) or []}
     chan, zen, koan = cid("Chan"), cid("Zen"), cid("Koan")
     assert told >= {
@@ -87,16 +87,16 @@ def test_the_feed_tells_it(graph: Graph) -> None:
 
 def test_what_stays_as_it_was_keeps_its_time(graph: Graph) -> None:
     before = graph.instances(cid("Koan"))
-    graph.reassign("m1", [said(graph, MERGED)], 5000)
+    graph.reassign("m1", [reported(graph, MERGED)], 5000)
     assert graph.instances(cid("Koan")) == before
     assert {row.mtime for row in graph.instances(cid("Zen"))} == {55, 99}
 
 
 def test_repeating_changes_nothing_and_saying_the_same_neither(graph: Graph) -> None:
-    change = said(graph, MERGED)
+    change = reported(graph, MERGED)
     epoch = graph.reassign("m1", [change], 5000)
     before = graph.concepts(ONTOLOGY), graph.counts()
-    assert graph.reassign("m1", [said(graph, CHAN)], 6000) == epoch
+    assert graph.reassign("m1", [reported(graph, CHAN)], 6000) == epoch
     assert graph.reassign("m2", [change], 7000) == epoch + 1
     assert (graph.concepts(ONTOLOGY), graph.counts()) == before
     changes = graph.changes(epoch)
@@ -105,8 +105,8 @@ def test_repeating_changes_nothing_and_saying_the_same_neither(graph: Graph) -> 
 
 
 def test_a_concept_that_left_comes_back_under_its_name_and_new_numbers(graph: Graph) -> None:
-    graph.reassign("m1", [said(graph, MERGED)], 5000)
-    graph.reassign("m2", [said(graph, CHAN)], 6000)
+    graph.reassign("m1", [reported(graph, MERGED)], 5000)
+    graph.reassign("m2", [reported(graph, CHAN)], 6000)
     assert [concept.name for concept in graph.concepts(ONTOLOGY)] == ["chan", "koan", "zen"]
     assert [row.n for row in graph.instances(cid("Chan"))] == [3, 4]
     assert [row.n for row in graph.instances(cid("Zen"))] == [1, 2]
@@ -115,7 +115,7 @@ def test_a_concept_that_left_comes_back_under_its_name_and_new_numbers(graph: Gr
 
 
 def test_documents_that_are_not_shown_are_passed_over(graph: Graph) -> None:
-    change = said(graph, MERGED)
+    change = reported(graph, MERGED)
     graph.forget("f1", [B], 4000)
     graph.reassign("m1", [change], 5000)
     assert graph.document(B) is None
@@ -123,7 +123,7 @@ def test_documents_that_are_not_shown_are_passed_over(graph: Graph) -> None:
 
 
 def test_forgetting_a_document_that_was_said_anew_leaves_nothing_of_it(graph: Graph) -> None:
-    graph.reassign("m1", [said(graph, MERGED)], 5000)
+    graph.reassign("m1", [reported(graph, MERGED)], 5000)
     graph.forget("f1", [B], 6000)
     zen = graph.concept(cid("Zen"))
     assert zen is not None
@@ -132,7 +132,7 @@ def test_forgetting_a_document_that_was_said_anew_leaves_nothing_of_it(graph: Gr
 
 
 def test_mistakes_change_nothing(graph: Graph) -> None:
-    good = said(graph, MERGED)
+    good = reported(graph, MERGED)
     before = graph.epoch(), graph.concepts(ONTOLOGY), graph.counts()
     koanless = [row for row in good.concepts if row.name != "koan"]
     taken = [replace(row, n=1) if row.owner == cid("Zen") else row for row in good.instances]

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.graph.vocabulary import Mark, Said
+from kgfs.stores.graph.vocabulary import DocumentContent, Mark
 from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
 
@@ -108,10 +108,10 @@ class Histories(RuleBasedStateMachine):
         doc = replace(doc, deposit=shown.deposit if shown else doc.deposit)  # which no word changes
         commit_id, at = self.commit()
         batch, publication = prepared(self.file, doc, commit_id, (), at)
-        said = [Said(doc_id, publication.concepts, publication.relationships, batch.instances)]
+        reported = [DocumentContent(doc_id, publication.concepts, publication.relationships, batch.instances)]
         marks = [Mark(cid(one), ONTOLOGY, cid(other), one < other) for one in labels for other in labels]
         unmarked = data.draw(st.lists(st.sampled_from(marks), max_size=1)) if marks else []
-        outcomes = [graph.reassign(commit_id, said, at, marks, unmarked) for graph in self.both]
+        outcomes = [graph.reassign(commit_id, reported, at, marks, unmarked) for graph in self.both]
         assert outcomes[0] == outcomes[1]
 
     @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))

@@ -269,11 +269,11 @@ def test_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
     for _ in range(10):
         process = sender(tmp_path, 10**9)
         assert process.stdout
-        said = [process.stdout.readline().strip() for _ in range(12)]
+        reported = [process.stdout.readline().strip() for _ in range(12)]
         time.sleep(chance.uniform(0.0, 0.1))
         process.kill()
-        said += process.communicate(timeout=300)[0].splitlines()
-        told = [int(line) for line in said if line.isdigit()]
+        reported += process.communicate(timeout=300)[0].splitlines()
+        told = [int(line) for line in reported if line.isdigit()]
         ledger = SegmentLedger(tmp_path)
         last = ledger.last_seq()
         assert last >= max(told, default=0)

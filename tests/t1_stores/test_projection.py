@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.graph.vocabulary import Said
+from kgfs.stores.graph.vocabulary import DocumentContent
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.source import Catalog, VersionLinks
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
@@ -62,7 +62,7 @@ def on_server(endpoint: Endpoint) -> dict[str, Any]:
         space = root["space"]
         nodes = connection.read(
             "MATCH (n) WHERE (n.space = $space OR n.edition STARTS WITH $space) AND NOT n:Graph AND NOT n:Change"
-            " RETURN elementId(n) AS id, labels(n) AS labels, properties(n) AS said",
+            " RETURN elementId(n) AS id, labels(n) AS labels, properties(n) AS properties",
             space=space,
         )
         links = connection.read(
@@ -72,15 +72,15 @@ def on_server(endpoint: Endpoint) -> dict[str, Any]:
         )
     names = {}
     for node in nodes:
-        said = {key: value for key, value in node["said"].items() if key != "space"}
+        properties = {key: value for key, value in node["properties"].items() if key != "space"}
         for key in ("key", "edition"):
-            if key in said:
-                said[key] = said[key].removeprefix(space)
-        names[node["id"]] = (sorted(node["labels"]), sorted(said.items(), key=lambda item: item[0]))
+            if key in properties:
+                properties[key] = properties[key].removeprefix(space)
+        names[node["id"]] = (sorted(node["labels"]), sorted(properties.items(), key=lambda item: item[0]))
     return {
         "nodes": sorted(map(repr, names.values())),
         "links": sorted(
-            repr((names[r["start"]], r["type"], sorted(r["said"].items()), names[r["end"]])) for r in links
+            repr((names[r["start"]], r["type"], sorted(r["properties"].items()), names[r["end"]])) for r in links
         ),
     }
 
@@ -185,13 +185,15 @@ def test_merging_and_parting_concepts(endpoint: Endpoint, graph: SqliteGraph) ->
     batch, publication = prepared(
         graph, replace(TEA, concepts=[Told("Zen", 1), Told("Koan", 3)], relationships=[]), "merged"
     )
-    said = Said(B, publication.concepts, publication.relationships, batch.instances)
-    graph.reassign("merged", [said], 4000)
+    properties = DocumentContent(B, publication.concepts, publication.relationships, batch.instances)
+    graph.reassign("merged", [properties], 4000)
     follow(endpoint, graph)
     assert_as_from_scratch(endpoint, graph)
     assert ask(endpoint, "MATCH (c:Concept {space: g.space}) RETURN c.label AS label ORDER BY label") == ["Koan", "Zen"]
     batch, publication = prepared(graph, TEA, "parted")
-    graph.reassign("parted", [Said(B, publication.concepts, publication.relationships, batch.instances)], 5000)
+    graph.reassign(
+        "parted", [DocumentContent(B, publication.concepts, publication.relationships, batch.instances)], 5000
+    )
     graph.forget("all of it", [], 6000, [cid("Koan")])
     follow(endpoint, graph)
     assert_as_from_scratch(endpoint, graph)
@@ -203,7 +205,7 @@ def test_a_purge_is_owed_until_nothing_of_it_is_left(endpoint: Endpoint, graph: 
     publish(graph, TEA)
     publish(graph, OAK)
     follow(endpoint, graph)
-    assert said_on_server(endpoint, "koan")
+    assert properties_on_server(endpoint, "koan")
     publish(graph, replace(OAK, concepts=[Told("Acorn")]), at=2500)
     graph.forget("purged", [A], 3000)
     with closing(projection(endpoint, graph)) as one:
@@ -211,8 +213,8 @@ def test_a_purge_is_owed_until_nothing_of_it_is_left(endpoint: Endpoint, graph: 
         graph.redact([cid("Koan"), cid("Zen")], [])
         assert one.position() == before
         assert one.follow().epoch == graph.epoch()
-    assert said_on_server(endpoint, "koan") == []
-    assert said_on_server(endpoint, A) == []
+    assert properties_on_server(endpoint, "koan") == []
+    assert properties_on_server(endpoint, A) == []
     assert_as_from_scratch(endpoint, graph)
     assert next(row[:2] for row in ask(endpoint, QUOTES)) == ("Acorn", C)
 
@@ -221,13 +223,13 @@ def test_a_purge_after_the_projection_has_followed_is_carried_out_too(endpoint: 
     publish(graph, ZEN)
     graph.forget("purged", [A], 3000)
     follow(endpoint, graph)
-    assert said_on_server(endpoint, "koan"), "the feed names it"
+    assert properties_on_server(endpoint, "koan"), "the feed names it"
     graph.redact([cid("Koan"), cid("Zen")], [])
     follow(endpoint, graph)
-    assert said_on_server(endpoint, "koan") == []
+    assert properties_on_server(endpoint, "koan") == []
 
 
-def said_on_server(endpoint: Endpoint, word: str) -> list[Any]:
+def properties_on_server(endpoint: Endpoint, word: str) -> list[Any]:
     """Nodes and relationships of the namespace that hold a word anywhere."""
     return ask(
         endpoint,
@@ -391,13 +393,17 @@ def test_what_a_document_and_its_sources_say(endpoint: Endpoint, graph: SqliteGr
     publish(graph, ZEN)
     publish(graph, OAK)
     follow(endpoint, graph)
-    (said,) = ask(endpoint, "MATCH (d:Document {space: g.space, doc_id: $a}) RETURN d {.*}", a=A)
-    assert said["content"] == "Zen uses koans.\nSit.\n"
-    assert said["content_length"] == len(said["content"])
+    (properties,) = ask(endpoint, "MATCH (d:Document {space: g.space, doc_id: $a}) RETURN d {.*}", a=A)
+    assert properties["content"] == "Zen uses koans.\nSit.\n"
+    assert properties["content_length"] == len(properties["content"])
     chunk_ids = [row.chunk_id for row in graph.sources(A)]
-    assert said["chunk_ids"] == chunk_ids
-    assert (said["source_type"], said["source_url"], said["title"]) == ("text/plain", f"documents/{A}.txt", A)
-    assert said["created_at"].to_native() == datetime(1970, 1, 1, tzinfo=UTC)
+    assert properties["chunk_ids"] == chunk_ids
+    assert (properties["source_type"], properties["source_url"], properties["title"]) == (
+        "text/plain",
+        f"documents/{A}.txt",
+        A,
+    )
+    assert properties["created_at"].to_native() == datetime(1970, 1, 1, tzinfo=UTC)
     sources = ask(
         endpoint, "MATCH (s:Source {chunk_id: $id}) WHERE s.edition STARTS WITH g.space RETURN s {.*}", id=chunk_ids[1]
     )
@@ -486,8 +492,10 @@ def test_whatever_happens_it_is_what_one_made_from_scratch_is(
                     shown[random.choice(sorted(shown))], concepts=[Told("Zen"), Told("Moon", 2)], relationships=[]
                 )
                 batch, publication = prepared(graph, doc, f"commit {step}")
-                said = Said(doc.doc_id, publication.concepts, publication.relationships, batch.instances)
-                graph.reassign(f"commit {step}", [said], 1000 + step)
+                properties = DocumentContent(
+                    doc.doc_id, publication.concepts, publication.relationships, batch.instances
+                )
+                graph.reassign(f"commit {step}", [properties], 1000 + step)
             elif what in ("forget", "purge"):
                 gone = random.sample(sorted(shown), random.randint(1, len(shown)))
                 graph.forget(f"commit {step}", gone, 1000 + step)
@@ -508,7 +516,9 @@ def test_whatever_happens_it_is_what_one_made_from_scratch_is(
 
 
 def _random_doc(random: Random, step: int) -> Doc:
-    said = [Told(label, random.randint(1, 3), (f"{label}s",)) for label in random.sample(LABELS, random.randint(1, 4))]
-    pairs = [(a.label, "USES", b.label, random.random()) for a, b in pairwise(said) if random.random() < 0.6]
+    properties = [
+        Told(label, random.randint(1, 3), (f"{label}s",)) for label in random.sample(LABELS, random.randint(1, 4))
+    ]
+    pairs = [(a.label, "USES", b.label, random.random()) for a, b in pairwise(properties) if random.random() < 0.6]
     texts = [f"text {n} of step {step}\n" for n in range(random.randint(1, 4))]
-    return Doc(f"{random.randint(0, 5):016x}", said, pairs, texts, deposit=step)
+    return Doc(f"{random.randint(0, 5):016x}", properties, pairs, texts, deposit=step)

@@ -156,8 +156,8 @@ def test_concepts_appear_where_their_quotes_stand_and_chunks_are_in_order(projec
         "MATCH (c:Concept {space: g.space}) RETURN COLLECT { MATCH (c)-[:APPEARS_IN]->(s:Source) RETURN elementId(s) },"
         " COLLECT { MATCH (c)-[:EVIDENCED_BY]->(:Instance)-[:DERIVED_FROM]->(s:Source) RETURN DISTINCT elementId(s) }",
     )
-    assert [sorted(said) for said, _ in found] == [sorted(stands) for _, stands in found]
-    assert len(found) == 3 and all(said for said, _ in found)
+    assert [sorted(reported) for reported, _ in found] == [sorted(stands) for _, stands in found]
+    assert len(found) == 3 and all(reported for reported, _ in found)
     chunks = rows(
         projection,
         "MATCH (:Document {space: g.space})-[r:HAS_CHUNK]->(s) RETURN r.index, s.chunk_index ORDER BY r.index",

@@ -17,13 +17,13 @@ PAGE = b"<html>\n<p>Who are you?</p>\n</html>"
 
 
 @pytest.mark.parametrize(
-    ("scheme", "status", "said"), [("http", 200, "not Qdrant"), ("http", 405, "not Qdrant"), ("https", 200, "TLS")]
+    ("scheme", "status", "reported"), [("http", 200, "not Qdrant"), ("http", 405, "not Qdrant"), ("https", 200, "TLS")]
 )
-def test_what_is_not_qdrant_is_told_as_such(scheme: str, status: int, said: str) -> None:
+def test_what_is_not_qdrant_is_told_as_such(scheme: str, status: int, reported: str) -> None:
     with (
         stranger(PAGE, status) as port,
         closing(QdrantVectors(Endpoint(f"{scheme}://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
-        pytest.raises(UnavailableError, match=rf"{said}.*vectors\.url") as caught,
+        pytest.raises(UnavailableError, match=rf"{reported}.*vectors\.url") as caught,
     ):
         vectors.count()
     assert "\n" not in str(caught.value)
@@ -50,9 +50,9 @@ def test_only_qdrant_itself_says_that_nothing_was_ever_kept(body: bytes) -> None
 
 
 def test_qdrant_says_in_its_own_words_that_nothing_was_ever_kept() -> None:
-    said = b'{"status": {"error": "Not found: Collection kgfs-1 does not exist"}, "time": 0.1}'
+    reported = b'{"status": {"error": "Not found: Collection kgfs-1 does not exist"}, "time": 0.1}'
     with (
-        stranger(said, 404) as port,
+        stranger(reported, 404) as port,
         closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
     ):
         assert (vectors.count(), vectors.fetch(Filter())) == (0, [])
@@ -60,9 +60,9 @@ def test_qdrant_says_in_its_own_words_that_nothing_was_ever_kept() -> None:
 
 @pytest.mark.parametrize("after", ["30", "Mon, 23 Nov 2026 01:00:00 GMT", None])
 def test_who_asks_too_often_is_told_to_try_later(after: str | None) -> None:
-    said = b'{"status": {"error": "Rate limiting exceeded: Write rate limit exceeded, retry later"}, "time": 0.1}'
+    reported = b'{"status": {"error": "Rate limiting exceeded: Write rate limit exceeded, retry later"}, "time": 0.1}'
     with (
-        stranger(said, 429, {"Retry-After": after} if after else {}) as port,
+        stranger(reported, 429, {"Retry-After": after} if after else {}) as port,
         closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
         pytest.raises(UnavailableError, match="answers 429"),
     ):
@@ -71,9 +71,9 @@ def test_who_asks_too_often_is_told_to_try_later(after: str | None) -> None:
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 507])
 def test_what_a_server_cannot_now_is_no_documents_fault(status: int) -> None:
-    said = b'{"status": {"error": "Service internal error: No space left on device"}, "time": 0.1}'
+    reported = b'{"status": {"error": "Service internal error: No space left on device"}, "time": 0.1}'
     with (
-        stranger(said, status) as port,
+        stranger(reported, status) as port,
         closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
         pytest.raises(UnavailableError, match=f"answers {status}: .*No space left on device"),
     ):

@@ -210,8 +210,8 @@ def test_keys_that_may_not_list_uploads_keep_and_purge(place: Endpoint, admin: M
     ]
     allowed = {"Effect": "Allow", "Action": actions, "Resource": ["arn:aws:s3:::*"]}
     files = (tmp_path / "access_key", tmp_path / "secret_key")
-    for file, said in zip(files, ("keeper", "keeper-secret"), strict=True):
-        file.write_text(said)
+    for file, reported in zip(files, ("keeper", "keeper-secret"), strict=True):
+        file.write_text(reported)
     with closing(S3Garage(place, tmp_path / "none", 0)) as garage:
         garage.objects.put("short", b"zen")
     admin.add_service_account(

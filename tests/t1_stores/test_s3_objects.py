@@ -335,23 +335,23 @@ def test_who_was_replaced_by_the_end_of_an_upload_is_told(
 
 
 @pytest.mark.usefixtures("small_parts")
-@pytest.mark.parametrize("said", ["nothing", "taken"])
+@pytest.mark.parametrize("reported", ["nothing", "taken"])
 def test_an_upload_that_may_have_ended_is_not_aborted(
-    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, said: str
+    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, reported: str
 ) -> None:
     """The answer was not heard; or it was asked for once more, and heard that the name is taken."""
     ends, aborted = bucket._unless_taken, list[str]()
 
     def unheard(method: str, *rest: Any) -> bool:
         done = ends(method, *rest)
-        if method == "POST" and said == "nothing":
+        if method == "POST" and reported == "nothing":
             raise UnavailableError("the answer was lost")
         return done and method != "POST"
 
     with monkeypatch.context() as lost:
         lost.setattr(bucket, "_unless_taken", unheard)
         lost.setattr(bucket, "abort", lambda upload: aborted.append(upload.name))
-        if said == "nothing":
+        if reported == "nothing":
             with pytest.raises(UnavailableError):
                 kept.put(KEY, LONGER)
         else:

@@ -207,10 +207,10 @@ def slow(rate: int) -> Iterator[int]:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
 
         def take() -> None:
-            with suppress(ConnectionError, ValueError), listening.accept()[0] as line, line.makefile("rb") as said:
-                lines = list(iter(said.readline, b"\r\n"))
+            with suppress(ConnectionError, ValueError), listening.accept()[0] as line, line.makefile("rb") as reported:
+                lines = list(iter(reported.readline, b"\r\n"))
                 left = next(int(each.split()[1]) for each in lines if each.lower().startswith(b"content-length"))
-                while left and (came := len(said.read(min(64 << 10, left)))):
+                while left and (came := len(reported.read(min(64 << 10, left)))):
                     time.sleep(came / rate)
                     left -= came
                 line.sendall(b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 0\r\n\r\n')

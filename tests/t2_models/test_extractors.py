@@ -73,7 +73,7 @@ def _check(extractor: Extractor, text: str) -> Extraction:
         assert concept.frequency >= 1
         assert junk.reason(concept.label) == ""
     quotes = [quote for concept in extraction.concepts for quote in concept.quotes]
-    for quote in (*quotes, *(said.quote for said in extraction.relationships)):
+    for quote in (*quotes, *(reported.quote for reported in extraction.relationships)):
         assert text[quote.start : quote.end] == quote.text
         assert quote.text.strip()
     return extraction

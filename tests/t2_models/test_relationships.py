@@ -14,14 +14,14 @@ def _stated(extractor: GrammarExtractor, text: str, *, has_type: bool = True) ->
     (raw,) = extractor.extract([Passage("", (), text)], ())
     extraction = extractor.parse(raw)
     labels = {concept.label for concept in extraction.concepts}
-    for said in extraction.relationships:
-        assert {said.subject, said.object} <= labels
-        assert said.quote.text == text[said.quote.start : said.quote.end]
-        assert 0 < said.confidence <= 1
+    for reported in extraction.relationships:
+        assert {reported.subject, reported.object} <= labels
+        assert reported.quote.text == text[reported.quote.start : reported.quote.end]
+        assert 0 < reported.confidence <= 1
     return {
-        (said.subject.lower(), said.type, said.object.lower())
-        for said in extraction.relationships
-        if (said.type != "RELATED_TO") == has_type
+        (reported.subject.lower(), reported.type, reported.object.lower())
+        for reported in extraction.relationships
+        if (reported.type != "RELATED_TO") == has_type
     }
 
 
@@ -92,25 +92,25 @@ def test_types_are_known() -> None:
 def _related(extractor: GrammarExtractor, text: str) -> dict[tuple[str, str], float]:
     (raw,) = extractor.extract([Passage("", (), text)], ())
     return {
-        (said.subject.lower(), said.object.lower()): said.confidence
-        for said in extractor.parse(raw).relationships
-        if said.type == "RELATED_TO"
+        (reported.subject.lower(), reported.object.lower()): reported.confidence
+        for reported in extractor.parse(raw).relationships
+        if reported.type == "RELATED_TO"
     }
 
 
 def test_subject_and_object_of_one_verb_are_bound(grammar_extractor: GrammarExtractor) -> None:
-    said = _related(grammar_extractor, "The tax parser depends on the word tokenizer.")
-    assert said == {("tax parser", "word tokenizer"): BOUND}
+    reported = _related(grammar_extractor, "The tax parser depends on the word tokenizer.")
+    assert reported == {("tax parser", "word tokenizer"): BOUND}
 
 
 def test_a_participle_binds(grammar_extractor: GrammarExtractor) -> None:
-    said = _related(grammar_extractor, "The museum shows a tax parser written by Grace Hopper.")
-    assert said["grace hopper", "tax parser"] == BOUND
+    reported = _related(grammar_extractor, "The museum shows a tax parser written by Grace Hopper.")
+    assert reported["grace hopper", "tax parser"] == BOUND
 
 
 def test_items_of_a_list_are_only_said_together(grammar_extractor: GrammarExtractor) -> None:
-    said = _related(grammar_extractor, "We looked at the tax parser and at the word tokenizer.")
-    assert said == {("tax parser", "word tokenizer"): TOGETHER}
+    reported = _related(grammar_extractor, "We looked at the tax parser and at the word tokenizer.")
+    assert reported == {("tax parser", "word tokenizer"): TOGETHER}
 
 
 def test_a_typed_relationship_is_not_related_too(grammar_extractor: GrammarExtractor) -> None:

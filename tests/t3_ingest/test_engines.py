@@ -255,7 +255,7 @@ def test_nodes_that_would_read_otherwise_are_refused(cluster: Any, home: Path, t
 
 
 @pytest.mark.parametrize(
-    ("how", "kind", "said"),
+    ("how", "kind", "reported"),
     [
         ("otherwise", BadInputError, r"read with .*another/1.* Install the same kgfs"),
         ("absent", MachineError, r"^folder: not on this node\.$"),
@@ -267,7 +267,7 @@ def test_nodes_that_would_read_otherwise_are_refused(cluster: Any, home: Path, t
     ],
 )
 def test_one_node_that_cannot_read_is_refused_among_others_that_can(
-    cluster: Any, home: Path, tmp_path: Path, how: str, kind: type[Exception], said: str
+    cluster: Any, home: Path, tmp_path: Path, how: str, kind: type[Exception], reported: str
 ) -> None:
     from kgfs.compute.cluster import RayEngine, about
 
@@ -275,7 +275,7 @@ def test_one_node_that_cannot_read_is_refused_among_others_that_can(
     settings = Settings(engine="ray", address=cluster.address, token_file=str(cluster.token), places=2)
     with open_stores(config):
         expected = about(place(config, tmp_path / "asked", 0.0))
-        with pytest.raises(kind, match=said) as refusal:
+        with pytest.raises(kind, match=reported) as refusal:
             RayEngine(settings, Unlike(config, tmp_path / "first", how), expected).close()
     assert type(refusal.value) is kind and "\n" not in str(refusal.value)
 

@@ -40,6 +40,6 @@ def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
                 nursery.cancel_scope.cancel()
 
     trio.run(exchange)
-    said = [json.loads(line) for line in log.read().splitlines()]
-    assert [line["message"] for line in said] == ["1", "4", "7"]
-    assert {line["where"] for line in said} == {"exchange"}
+    reported = [json.loads(line) for line in log.read().splitlines()]
+    assert [line["message"] for line in reported] == ["1", "4", "7"]
+    assert {line["where"] for line in reported} == {"exchange"}

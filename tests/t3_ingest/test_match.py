@@ -170,7 +170,7 @@ def test_the_verbs(library: Library, capsysbinary: pytest.CaptureFixture[bytes],
 
 def test_how_alike_texts_are_and_which_have_a_verb(library: Library) -> None:
     run = library.context.config.run
-    said = likeness(run, "tea", ["tea", "koan"], ["it is so", "a cup"], Deadline(5))
-    assert said.cosines[0] > 0.99 > 0.1 > said.cosines[1] and said.verbs == (True, False)
+    reported = likeness(run, "tea", ["tea", "koan"], ["it is so", "a cup"], Deadline(5))
+    assert reported.cosines[0] > 0.99 > 0.1 > reported.cosines[1] and reported.verbs == (True, False)
     with pytest.raises(StoreError, match="too large"):
         likeness(run, "tea", ["tea"] * 601, [], Deadline(5))

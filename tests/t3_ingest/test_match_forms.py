@@ -22,7 +22,7 @@ def graph() -> Iterator[SqliteGraph]:
 
 
 @pytest.mark.parametrize(
-    ("known", "said", "joins"),
+    ("known", "reported", "joins"),
     [
         ("event-loops", "Event loop", True),
         ("asyncio.Task", "asyncio.Task objects", True),
@@ -32,10 +32,10 @@ def graph() -> Iterator[SqliteGraph]:
         ("native coroutine", "coroutine", False),
     ],
 )
-def test_forms_of_one_thing_join_across_documents(graph: SqliteGraph, known: str, said: str, joins: bool) -> None:
+def test_forms_of_one_thing_join_across_documents(graph: SqliteGraph, known: str, reported: str, joins: bool) -> None:
     publish(graph, Doc("a" * 16, [Told(known)]))
     [decided] = match(
-        graph, None, ONTOLOGY, reading_of(document_of(said), said, {said: [said]}), None, Pipeline()
+        graph, None, ONTOLOGY, reading_of(document_of(reported), reported, {reported: [reported]}), None, Pipeline()
     ).concepts
     assert (decided.concept_id == cid(known)) == joins
 

@@ -36,7 +36,7 @@ def test_little_is_read_in_the_workers_process_and_much_in_others(engine: Proces
     engine.widen(100, 1 << 20)
     told: list[tuple[str, float]] = []
     with ThreadPoolExecutor(2) as pool:
-        used = set(pool.map(lambda _: engine.run(Told(seconds=0.3), lambda *said: told.append(said)), range(4)))
+        used = set(pool.map(lambda _: engine.run(Told(seconds=0.3), lambda *reported: told.append(reported)), range(4)))
     assert len(used) == 2 and os.getpid() not in used
     assert ("extract", 0.5) in told
     assert engine.run(Told(weight=0), no_progress) == os.getpid(), "a text"

@@ -200,8 +200,8 @@ def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_f
 
 def followed_by(host: Host) -> int:
     """The last fact that it said it has followed."""
-    [said] = [one for one in read_roll(host.config, host.stores).hosts if one.id == host_id(host.config)]
-    return said.followed
+    [reported] = [one for one in read_roll(host.config, host.stores).hosts if one.id == host_id(host.config)]
+    return reported.followed
 
 
 @pytest.mark.claim("SHARE-2", "SHARE-7")

@@ -28,8 +28,8 @@ from tests.support.library import reading_of
 
 FOUNDER = b"The quxhall is a house. The quxhall uses bees.\n"
 SURVIVOR = b"The abbey is a house of monks. The abbey keeps bees. Bees make honey.\n"
-SAID = {"quxhall": "The quxhall is a house."}
-SAID_ELSEWHERE = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+PASSAGE = {"quxhall": "The quxhall is a house."}
+PASSAGE_ELSEWHERE = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
 
 
 @contextmanager
@@ -55,8 +55,8 @@ def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
         yield made
 
 
-def told(at: Host, path: str, content: bytes, said: Mapping[str, str], **forms: str) -> Document:
-    """Deposited and read, as what is ``said`` of each label, and another form that labels have."""
+def told(at: Host, path: str, content: bytes, reported: Mapping[str, str], **forms: str) -> Document:
+    """Deposited and read, as what is ``reported`` of each label, and another form that labels have."""
     known = at.catalog.names.resolve(at.ontology().id, path)
     if known is None:
         at.file(path, content)
@@ -66,7 +66,7 @@ def told(at: Host, path: str, content: bytes, said: Mapping[str, str], **forms: 
     found = at.catalog.names.resolve(at.ontology().id, path)
     document = at.catalog.names.document(found.doc_id) if found else None
     assert document is not None
-    reading = reading_of(document, path, content, {label: [quote] for label, quote in said.items()})
+    reading = reading_of(document, path, content, {label: [quote] for label, quote in reported.items()})
     concepts = tuple(replace(one, forms=(one.label, forms.get(one.label, one.label))) for one in reading.concepts)
     reading = replace(reading, concepts=concepts)
     objects = at.stores.garage.objects
@@ -100,8 +100,8 @@ def rebuilt_is_the_same(at: Host) -> None:
 
 def purge_failed(here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch) -> Document:
     """After it had named anew what survives, a concept of the document that is returned."""
-    told(here, "a.txt", FOUNDER, SAID, quxhall="abbey")
-    before = told(here, "b.txt", SURVIVOR, SAID_ELSEWHERE)
+    told(here, "a.txt", FOUNDER, PASSAGE, quxhall="abbey")
+    before = told(here, "b.txt", SURVIVOR, PASSAGE_ELSEWHERE)
     survivor = told(here, "b.txt", SURVIVOR + b"More.\n", {"abbey": "The abbey keeps bees."})
     ((rotten, _),) = garage.objects.keys(f"decisions/{before.doc_id}/")
     ordered(here, "a.txt")
@@ -151,8 +151,8 @@ def test_a_purge_that_failed_after_it_named_what_survives_goes_on_with_these_nam
 def test_what_is_left_of_an_order_goes_on_with_the_names_that_were_given_when_another_home_deposits_some_of_it(
     here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told(here, "a.txt", FOUNDER, SAID, quxhall="abbey")
-    told(here, "b.txt", SURVIVOR, SAID_ELSEWHERE)
+    told(here, "a.txt", FOUNDER, PASSAGE, quxhall="abbey")
+    told(here, "b.txt", SURVIVOR, PASSAGE_ELSEWHERE)
     back = told(here, "c.txt", b"Wax burns.\n", {"wax": "Wax burns."})
     met(here, there)
     ordered(here, "a.txt", "c.txt")

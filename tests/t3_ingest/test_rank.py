@@ -134,7 +134,7 @@ def test_the_best_definition_is_kept() -> None:
 
 
 def test_relationships_stand_between_kept_concepts_only_and_once_a_sentence() -> None:
-    said = ValidRelationship("generators", "IS_A", "iterator", _quote(0), 0.8)
+    reported = ValidRelationship("generators", "IS_A", "iterator", _quote(0), 0.8)
     weaker = ValidRelationship("generator", "IS_A", "iterator", _quote(0), 0.6)
     elsewhere = ValidRelationship("generator", "IS_A", "iterator", _quote(1), 0.6)
     stray = ValidRelationship("generator", "USES", "unknown thing", _quote(0), 0.8)
@@ -144,7 +144,7 @@ def test_relationships_stand_between_kept_concepts_only_and_once_a_sentence() ->
         _found(
             _concept("generators", 0, frequency=1),
             _concept("iterator", 0),
-            relationships=[weaker, said, stray, doubtful, itself],
+            relationships=[weaker, reported, stray, doubtful, itself],
         ),
         _found(_concept("generator", 1, frequency=3), relationships=[elsewhere]),
     ]

@@ -43,7 +43,7 @@ def stores(config: Config) -> Iterator[Stores]:
         yield stores
 
 
-def said(stores: Stores) -> dict[str, Any]:
+def reported(stores: Stores) -> dict[str, Any]:
     """Concepts with their words and quotes, without numbers of evidence."""
     concepts = knowledge_in(stores)["Test"]["concepts"]
     return {
@@ -60,7 +60,7 @@ def test_a_regenerated_ontology_is_what_a_fresh_ingest_gives_whatever_stood_ther
     with open_stores(other) as fresh:
         deposit(other, fresh, tmp_path, **TEXTS)
         work(other, fresh, Counting())
-        wanted = said(fresh)
+        wanted = reported(fresh)
     # An earlier document makes other names for things, and leaves; its concepts stay in what the others joined.
     deposit(
         config, stores, tmp_path, x="A GC is a garbage collector. Tracing collectors (GC) free memory cells.", **TEXTS
@@ -74,7 +74,7 @@ def test_a_regenerated_ontology_is_what_a_fresh_ingest_gives_whatever_stood_ther
     work(config, stores, Counting())
     regenerate(stores)
     work(config, stores, Counting())
-    assert said(stores) == wanted
+    assert reported(stores) == wanted
 
 
 def test_nothing_changes_where_nothing_is_read_otherwise_and_nobody_is_asked(
@@ -204,19 +204,19 @@ def test_what_cannot_be_read_again_keeps_what_was_known_of_it_until_it_can(
 
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    before = said(stores)
+    before = reported(stores)
     regenerate(stores)
     work(config, stores, Other(poison="cycle"))
     [ontology] = stores.catalog.names.ontologies()
     assert states(stores) == {State.DONE: 2, State.FAILED: 1}
-    assert said(stores) == before
+    assert reported(stores) == before
     names = stores.catalog.names
     [poor] = failed(names, [ontology])
     assert poor.source_id.endswith("/c.txt")
     assert len(owe(stores.catalog, lambda: failed(names, [ontology]), Order("failed"))) == 1
     work(config, stores, Counting())
     assert states(stores) == {State.DONE: 3}
-    assert said(stores) == before
+    assert reported(stores) == before
 
 
 def test_what_an_older_version_read_is_outdated(
@@ -307,14 +307,14 @@ def test_one_document_is_read_again_and_compared_with_all_the_others(
 ) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    before = said(stores)
+    before = reported(stores)
     [document] = [d for d in documents(stores) if d.source_id.endswith("/c.txt")]
     [owed] = owe_again(stores, [document.doc_id], "random")
     assert owed.doc_id == document.doc_id
     [job] = stores.catalog.jobs.all()
     assert (job.doc_id, job.strategy, job.since) == (document.doc_id, "random", 0)
     work(config, stores, Counting())
-    assert said(stores) == before
+    assert reported(stores) == before
     assert len(owe_again(stores, [d.doc_id for d in documents(stores)], "hybrid")) == 3
     assert {job.since for job in stores.catalog.jobs.all()} == {stores.catalog.seq() - 2}
 

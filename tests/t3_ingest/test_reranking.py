@@ -31,11 +31,11 @@ def stub(answer: Any = None, status: int = 200) -> Iterator[tuple[str, list[dict
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append(body | {"path": self.path, "key": self.headers.get("Authorization")})
             scores = [{"index": at, "relevance_score": text.count("monk")} for at, text in enumerate(body["documents"])]
-            said = json.dumps(answer if answer is not None else {"results": scores[::-1]}).encode()
+            reported = json.dumps(answer if answer is not None else {"results": scores[::-1]}).encode()
             self.send_response(status)
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(reported)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(reported)
 
         def log_message(self, *_: object) -> None:
             return

@@ -52,9 +52,9 @@ def _shown(stores: Stores) -> dict[tuple[int, str], tuple[str, ...]]:
     for row in stores.graph.instances_of(document.doc_id):
         seen, marks = evidence(stores, row.owner, row.n, _recall), Marks()
         page = source_txt(stores, seen, marks, _recall)
-        said = re.search("^section: (.*)$", page.decode(), re.M)
-        assert said is not None
-        assert said[1] == " > ".join(row.section_path)
+        reported = re.search("^section: (.*)$", page.decode(), re.M)
+        assert reported is not None
+        assert reported[1] == " > ".join(row.section_path)
         assert len(page) == seen.source_size(marks)
         assert f'"{row.section_path[-1]}"' in citation_json(stores, seen, marks, "a", _recall).decode()
         found[row.char_start, row.quote] = row.section_path

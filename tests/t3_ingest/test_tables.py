@@ -52,13 +52,13 @@ class ToyExtractor:
     billed = takes_known = False
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        return [output.encode(self._said(passage.text)) for passage in passages]
+        return [output.encode(self._reported(passage.text)) for passage in passages]
 
     def parse(self, raw: str) -> Extraction:
         return output.decode(raw)
 
     @staticmethod
-    def _said(text: str) -> Extraction:
+    def _reported(text: str) -> Extraction:
         label = text.split()[1]
         return Extraction((RawConcept(label, "term", 1.0, 1, (RawQuote(text, 0, len(text)),)),), ())
 

@@ -22,8 +22,8 @@ def library(tmp_path: Path) -> Iterator[Library]:
 @pytest.mark.claim("CITE-4")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_an_earlier_version_keeps_its_text(library: Library, encoding: str) -> None:
-    said = {"Zen": ["Zen is a school of Buddhism."]}
-    doc_id = library.add("Zen/documents/zen.txt", FIRST.encode(encoding), said).doc_id
+    reported = {"Zen": ["Zen is a school of Buddhism."]}
+    doc_id = library.add("Zen/documents/zen.txt", FIRST.encode(encoding), reported).doc_id
     before = library.read(f"Zen/archive/{doc_id}/text.txt")
     assert before.decode().removeprefix("\ufeff") == FIRST
     library.add("Zen/documents/zen.txt", LATER.encode(), {"Zen": ["Zen came to Japan."]})

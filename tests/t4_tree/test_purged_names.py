@@ -38,12 +38,12 @@ def library(home: Path) -> Iterator[Library]:
         yield found
 
 
-def told(library: Library, path: str, content: str, said: Mapping[str, str], **forms: str) -> Document:
-    """Deposited and read: what is ``said`` of each label, and another form that labels have."""
+def told(library: Library, path: str, content: str, reported: Mapping[str, str], **forms: str) -> Document:
+    """Deposited and read: what is ``reported`` of each label, and another form that labels have."""
     library.write(f"Zen/documents/{path}", content.encode())
     library.settle()
     document = library.document(f"Zen/documents/{path}")
-    reading = reading_of(document, path, content.encode(), {label: [quote] for label, quote in said.items()})
+    reading = reading_of(document, path, content.encode(), {label: [quote] for label, quote in reported.items()})
     concepts = tuple(
         replace(concept, forms=(concept.label, forms[concept.label])) if concept.label in forms else concept
         for concept in reading.concepts
@@ -87,8 +87,8 @@ def names(library: Library) -> list[str]:
 @pytest.mark.claim("GONE-9")
 def test_the_name_of_what_was_joined_by_an_alias_goes_with_its_document(library: Library) -> None:
     founder = told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
-    said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
-    survivor = told(library, "b.txt", SURVIVOR, said)
+    reported = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    survivor = told(library, "b.txt", SURVIVOR, reported)
     assert names(library) == ["bees", "quxhall"]
     assert library.names("Zen/concepts/quxhall.concept/evidence") == ["1", "2"]
     assert any(name.endswith(founder.key.rpartition("/")[2]) for name in traces(library, "quxhall")), "its original"
@@ -111,8 +111,8 @@ def test_the_name_of_what_was_joined_by_an_alias_goes_with_its_document(library:
 @pytest.mark.claim("GONE-9")
 def test_the_name_of_what_a_person_merged_goes_too_and_the_word_holds(library: Library) -> None:
     told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."})
-    said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
-    told(library, "b.txt", SURVIVOR, said)
+    reported = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    told(library, "b.txt", SURVIVOR, reported)
     decide(library.stores, plan_merge(library.stores, library.ontology(), "quxhall", ["abbey", "bees"]))
     assert names(library) == ["quxhall"]
     purge(library, "Zen/documents/a.txt")
@@ -134,8 +134,8 @@ def _id_of(library: Library, name: str) -> str:
 def test_what_earlier_versions_and_removed_files_say_of_it_is_redacted(library: Library) -> None:
     """A rebuild repeats what they did, though nothing of it is seen any more."""
     told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
-    said = {"abbey": "The abbey is a house of monks."}
-    told(library, "b.txt", SURVIVOR, said)
+    reported = {"abbey": "The abbey is a house of monks."}
+    told(library, "b.txt", SURVIVOR, reported)
     told(library, "b.txt", SURVIVOR + "More.\n", {"bees": "Bees make honey."})
     removed = told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
     row = library.stores.catalog.names.resolve(library.ontology().id, "c.txt")
@@ -152,8 +152,8 @@ def test_what_earlier_versions_and_removed_files_say_of_it_is_redacted(library: 
 def test_what_a_shown_document_says_of_what_left_alone_is_redacted(library: Library) -> None:
     """Concepts that were forgotten with all their evidence are dead, though a document that is shown spoke of them."""
     doomed = told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
-    said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
-    told(library, "b.txt", SURVIVOR, said)
+    reported = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    told(library, "b.txt", SURVIVOR, reported)
     context = library.context
     found = find_document(context.stores, context.config.run, "Zen/documents/a.txt")
     forget.order(context.deposits, context.stores, forget.plan(context.stores, [found], "all", purge=False))

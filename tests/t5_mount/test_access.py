@@ -143,8 +143,8 @@ def test_a_user_may_not_open_a_mount_to_others_without_permission(open_place: Ca
     if CONFIGURATION.exists() and "\nuser_allow_other" in CONFIGURATION.read_text():
         pytest.skip(f"[user] {CONFIGURATION} allows it on this machine")
     place = open_place(NOBODY)
-    said = one_line(place.run("mount", place.mountpoint, "--allow-other", expect=6).stderr)
-    assert "user_allow_other" in said
+    reported = one_line(place.run("mount", place.mountpoint, "--allow-other", expect=6).stderr)
+    assert "user_allow_other" in reported
     assert os.listdir(place.mountpoint) == []
 
 

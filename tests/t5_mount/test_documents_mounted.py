@@ -38,7 +38,7 @@ class DocumentsMount(SmallMount):
                 stdout=subprocess.PIPE,
                 stderr=errors,
             )
-        assert self._out.readline() == b"ready\n", self.said()
+        assert self._out.readline() == b"ready\n", self.reported()
 
 
 @pytest.fixture(scope="module")

@@ -72,10 +72,10 @@ def test_umount_names_every_holder_and_lazy_detaches(alone: Place) -> None:
         client(HOLD.format(flags="os.O_RDONLY"), documents) as looker,
         client("os.chdir(sys.argv[1])\nprint('begun', flush=True)\nsys.stdin.read()", documents) as stander,
     ):
-        said = one_line(alone.run("umount", alone.mountpoint, expect=5).stderr)
+        reported = one_line(alone.run("umount", alone.mountpoint, expect=5).stderr)
         for holder in (reader, writer, looker, stander):
-            assert f"pid {holder.pid}," in said
-        assert "--lazy" in said
+            assert f"pid {holder.pid}," in reported
+        assert "--lazy" in reported
         assert (documents / "read.txt").read_text() == GARBAGE, "nothing changed"
         (pid,) = alone.pids()
         assert f"pid {pid} ends when" in alone.run("umount", "--lazy", alone.mountpoint).stderr
@@ -184,9 +184,9 @@ def test_every_verb_beside_a_dead_mount(alone: Place, tmp_path: Path) -> None:
     assert alone.status()["documents"] == {}, "not settled yet"
     assert f"kgfs umount {alone.mountpoint}" in alone.run("doctor", expect=6).stdout
     assert "settle" in alone.run("config", "show").stdout
-    said = alone.run("ingest", alone.mountpoint / "A/documents/zen.md", "--ontology", "B", "--no-wait", expect=None)
-    assert said.returncode != 0
-    assert str(alone.mountpoint) in one_line(said.stderr)
+    reported = alone.run("ingest", alone.mountpoint / "A/documents/zen.md", "--ontology", "B", "--no-wait", expect=None)
+    assert reported.returncode != 0
+    assert str(alone.mountpoint) in one_line(reported.stderr)
     alone.run("ingest", tmp_path / "gc.txt", "--ontology", "A", "--no-wait")
     alone.run("wait", "--timeout", "240", expect=9, env={CONSTANTS: "kgfs.app.timing.NO_WORKER=1"})
     alone.run("worker", "--until-idle")
@@ -242,11 +242,11 @@ def test_an_impatient_signal_changes_nothing(number: signal.Signals, tmp_path: P
                 with suppress(ProcessLookupError):
                     mount.send_signal(number)
                 time.sleep(0.05)
-            _, said = mount.communicate(timeout=30)
+            _, reported = mount.communicate(timeout=30)
             with suppress(OSError):  # the mount is gone
                 held.close()
         assert mount.returncode in (0, -number), "Python itself hears it again when it has done all it was told"
-        assert "Traceback" not in said
+        assert "Traceback" not in reported
         assert place.pids() == [], "no worker is left behind"
         place.mount("--no-worker")
         assert path.read_text() == "not closed yet"

@@ -50,14 +50,14 @@ class Exercise:
             step = self._random.choice(steps) if self._random.random() < 0.99 else self.settle
             self.done[step.__name__] += 1
             step()
-            assert os.fstat(self._file).st_size == len(self.content), self._said()
+            assert os.fstat(self._file).st_size == len(self.content), self._reported()
         os.close(self._file)
-        assert self.path.read_bytes() == self.content, self._said()
+        assert self.path.read_bytes() == self.content, self._reported()
 
     def _note(self, *words: object) -> None:
         self._last.append(" ".join(map(str, words)))
 
-    def _said(self) -> str:
+    def _reported(self) -> str:
         return "after: " + "; ".join(self._last)
 
     def _span(self, end: int) -> tuple[int, int]:
@@ -81,13 +81,13 @@ class Exercise:
     def read(self) -> None:
         offset, length = self._span(self._longest)
         self._note("read", offset, length)
-        assert os.pread(self._file, length, offset) == self.content[offset : offset + length], self._said()
+        assert os.pread(self._file, length, offset) == self.content[offset : offset + length], self._reported()
 
     def write(self) -> None:
         offset, length = self._span(self._longest)
         self._note("write", offset, length)
         data = self._bytes(length)
-        assert os.pwrite(self._file, data, offset) == length, self._said()
+        assert os.pwrite(self._file, data, offset) == length, self._reported()
         if data:
             self._put(offset, data)
 
@@ -99,7 +99,7 @@ class Exercise:
         self._note("append", length)
         data = self._bytes(length)
         with self.path.open("ab", buffering=0) as file:
-            assert file.write(data) == length, self._said()
+            assert file.write(data) == length, self._reported()
         self.content += data
 
     def truncate(self) -> None:
@@ -118,7 +118,7 @@ class Exercise:
         offset, length = self._span(len(self.content))
         self._note("map_read", offset, length)
         with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as mapped:
-            assert mapped[offset : offset + length] == self.content[offset : offset + length], self._said()
+            assert mapped[offset : offset + length] == self.content[offset : offset + length], self._reported()
 
     def map_write(self) -> None:
         if not self.content:
@@ -141,7 +141,7 @@ class Exercise:
             return
         self._note("copy", offset, length, goal)
         copied = os.copy_file_range(self._file, self._file, length, offset, goal)
-        assert copied == length, self._said()
+        assert copied == length, self._reported()
         self._put(goal, bytes(self.content[offset : offset + length]))
 
     def sync(self) -> None:

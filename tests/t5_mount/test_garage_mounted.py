@@ -127,8 +127,8 @@ def test_a_place_has_one_view_and_the_garage_starts_no_worker(tmp_path: Path, ho
     (tmp_path / "mnt").mkdir()
     place = Place(home, tmp_path / "mnt", STATISTICS)
     try:
-        said = place.run("mount", "--view", "garage", place.mountpoint, expect=4)
-        assert "no home" in one_line(said.stderr)
+        reported = place.run("mount", "--view", "garage", place.mountpoint, expect=4)
+        assert "no home" in one_line(reported.stderr)
         place.run("mount", "--view", "garage", "--no-worker", place.mountpoint, expect=3)
         (tmp_path / "a.txt").write_bytes(ZEN)
         place.run("ingest", tmp_path / "a.txt", "--ontology", "A", "--no-wait")

@@ -37,8 +37,8 @@ def test_duplicates_are_refused_where_that_is_wanted(tmp_path: Path) -> None:
         (documents / "a.txt").write_text(NOTE)
         (documents / "other.txt").write_text("Other bytes.\n")
         library.settled()
-        said = run("cp", documents / "a.txt", documents / "b.txt", code=1)
-        assert os.strerror(EEXIST) in said
+        reported = run("cp", documents / "a.txt", documents / "b.txt", code=1)
+        assert os.strerror(EEXIST) in reported
         until(lambda: (documents / "b.txt").read_bytes() == b"")  # as empty as cp made it
         assert os.strerror(EEXIST) in run("cp", documents / "a.txt", documents / "other.txt", code=1)
         until(lambda: (documents / "other.txt").read_text() == "Other bytes.\n")
@@ -61,8 +61,8 @@ def test_duplicates_are_refused_where_that_is_wanted(tmp_path: Path) -> None:
         assert {path for path, _, _ in library.minted()} == {"a.txt", "other.txt"}
         outside = tmp_path / "copy.txt"
         outside.write_text(NOTE)
-        said = place.run("ingest", outside, "--ontology", "A", "--no-wait", expect=5).stderr
-        assert "copy.txt" in said
+        reported = place.run("ingest", outside, "--ontology", "A", "--no-wait", expect=5).stderr
+        assert "copy.txt" in reported
 
 
 # ---------------------------------------------------------------------------------- evidence follows the names

@@ -165,7 +165,7 @@ def test_a_signal_detaches_a_busy_mount(small: SmallMount) -> None:
     finally:
         with suppress(OSError):  # close() says that the mount is gone
             os.close(held)
-    assert "is in use by" in small.said()
+    assert "is in use by" in small.reported()
 
 
 @pytest.mark.mounted
@@ -262,16 +262,16 @@ def test_a_bug_in_a_view_is_eio_and_the_mount_lives_on(small: SmallMount) -> Non
         with pytest.raises(OSError, match=os.strerror(errno.EIO)):
             (small.path / "derived" / "broken.txt").read_bytes()
     assert (small.path / "derived" / "hello.txt").read_text() == "Hello, reader.\n"
-    said = small.said()
-    assert said.count("ZeroDivisionError: a bug in a view\n") == 2, "one traceback, one line for the log of errors"
-    assert "Traceback" in said
+    reported = small.reported()
+    assert reported.count("ZeroDivisionError: a bug in a view\n") == 2, "one traceback, one line for the log of errors"
+    assert "Traceback" in reported
 
 
 @pytest.mark.mounted
 def test_a_failing_store_is_eio_never_content(small: SmallMount) -> None:
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         (small.path / "derived" / "failing.txt").read_bytes()
-    assert "logged fuse.read StoreError: the disk said no" in small.said()
+    assert "logged fuse.read StoreError: the disk said no" in small.reported()
 
 
 @pytest.mark.mounted

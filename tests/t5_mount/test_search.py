@@ -212,8 +212,8 @@ def test_meaning_is_looked_at_while_a_worker_lives(tmp_path: Path) -> None:
             worker.communicate()
         page = place.mountpoint / "Animals" / "search" / "kitten" / "results.md"
         assert "1 document in Animals, by full text only (No worker listens" in page.read_text()
-        said = place.run("search", "kitten", "--ontology", "Animals")
-        assert "cat.txt:1-1" in said.stdout and "full text only" in said.stderr
+        reported = place.run("search", "kitten", "--ontology", "Animals")
+        assert "cat.txt:1-1" in reported.stdout and "full text only" in reported.stderr
         assert place.run("search", "xylophone").stdout == ""
         place.run("search", "kitten", "--ontology", "Nobody", expect=4)
 
@@ -310,8 +310,8 @@ def test_whoever_is_killed_leaves_its_place(slow: Place) -> None:
         time.sleep(0.5)
         assert more.answers == [], "they got the places"
         for number, asker in enumerate(asking[3:]):
-            _, said = asker.communicate(timeout=30)
-            assert asker.returncode and b"timed out" in said, number
+            _, reported = asker.communicate(timeout=30)
+            assert asker.returncode and b"timed out" in reported, number
         assert more.join() == [ETIMEDOUT] * 3
     finally:
         for asker in asking:

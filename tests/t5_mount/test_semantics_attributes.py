@@ -222,8 +222,8 @@ def test_a_file_longer_than_the_setting_allows_is_refused_at_once(tmp_path: Path
             file.write(b"x")
         assert path.stat().st_size == limit
         (tmp_path / "source").write_bytes(bytes(limit + 1))
-        said = place.run("ingest", tmp_path / "source", "--ontology", "Library", expect=3)
-        assert "tree.max_file" in said.stderr
+        reported = place.run("ingest", tmp_path / "source", "--ontology", "Library", expect=3)
+        assert "tree.max_file" in reported.stderr
 
 
 # --------------------------------------------------------------------------------------- permissions

@@ -160,15 +160,15 @@ def test_a_busy_mount_says_who_holds_it(fresh: Place) -> None:
     documents = fresh.mountpoint / "A" / "documents"
     with subprocess.Popen(["sleep", "60"], cwd=documents) as holder:
         try:
-            said = fresh.run("umount", fresh.mountpoint, expect=5).stderr
-            assert f"sleep (pid {holder.pid}" in said
+            reported = fresh.run("umount", fresh.mountpoint, expect=5).stderr
+            assert f"sleep (pid {holder.pid}" in reported
             (documents / "still.txt").write_text("works")
             lazy = fresh.start("umount", fresh.mountpoint, "--lazy")
             until(lambda: not os.listdir(fresh.mountpoint))
         finally:
             holder.kill()
-    said, complaint = lazy.communicate(timeout=20)
-    assert lazy.returncode == 0, said + complaint
+    reported, complaint = lazy.communicate(timeout=20)
+    assert lazy.returncode == 0, reported + complaint
     until(lambda: not fresh.pids())
     fresh.mount("--no-worker")
     assert (documents / "still.txt").read_text() == "works"

@@ -229,6 +229,6 @@ def test_open_files_have_the_size_they_tell(tmp_path: Path) -> None:
             (top / f"documents/{chance.randrange(12)}.txt").write_text(text(chance))
             versions += 1
             time.sleep(0.2)
-        said = [reader.communicate()[0] for reader in readers]
+        reported = [reader.communicate()[0] for reader in readers]
         assert [reader.returncode for reader in readers] == [0, 0, 0]
-        print(f"{sum(map(int, said))} reads during {versions} writes")
+        print(f"{sum(map(int, reported))} reads during {versions} writes")

@@ -129,12 +129,12 @@ def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seawe
     assert server and len(known) == 1
     with stopped(server.pid):
         (far.mountpoint / "Notes" / "documents" / "later").mkdir()  # so that there is something to deliver
-        said = far.run("status", env=HASTY)
-        assert SILENT in said.stderr and "Notes: 1 document (1 done)" in said.stdout
+        reported = far.run("status", env=HASTY)
+        assert SILENT in reported.stderr and "Notes: 1 document (1 done)" in reported.stdout
         found = json.loads(far.run("status", "--json", env=HASTY).stdout)
         assert found["documents"] == {"done": 1} and SILENT in found["away"]
-        said = far.run("hosts", env=HASTY)
-        assert SILENT in said.stderr and known[0] in said.stdout
+        reported = far.run("hosts", env=HASTY)
+        assert SILENT in reported.stderr and known[0] in reported.stdout
         found = hosts()
         assert SILENT in found["away"] and [host["id"] for host in found["hosts"]] == known
     until(lambda: far.status()["away"] is None)

@@ -139,8 +139,8 @@ def test_what_is_refused(filled: Place, tmp_path: Path) -> None:
     os.chmod(found, 0o600)
     found.write_bytes(found.read_bytes().replace(b"Zen", b"Zan", 1))
     other = Place(tmp_path / "other", tmp_path)
-    said = one_line(other.run("restore", folder, expect=7).stderr)
-    assert "sources/Zen/" in said
+    reported = one_line(other.run("restore", folder, expect=7).stderr)
+    assert "sources/Zen/" in reported
     assert not other.home.exists()
 
 

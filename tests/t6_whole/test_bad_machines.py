@@ -50,12 +50,12 @@ def test_an_unreadable_source_is_named_and_the_others_are_kept(nobody: Place) ->
     (top / "closed").mkdir(mode=0o700)
     (top / "open.txt").write_text(ZEN)
     bad = [top / "secret.txt", top / "closed/inside.txt"]
-    said = nobody.run("ingest", *bad, top / "open.txt", "--ontology", "A", "--no-wait", expect=3)
-    lines = said.stderr.splitlines()
+    reported = nobody.run("ingest", *bad, top / "open.txt", "--ontology", "A", "--no-wait", expect=3)
+    lines = reported.stderr.splitlines()
     assert [str(path) in line and "Permission denied" in line for path, line in zip(bad, lines, strict=True)] == [
         True
     ] * 2
-    assert said.stdout.startswith("open.txt\t")
+    assert reported.stdout.startswith("open.txt\t")
     assert nobody.status()["documents"] == {"queued": 1}
 
 
@@ -64,11 +64,11 @@ def test_a_home_that_cannot_be_written_is_named(nobody: Place) -> None:
     closed = nobody.home.parent / "closed"
     closed.mkdir(mode=0o755)
     for words in (("mount", nobody.mountpoint), ("ingest", __file__, "--ontology", "A"), ("worker",)):
-        said = nobody.run(*words, "--home", closed / "home", expect=7)
-        assert str(closed / "home") in one_line(said.stderr)
-    said = nobody.run("doctor", "--home", closed / "home", expect=6)
-    assert "cannot be written" in said.stdout
-    assert "KGFS_HOME" in said.stdout
+        reported = nobody.run(*words, "--home", closed / "home", expect=7)
+        assert str(closed / "home") in one_line(reported.stderr)
+    reported = nobody.run("doctor", "--home", closed / "home", expect=6)
+    assert "cannot be written" in reported.stdout
+    assert "KGFS_HOME" in reported.stdout
 
 
 @pytest.mark.user
@@ -100,8 +100,8 @@ def test_mount_points_that_will_not_do(place: Place, tmp_path: Path) -> None:
     cases = [("missing", 4, "mkdir -p"), ("full", 5, "empty folder"), ("file", 3, "not a folder")]
     for name, exit_code, remedy in cases:
         for options in ((), ("--foreground",)):
-            said = place.run("mount", tmp_path / name, *options, expect=exit_code)
-            line = one_line(said.stderr)
+            reported = place.run("mount", tmp_path / name, *options, expect=exit_code)
+            line = one_line(reported.stderr)
             assert str(tmp_path / name) in line
             assert remedy in line
     assert (tmp_path / "full/thing").exists()
@@ -112,9 +112,9 @@ def test_mount_points_that_will_not_do(place: Place, tmp_path: Path) -> None:
 def test_another_home_over_a_mount_is_refused(place: Place, tmp_path: Path) -> None:
     place.mount()
     other = Place(tmp_path / "other-home", place.mountpoint)
-    said = other.run("mount", place.mountpoint, expect=5)
-    assert str(place.mountpoint) in one_line(said.stderr)
-    assert "kgfs umount" in said.stderr
+    reported = other.run("mount", place.mountpoint, expect=5)
+    assert str(place.mountpoint) in one_line(reported.stderr)
+    assert "kgfs umount" in reported.stderr
     assert "README.md" in os.listdir(place.mountpoint)
     assert other.pids() == []
 
@@ -130,8 +130,8 @@ def test_a_dead_mount(place: Place, way: str) -> None:
     with pytest.raises(OSError) as dead:
         os.listdir(place.mountpoint)
     assert dead.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)  # the latter just after the kill
-    said = place.run("doctor", expect=6)
-    assert f"kgfs umount {place.mountpoint}" in said.stdout
+    reported = place.run("doctor", expect=6)
+    assert f"kgfs umount {place.mountpoint}" in reported.stdout
     if way == "umount":
         place.umount()
         assert os.listdir(place.mountpoint) == []
@@ -149,8 +149,8 @@ def test_a_mount_that_hangs_is_named_and_detached(place: Place) -> None:
     place.mount("--no-worker")
     (pid,) = place.pids()
     with stopped(pid):
-        said = place.run("mount", place.mountpoint, expect=5)
-        assert f"kgfs umount --lazy {place.mountpoint}" in one_line(said.stderr)
+        reported = place.run("mount", place.mountpoint, expect=5)
+        assert f"kgfs umount --lazy {place.mountpoint}" in one_line(reported.stderr)
         assert "hung" in place.run("doctor", expect=6).stdout
     assert "README.md" in os.listdir(place.mountpoint)
 
@@ -160,10 +160,10 @@ def test_without_fusermount3(place: Place) -> None:
     nothing = place.home.parent / "nothing"
     nothing.mkdir()
     env = {"PATH": str(nothing)}
-    said = place.run("mount", place.mountpoint, expect=6, env=env)
-    assert "Install the package fuse3" in one_line(said.stderr)
-    said = place.run("doctor", expect=6, env=env)
-    assert "Install the package fuse3" in said.stdout
+    reported = place.run("mount", place.mountpoint, expect=6, env=env)
+    assert "Install the package fuse3" in one_line(reported.stderr)
+    reported = place.run("doctor", expect=6, env=env)
+    assert "Install the package fuse3" in reported.stdout
     assert os.listdir(place.mountpoint) == []
 
 
@@ -264,9 +264,9 @@ def test_ingest_into_a_full_home(small_disk: Path, tmp_path: Path) -> None:
     place = Place(small_disk / "home", tmp_path / "mnt")
     (tmp_path / "large.bin").write_bytes(os.urandom(30 << 20))
     (tmp_path / "zen.md").write_text(ZEN)
-    said = place.run("ingest", tmp_path / "large.bin", tmp_path / "zen.md", "--ontology", "A", expect=7)
-    line = one_line(said.stderr)
+    reported = place.run("ingest", tmp_path / "large.bin", tmp_path / "zen.md", "--ontology", "A", expect=7)
+    line = one_line(reported.stderr)
     assert str(tmp_path / "large.bin") in line
     assert "no space left" in line
-    assert said.stdout.startswith("zen.md\t"), "the other is kept"
+    assert reported.stdout.startswith("zen.md\t"), "the other is kept"
     assert place.status()["documents"] == {"done": 1}

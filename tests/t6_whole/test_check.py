@@ -26,8 +26,8 @@ def test_what_is_under_way_is_no_damage(place: Place) -> None:
     for number in range(60):
         (documents / f"{number}.txt").write_text(GARBAGE * (number * 5) + ZEN + str(number))
         if number % 20 == 10:
-            said = place.run("check", "--deep")
-            assert said.stdout == "", said.stdout
+            reported = place.run("check", "--deep")
+            assert reported.stdout == "", reported.stdout
     for number in range(0, 60, 3):
         (documents / f"{number}.txt").unlink()
     assert place.run("check").stdout == ""
@@ -67,22 +67,22 @@ def test_what_only_takes_room_is_no_damage_and_nothing_is_done_unasked(place: Pl
     place.run("ingest", tmp_path / "zen.md", "--ontology", "Test", "--no-wait")
     with closing(sqlite3.connect(place.home / "front.sqlite", isolation_level=None)) as front:
         front.execute(f"INSERT INTO inbox VALUES ('{'0' * 64}', x'41')")
-    said = place.run("check")
-    assert said.stdout == f"left inbox row: {'0' * 64}: takes room and nothing else; --repair drops it\n"
-    assert said.stderr == "1 finding, 1 harmless.\n"
+    reported = place.run("check")
+    assert reported.stdout == f"left inbox row: {'0' * 64}: takes room and nothing else; --repair drops it\n"
+    assert reported.stderr == "1 finding, 1 harmless.\n"
     spool = place.home / "spool" / "deadbeef-1"
     spool.write_bytes(b"somebody's")
-    said = place.run("check", expect=1)
-    assert "left spool file: deadbeef-1 (10 bytes): --repair quarantines it\n" in said.stdout
+    reported = place.run("check", expect=1)
+    assert "left spool file: deadbeef-1 (10 bytes): --repair quarantines it\n" in reported.stdout
     assert spool.exists()
     found = json.loads(place.run("check", "--json", expect=1).stdout)
     assert sorted((line["kind"], line["harmless"], line["done"]) for line in found) == [
         ("left inbox row", True, ""),
         ("left spool file", False, ""),
     ]
-    said = place.run("check", "--repair")
-    assert sorted(line.rpartition(": ")[2] for line in said.stdout.splitlines()) == ["dropped", "quarantined"]
-    assert said.stderr == "2 findings, 1 harmless, 2 dealt with.\n"
+    reported = place.run("check", "--repair")
+    assert sorted(line.rpartition(": ")[2] for line in reported.stdout.splitlines()) == ["dropped", "quarantined"]
+    assert reported.stderr == "2 findings, 1 harmless, 2 dealt with.\n"
     assert place.run("check").stderr == "0 findings.\n"
 
 
@@ -96,7 +96,7 @@ def test_databases_beyond_use_are_named_and_made_anew(place: Place, tmp_path: Pa
         for path in place.home.glob(f"{database}-*"):
             path.unlink()
         os.truncate(place.home / database, 20_000)
-        assert "check --repair" in (said := place.run("check", expect=7).stderr) or "kgfs rebuild" in said
+        assert "check --repair" in (reported := place.run("check", expect=7).stderr) or "kgfs rebuild" in reported
         found = json.loads(place.run("check", "--repair", "--json").stdout)
         assert [(line["kind"], line["what"]) for line in found] == [("damaged database", database)]
         assert all(line["done"] for line in found)

@@ -52,9 +52,9 @@ def test_merge_and_split_through_the_shell(read_home: Place) -> None:
     assert planned["concept"] == "garbage-collector"
     assert planned["evidence"] > 0
     assert len(shown(place, "garbage-collector")) == 1, "a dry run changes nothing"
-    said = place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", expect=2)
+    reported = place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", expect=2)
     question = "so that tracing-collector.concept goes and garbage-collector.concept stays?"
-    assert question in said.stderr and "give --yes" in said.stderr and "Aborted" not in said.stderr
+    assert question in reported.stderr and "give --yes" in reported.stderr and "Aborted" not in reported.stderr
     assert len(shown(place, "garbage-collector")) == 1
     words = ("concept", "merge", "Memory", "garbage-collector.concept", "tracing-collector.concept", "--yes")
     assert place.run(*words).stderr == "Merged into garbage-collector.concept: tracing-collector.concept.\n"

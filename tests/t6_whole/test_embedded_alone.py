@@ -67,8 +67,8 @@ def test_nothing_of_servers_and_of_sharing_is_loaded(tmp_path: Path) -> None:
 
 def waits(pid: int) -> int:
     """How often the threads of a process went to sleep so far."""
-    said = "".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status"))
-    return sum(map(int, re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", said, re.MULTILINE)))
+    reported = "".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status"))
+    return sum(map(int, re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", reported, re.MULTILINE)))
 
 
 @pytest.mark.mounted

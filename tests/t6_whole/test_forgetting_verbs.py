@@ -44,7 +44,7 @@ def states(place: Place) -> dict[str, dict[str, int]]:
     return {ontology["name"]: ontology["documents"] for ontology in place.status()["ontologies"]}
 
 
-def said(place: Place, answer: str, *words: str) -> subprocess.CompletedProcess[str]:
+def reported(place: Place, answer: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*KGFS, *words],
         env=place._environment(None),
@@ -113,19 +113,19 @@ def test_the_plan_is_printed_and_asked_about(two: Place) -> None:
     assert planned["concepts_gone"]
     assert planned["concepts_lessened"]
     assert states(two) == {"Notes": {"done": 2}}
-    refused = said(two, "n\n", "forget", "Notes/a.md")
+    refused = reported(two, "n\n", "forget", "Notes/a.md")
     assert refused.returncode == 1
     assert "Notes/documents/a.md" in refused.stdout
     assert "Forget them?" in refused.stderr
     assert states(two) == {"Notes": {"done": 2}}
-    assert said(two, "y\n", "forget", "Notes/a.md").returncode == 0
+    assert reported(two, "y\n", "forget", "Notes/a.md").returncode == 0
     assert states(two) == {"Notes": {"done": 1, "trashed": 1}}
 
 
 def test_a_list_on_stdin_is_forgotten_without_asking(two: Place) -> None:
     names = "Notes/documents/a.md\nNotes/documents/b.md\n"
-    assert said(two, names, "forget", "-").returncode == 3
-    assert said(two, names, "forget", "-", "--yes").returncode == 0
+    assert reported(two, names, "forget", "-").returncode == 3
+    assert reported(two, names, "forget", "-", "--yes").returncode == 0
     assert states(two) == {"Notes": {"trashed": 2}}
     assert [gone["path"] for gone in in_trash(two)] == ["Notes/documents/a.md", "Notes/documents/b.md"]
 
@@ -181,18 +181,18 @@ def forgotten_after(place: Place, meanwhile: Callable[[], object]) -> tuple[int,
             meanwhile()
         finally:
             os.kill(asked.pid, signal.SIGCONT)
-        _, said = asked.communicate(timeout=PATIENCE)
-    return asked.returncode, said
+        _, reported = asked.communicate(timeout=PATIENCE)
+    return asked.returncode, reported
 
 
 @pytest.mark.claim("GONE-7")
 def test_what_is_deposited_again_meanwhile_is_not_said_to_be_erased(two: Place, tmp_path: Path) -> None:
-    code, said = forgotten_after(
+    code, reported = forgotten_after(
         two, lambda: two.run("ingest", tmp_path / "a.md", "--ontology", "Notes", "--as", "again.md")
     )
     assert states(two) == {"Notes": {"done": 2}}
-    assert "0 documents erased." in said
-    assert "Not erased" in said and "Notes/documents/again.md" in said
+    assert "0 documents erased." in reported
+    assert "Not erased" in reported and "Notes/documents/again.md" in reported
     assert code == 5
 
 
@@ -234,10 +234,10 @@ def test_what_is_written_while_the_question_stands_is_not_forgotten(
 
 @pytest.mark.claim("GONE-7")
 def test_what_another_process_erased_is_said_to_be_erased(two: Place) -> None:
-    code, said = forgotten_after(two, lambda: two.run("worker", "--until-idle"))
+    code, reported = forgotten_after(two, lambda: two.run("worker", "--until-idle"))
     assert states(two) == {"Notes": {"done": 1}}
-    assert "1 document erased." in said
-    assert (code, "Not erased" in said) == (0, False)
+    assert "1 document erased." in reported
+    assert (code, "Not erased" in reported) == (0, False)
 
 
 @pytest.mark.claim("WORK-5")

@@ -199,8 +199,8 @@ def test_status_and_doctor_tell_of_a_reserve_that_is_used_up(place: Place, tmp_p
     ballast = fill(place.home.parent)
     assert "0 of 4 MiB" in place.run("status").stdout
     assert "kgfs trash empty" in place.run("doctor", expect=None).stdout
-    said = place.run("forget", "A/zen.md", "--yes", expect=7)
-    assert "no space left" in one_line(said.stderr)
+    reported = place.run("forget", "A/zen.md", "--yes", expect=7)
+    assert "no space left" in one_line(reported.stderr)
     ballast.unlink()
     place.run("status")
     assert (place.home / "reserve").stat().st_size == 4 * MIB

@@ -111,12 +111,12 @@ def test_two_processes_that_ingest_the_same_bytes_at_once_make_one_document(bare
         folder.mkdir()
         (folder / ("same.md" if n < 2 else f"other-{n}.md")).write_text(text)
     started = [bare.start("ingest", *folder.iterdir(), "--ontology", "A", "--json") for folder in folders]
-    said = [process.communicate(timeout=80) for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0, 0], said
-    decisions = sorted(json.loads(out)["decision"] for out, _ in said)
+    reported = [process.communicate(timeout=80) for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0, 0], reported
+    decisions = sorted(json.loads(out)["decision"] for out, _ in reported)
     assert decisions.count("insert") == 1
     assert set(decisions) <= {"insert", "skip", "in_progress", "alias"}
-    assert len({json.loads(out)["doc_id"] for out, _ in said}) == 1
+    assert len({json.loads(out)["doc_id"] for out, _ in reported}) == 1
     status = bare.status()
     assert status["documents"] == {"done": 1}
     page = told(bare, "A/same.md")
@@ -162,18 +162,18 @@ def test_history_lists_every_version(edited: Place) -> None:
 
 
 def test_diff_shows_words_and_concepts_also_of_what_left_the_graph(edited: Place) -> None:
-    said = json.loads(edited.run("diff", "A/a.txt", "1", "2", "--json").stdout)
-    lines = said["text"].splitlines()
+    reported = json.loads(edited.run("diff", "A/a.txt", "1", "2", "--json").stdout)
+    lines = reported["text"].splitlines()
     assert [line for line in lines if line[0] in "+-"][2:] == [
         "-A koan is a riddle used in Zen practice.",
         "+A garbage collector is a program that reclaims memory.",
     ]
     assert lines[-1] == "\\ No newline at end of file"
-    assert any("koan" in name for name in said["concepts"]["lost"])
-    assert any("garbage" in name for name in said["concepts"]["gained"])
-    assert said["concepts"]["kept"]
+    assert any("koan" in name for name in reported["concepts"]["lost"])
+    assert any("garbage" in name for name in reported["concepts"]["gained"])
+    assert reported["concepts"]["kept"]
     back = json.loads(edited.run("diff", "A/a.txt", "2", "3", "--json").stdout)["concepts"]
-    assert (back["gained"], back["lost"]) == (said["concepts"]["lost"], said["concepts"]["gained"])
+    assert (back["gained"], back["lost"]) == (reported["concepts"]["lost"], reported["concepts"]["gained"])
     same = json.loads(edited.run("diff", "A/a.txt", "1", "3", "--json").stdout)
     assert (same["text"], same["concepts"]["gained"], same["concepts"]["lost"]) == ("", [], [])
     plain = edited.run("diff", "A/a.txt", "1", "2").stdout
@@ -182,10 +182,10 @@ def test_diff_shows_words_and_concepts_also_of_what_left_the_graph(edited: Place
 
 
 def test_diff_with_what_has_no_text_says_why(edited: Place) -> None:
-    said = edited.run("diff", "A/a.txt", "3", "4")
-    assert "no diff of the texts: version 4" in said.stderr
-    assert "version 4 was not read" in said.stderr
-    assert said.stdout == "", "what nobody knows is neither gained nor lost"
+    reported = edited.run("diff", "A/a.txt", "3", "4")
+    assert "no diff of the texts: version 4" in reported.stderr
+    assert "version 4 was not read" in reported.stderr
+    assert reported.stdout == "", "what nobody knows is neither gained nor lost"
     as_json = json.loads(edited.run("diff", "A/a.txt", "3", "4", "--json").stdout)
     assert (as_json["text"], as_json["unread"]) == (None, [4])
     assert as_json["concepts"] == {"gained": [], "lost": [], "kept": []}

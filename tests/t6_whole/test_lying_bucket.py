@@ -73,6 +73,6 @@ def test_wrong_bytes_are_never_read(seaweedfs: Server, place: Place) -> None:
     for file in ("flipped", "cut"):
         assert part(documents / file, BLOCK // 2, 4096) == FILES[file][BLOCK // 2 :][:4096], "what is right can be read"
     assert part(documents / "flipped", 2 * BLOCK, 4096) == FILES["flipped"][2 * BLOCK :][:4096]
-    said = (place.mountpoint / ".kgfs/errors.ndjson").read_text()
+    reported = (place.mountpoint / ".kgfs/errors.ndjson").read_text()
     for content in FILES.values():
-        assert hashlib.sha256(content).hexdigest()[:32] in said
+        assert hashlib.sha256(content).hexdigest()[:32] in reported

@@ -208,8 +208,8 @@ def test_a_changed_byte_is_found(filled: Place, moved: Place, tmp_path: Path, wh
     os.chmod(found, 0o600)
     right = found.read_bytes()
     found.write_bytes(right[:20] + bytes([right[20] ^ 1]) + right[21:])
-    said = one_line(filled.run(*words, expect=7).stderr)
-    assert where.rpartition("/")[2] in said or "entry 1" in said
+    reported = one_line(filled.run(*words, expect=7).stderr)
+    assert where.rpartition("/")[2] in reported or "entry 1" in reported
     if where == "ledger":
         found.write_bytes(right)
     filled.run(*words)

@@ -16,10 +16,10 @@ def test_what_was_not_read_is_named(home: Path, tmp_path: Path) -> None:
     (tmp_path / "program.bin").write_bytes(bytes(range(256)) * 8)
     files = [tmp_path / "note.txt", tmp_path / "program.bin"]
     place = Place(home, tmp_path / "mnt")
-    said = place.run("ingest", *files, "--ontology", "Mixed")
-    assert said.stderr.startswith("Not read: Mixed/program.bin: ") and said.stderr.count("\n") == 1
-    assert place.run("wait").stderr == said.stderr
-    reason = said.stderr.partition("program.bin: ")[2].strip()
+    reported = place.run("ingest", *files, "--ontology", "Mixed")
+    assert reported.stderr.startswith("Not read: Mixed/program.bin: ") and reported.stderr.count("\n") == 1
+    assert place.run("wait").stderr == reported.stderr
+    reason = reported.stderr.partition("program.bin: ")[2].strip()
     page = json.loads(place.run("status", "--json").stdout)
     assert [(one["path"], one["reason"]) for one in page["not_read"]] == [("Mixed/program.bin", reason)]
     assert f"not read Mixed/program.bin: {reason}" in place.run("status").stdout

@@ -136,8 +136,8 @@ def test_killed_under_who_waits_for_the_bucket(far: Place, peers: dict[str, Peer
     with copied(far, source, stderr=subprocess.PIPE) as writer:
         until(lambda: len(os.listdir(documents)) > 6)
         peers["seaweedfs"].kill()
-        said = writer.communicate(timeout=300)[1].decode()
-    refused = {name for name in content if name in said}
+        reported = writer.communicate(timeout=300)[1].decode()
+    refused = {name for name in content if name in reported}
     assert len(refused) < len(content) and bool(refused) == (writer.returncode != 0)
     assert errno_of(lambda: (documents / "late.txt").write_text(MEANWHILE)) in (errno.EIO, errno.ETIMEDOUT)
     refused.add("late.txt")

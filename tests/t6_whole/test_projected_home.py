@@ -58,7 +58,7 @@ def asked(place: Place, server: Endpoint, question: str, **words: Any) -> list[A
 DOCUMENTS = "MATCH (d:Document {space: g.space}) RETURN d.original_filename ORDER BY d.original_filename"
 
 
-def said_on_server(place: Place, server: Endpoint, word: str) -> list[Any]:
+def properties_on_server(place: Place, server: Endpoint, word: str) -> list[Any]:
     return asked(
         place,
         server,
@@ -85,9 +85,10 @@ def test_what_is_read_rebuilt_forgotten_and_purged_arrives(
     assert asked(served, neo4j_place, counted) == [["Zen", *ontology["read"].values()]]
     assert f"neo4j    {neo4j_place.uri}: up to date" in served.run("status").stdout
     assert served.run("check", env=LOOK_AGAIN_AT_ONCE).returncode == 0
-    said = served.run("doctor", expect=None).stdout
+    output = served.run("doctor", expect=None).stdout
     assert (
-        f"ok      neo4j: {neo4j_place.uri} answers." in said and f"ok      neo4j: {neo4j_place.uri}: up to date" in said
+        f"ok      neo4j: {neo4j_place.uri} answers." in output
+        and f"ok      neo4j: {neo4j_place.uri}: up to date" in output
     )
 
     damaged = "MATCH (d:Document {space: g.space, original_filename: 'zen.md'}) REMOVE d:Document, d.digest"
@@ -100,13 +101,13 @@ def test_what_is_read_rebuilt_forgotten_and_purged_arrives(
     served.run("worker", "--until-idle")
     assert served.run("check", env=LOOK_AGAIN_AT_ONCE).returncode == 0
 
-    assert said_on_server(served, neo4j_place, "telescope")
+    assert properties_on_server(served, neo4j_place, "telescope")
     served.run("forget", "Zen/more.md", "--purge", "--yes")
     assert served.status()["neo4j"]["purges"] == 1
     assert "owed there: 1 purge" in served.run("status").stdout
     served.run("worker", "--until-idle")
     assert served.status()["neo4j"]["purges"] == 0
-    assert said_on_server(served, neo4j_place, "telescope") == []
+    assert properties_on_server(served, neo4j_place, "telescope") == []
     assert asked(served, neo4j_place, DOCUMENTS) == [["zen.md"]]
     assert served.run("check", env=LOOK_AGAIN_AT_ONCE).returncode == 0
 
@@ -148,7 +149,7 @@ def test_a_worker_that_is_killed_is_gone_on_from(
 def test_nothing_waits_for_a_server_that_is_wrong_and_status_says_what_doctor_says(
     served: Place, guest: Endpoint, tmp_path: Path, wrong: str, secret: Path
 ) -> None:
-    said = {
+    output = {
         "port": "127.0.0.1:1: Neo4j cannot be reached",
         "tls": "what answers there speaks no TLS. Check graph.uri.",
         "password": f"does not let '{guest.user}' in. Set [graph] user and password_file",
@@ -160,7 +161,7 @@ def test_nothing_waits_for_a_server_that_is_wrong_and_status_says_what_doctor_sa
     else:
         served.environment["KGFS_GRAPH_USER"] = guest.user
         secret.write_text("not the word")
-    assert said in served.run("mount", served.mountpoint, env=HEAR_ALL_SERVERS).stderr
+    assert output in served.run("mount", served.mountpoint, env=HEAR_ALL_SERVERS).stderr
     (served.ontology("Zen") / "documents" / "zen.md").write_text(ZEN)
     served.wait()
     assert list((served.mountpoint / "Zen" / "concepts").iterdir())
@@ -168,9 +169,9 @@ def test_nothing_waits_for_a_server_that_is_wrong_and_status_says_what_doctor_sa
     until(lambda: json.loads(page.read_text())["neo4j"]["away_since"] is not None)
     neo4j = json.loads(page.read_text())["neo4j"]
     behind = neo4j["commits"]  # one of the text, and one of the concepts
-    assert said in neo4j["away_reason"] and behind == 2
-    assert said in served.run("status").stdout
-    assert said in served.run("doctor", expect=6).stdout
+    assert output in neo4j["away_reason"] and behind == 2
+    assert output in served.run("status").stdout
+    assert output in served.run("doctor", expect=6).stdout
     metrics = (served.mountpoint / ".kgfs/metrics.prom").read_text()
     assert "kgfs_neo4j_away 1\n" in metrics and f"kgfs_neo4j_behind_commits {behind}\n" in metrics
     if wrong == "password":
@@ -235,9 +236,9 @@ def test_homes_on_one_bucket_have_one_projection_and_take_over_from_each_other(
 
 def is_up_to_date(place: Place) -> bool:
     """With one document."""
-    said = place.run("status", "--json", expect=None)
-    if said.returncode != 0:  # its worker has not made the home yet
+    output = place.run("status", "--json", expect=None)
+    if output.returncode != 0:  # its worker has not made the home yet
         return False
-    found = json.loads(said.stdout)
+    found = json.loads(output.stdout)
     documents = [ontology["read"]["documents"] for ontology in found["ontologies"]]
     return documents == [1] and (found["neo4j"]["commits"], found["neo4j"]["purges"]) == (0, 0)

@@ -219,8 +219,8 @@ def test_a_killed_coordinator_loses_no_record_leaves_no_process_and_shows_no_tok
         cluster |= (now := others(worker.pid, home))
         shown += b"".join(map(seen_of, {worker.pid, *now}))
         time.sleep(0.2)
-    _, said = worker.communicate()
-    assert worker.returncode == -signal.SIGKILL, said
+    _, reported = worker.communicate()
+    assert worker.returncode == -signal.SIGKILL, reported
     assert len(cluster) > 2
     token = (home.parent / ".ray/auth_token").read_bytes().strip()
     assert len(token) > 30 and b"gcs_server" in shown
@@ -265,9 +265,9 @@ def test_a_worker_that_is_to_have_more_places_than_there_are_cpus_reads_and_ends
     try:
         assert published(home, len(documents))
         worker.send_signal(signal.SIGTERM)
-        _, said = worker.communicate(timeout=60)
-        assert worker.returncode == 0, said
-        assert f"{cpus} of {cpus + 1} places read" in said
+        _, reported = worker.communicate(timeout=60)
+        assert worker.returncode == 0, reported
+        assert f"{cpus} of {cpus + 1} places read" in reported
     finally:
         worker.kill()
         worker.communicate()
@@ -281,12 +281,12 @@ def test_a_cluster_whose_token_is_not_there_is_named(home: Path, documents: list
         named = {"KGFS_COMPUTE_ADDRESS": address, "KGFS_COMPUTE_TOKEN_FILE": token and str(home.parent / token)}
         worker = started(home, "worker", "--until-idle", **ON_RAY | named)
         try:
-            _, said = worker.communicate(timeout=120)
+            _, reported = worker.communicate(timeout=120)
         finally:
             worker.kill()
-    assert worker.returncode == 6, said
-    assert f"no Ray cluster at {address}: " in said and "Check compute.address and the token." in said
-    assert "Traceback" not in said
+    assert worker.returncode == 6, reported
+    assert f"no Ray cluster at {address}: " in reported and "Check compute.address and the token." in reported
+    assert "Traceback" not in reported
 
 
 NEEDED = {"DashboardAgent": b"dashboard/agent.py"}
@@ -316,9 +316,9 @@ def test_a_worker_whose_cluster_died_says_so_starts_another_and_goes_on(
         assert published(home, 1)
         assert ended(home, worker.pid, NEEDED[which]), which
         until = time.monotonic() + 60
-        while not (said := worker_note(home / "run").get("waits_for")) and time.monotonic() < until:
+        while not (reported := worker_note(home / "run").get("waits_for")) and time.monotonic() < until:
             time.sleep(0.05)
-        assert said and said.startswith("The Ray cluster of this machine")
+        assert reported and reported.startswith("The Ray cluster of this machine")
         shown = started(home, "status", **ON_RAY).communicate(timeout=60)[0]
         report = started(home, "doctor", "--quiet", **ON_RAY).communicate(timeout=60)[0]
         if worker_note(home / "run").get("waits_for"):  # else the cluster was back while they looked

@@ -52,12 +52,12 @@ def test_the_tree_stays_while_it_is_derived_anew(filled: Place, words: list[str]
     reader = threading.Thread(target=read_on)
     reader.start()
     try:
-        said = filled.run("rebuild", *words, "--yes").stderr
+        reported = filled.run("rebuild", *words, "--yes").stderr
     finally:
         ended.set()
         reader.join()
     assert odd == []
-    assert ("1 publication " if words else "2 publications ") in said
+    assert ("1 publication " if words else "2 publications ") in reported
     assert contents(filled.mountpoint) == before
     (filled.mountpoint / "Zen/documents/more.md").write_text("A stupa is a mound. The stupa is older than Zen.\n")
     filled.wait()

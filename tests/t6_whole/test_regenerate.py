@@ -68,8 +68,8 @@ def test_a_plan_is_printed_and_nothing_is_done_until_it_is_agreed_to(filled: Pat
         "cost": 0.0,
     }
     assert plan["chunks"] == plan["reusable_chunks"] == 3
-    said = kgfs(filled, "regenerate", "Test", "--dry-run")
-    assert "documents  3" in said and "no extractor is asked" in said
+    reported = kgfs(filled, "regenerate", "Test", "--dry-run")
+    assert "documents  3" in reported and "no extractor is asked" in reported
     assert "Aborted" in kgfs(filled, "regenerate", "Test", stdin="n\n", expect=1)
     assert "3 documents compared" not in kgfs(filled, "regenerate", "--compare", "Test")
     kgfs(filled, "regenerate", "Test", stdin="y\n")

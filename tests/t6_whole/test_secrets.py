@@ -86,24 +86,28 @@ def test_no_secret_is_shown(far: tuple[Place, list[bytes]], settings: Path, qdra
     documents = place.ontology("Zen") / "documents"
     (documents / "zen.md").write_text(ZEN)
     place.wait()
-    said = [place.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
-    assert said[3].stdout.count(" answers.\n") == 2
+    reported = [
+        place.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")
+    ]
+    assert reported[3].stdout.count(" answers.\n") == 2
     (qdrant / "api_key").write_text("wrong-key-for-once")
-    said.append(place.run("doctor", expect=6))
-    assert REFUSED in said[-1].stdout
+    reported.append(place.run("doctor", expect=6))
+    assert REFUSED in reported[-1].stdout
     (documents / "more.md").write_text(ZEN * 2)
     place.run("check", expect=7)
-    said.append(place.run("rebuild", "--yes", expect=7))
-    assert REFUSED in said[-1].stderr
+    reported.append(place.run("rebuild", "--yes", expect=7))
+    assert REFUSED in reported[-1].stderr
     hidden.append(b"wrong-key-for-once")
     (qdrant / "api_key").write_bytes(hidden[3])
     right = (tmp_path / "credentials").read_text()
     (tmp_path / "credentials").write_text(right.replace(hidden[2].decode(), "A-token-of-nobody"))
-    said.append(place.run("doctor", expect=6))
-    assert REFUSED in said[-1].stdout
+    reported.append(place.run("doctor", expect=6))
+    assert REFUSED in reported[-1].stdout
     hidden.append(b"A-token-of-nobody")
     (tmp_path / "credentials").write_text(right)
-    shown = "".join(done.stdout + done.stderr for done in said).encode() + everything_below(place.mountpoint / ".kgfs")
+    shown = "".join(done.stdout + done.stderr for done in reported).encode() + everything_below(
+        place.mountpoint / ".kgfs"
+    )
     for pid in place.pids():
         shown += Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
         assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
@@ -316,9 +320,9 @@ def test_a_key_of_a_bucket_that_cannot_be_said_is_named_and_not_shown(
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret-other")
     else:
-        said = key.replace("\n", "\n ")  # which goes on with the value
+        reported = key.replace("\n", "\n ")  # which goes on with the value
         (tmp_path / "credentials").write_text(
-            f"[default]\naws_access_key_id = {said}\naws_secret_access_key = s3cret\n"
+            f"[default]\naws_access_key_id = {reported}\naws_secret_access_key = s3cret\n"
         )
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     garage = open_garage(load(home, environ=environ))
@@ -359,9 +363,9 @@ def test_whoever_looks_after_a_machine_is_told_of_secrets_that_others_may_read(p
     }
     for mode, noted in ((0o644, 1), (0o640, 1), (0o600, 0)):
         secret.chmod(mode)
-        said = place.run("doctor", expect=6, env=environ).stdout
-        assert said.count(f"Others may read {secret} (vectors.api_key_file).") == noted
-        assert said.count(f"chmod 600 {secret}") == noted
+        reported = place.run("doctor", expect=6, env=environ).stdout
+        assert reported.count(f"Others may read {secret} (vectors.api_key_file).") == noted
+        assert reported.count(f"chmod 600 {secret}") == noted
     assert "Others may read" not in place.run("doctor").stdout
 
 

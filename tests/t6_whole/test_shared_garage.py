@@ -147,8 +147,8 @@ def test_both_write_one_path(hosts: tuple[Place, Place], server: Server) -> None
         assert status["conflicts"] == len(paths)
         assert status["conflict_paths"] == [f"Notes/{path}" for path in paths]
         assert all(f"Notes/{path}" in one.run("status").stdout for path in paths)
-        said = one.run("history", f"Notes/{paths[0]}").stdout.splitlines()
-        (conflict,) = (line for line in said if "conflict" in line)
+        reported = one.run("history", f"Notes/{paths[0]}").stdout.splitlines()
+        (conflict,) = (line for line in reported if "conflict" in line)
         assert conflict.split()[4:6] == ["-", "kept"]
         assert "written in one home after another had changed it" in conflict
     told = "".join((one.mountpoint / ".kgfs/errors.ndjson").read_text() for one in hosts)
@@ -231,13 +231,13 @@ def test_what_another_home_named_is_not_said_to_be_erased(hosts: tuple[Place, Pl
             there.run("ingest", tmp_path / "a.txt", "--ontology", "Notes", "--as", "again.txt")
         finally:
             os.kill(asked.pid, signal.SIGCONT)
-        _, said = asked.communicate(timeout=PATIENCE)
+        _, reported = asked.communicate(timeout=PATIENCE)
     with open_stores(load(there.home)) as stores:
         (ontology,) = stores.catalog.names.ontologies()
         listed = [name.name for name in stores.catalog.names.children(ontology.root)]
     assert listed == ["a.txt", "again.txt", "b.txt"], "an order is carried out as a whole"
-    assert "0 documents erased." in said
-    assert all(f"Notes/documents/{name}" in said for name in listed)
+    assert "0 documents erased." in reported
+    assert all(f"Notes/documents/{name}" in reported for name in listed)
     assert asked.returncode == 5
 
 
@@ -264,8 +264,8 @@ def test_what_another_home_deposits_while_it_is_purged_is_known_to_both(
             settled(there)
         finally:
             os.kill(asked.pid, signal.SIGCONT)
-        _, said = asked.communicate(timeout=PATIENCE)
-    assert "again.txt" in said
+        _, reported = asked.communicate(timeout=PATIENCE)
+    assert "again.txt" in reported
     there.umount()
     for one in (here, there, here, there):
         one.run("worker", "--until-idle")

@@ -40,8 +40,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def work(place: Place) -> None:
     worker = place.start("worker", "--until-idle")
-    _, said = worker.communicate(timeout=PATIENCE)
-    assert worker.returncode == 0, said
+    _, reported = worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 0, reported
 
 
 def deposited(homes: tuple[Place, Place], tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dic
     (tmp_path / "ahead/sitecustomize.py").write_text(AHEAD)
     clocks = ({"PYTHONPATH": str(tmp_path / "ahead")}, {})
     workers = [one.start("worker", "--until-idle", env=clock) for one, clock in zip(homes, clocks, strict=True)]
-    said = [worker.communicate(timeout=PATIENCE) for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0], said
+    reported = [worker.communicate(timeout=PATIENCE) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], reported
     finished = [json.loads((one.home / "run/worker.json").read_text())["finished"] for one in homes]
     assert sum(finished) == COUNT
     for one in homes:
@@ -80,8 +80,8 @@ def test_one_that_stands_still_past_its_lease_commits_nothing(
     until(lambda: "T" in Path(f"/proc/{still.pid}/stat").read_text().rpartition(")")[2].split()[0], 120)
     work(there)
     os.kill(still.pid, signal.SIGCONT)
-    _, said = still.communicate(timeout=PATIENCE)
-    assert still.returncode == 0, said
+    _, reported = still.communicate(timeout=PATIENCE)
+    assert still.returncode == 0, reported
     for one in homes:
         found, epochs, readings = known(one.home)
         assert found == undisturbed

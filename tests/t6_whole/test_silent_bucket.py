@@ -218,11 +218,11 @@ def test_a_mount_ends_without_asking_a_silent_bucket_anew(far: Place, bucket: Pe
         (documents / "second.txt").write_bytes(b"second")
         time.sleep(3)  # by then it is being settled
         begun = time.monotonic()
-        said = far.run("umount", far.mountpoint).stderr
+        reported = far.run("umount", far.mountpoint).stderr
         until(lambda: not far.pids(), 6 * limit)
         took = time.monotonic() - begun
-    assert "is still ending, and may wait for" in said
-    assert "anything open" not in said
+    assert "is still ending, and may wait for" in reported
+    assert "anything open" not in reported
     assert took < limit + 8
     far.mount("--no-worker")
     assert (documents / "second.txt").read_bytes() == b"second"

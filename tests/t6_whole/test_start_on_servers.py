@@ -108,8 +108,8 @@ def test_a_home_shows_no_other_place_than_its_own(far: Place, words: tuple[str, 
     make_home(load(far.home))
     bind(load(far.home))
     theirs = {"KGFS_GARAGE_PREFIX": "theirs"}
-    said = far.run(*(far.mountpoint if word == "mnt" else word for word in words), env=theirs, expect=3)
-    assert "garage.prefix of this home is" in one_line(said.stderr) and "kgfs migrate" in said.stderr
+    reported = far.run(*(far.mountpoint if word == "mnt" else word for word in words), env=theirs, expect=3)
+    assert "garage.prefix of this home is" in one_line(reported.stderr) and "kgfs migrate" in reported.stderr
 
 
 @pytest.mark.mounted

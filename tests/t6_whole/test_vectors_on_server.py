@@ -140,8 +140,8 @@ def test_a_wrong_port_is_told_of_by_mount_status_doctor_and_wait(place: Place) -
     (place.ontology("Notes") / "documents" / "zen.md").write_text(ZEN)
     until(lambda: named.search(place.run("status").stdout))
     assert re.search(rf"worker: .*{named.pattern}", place.run("doctor", expect=6).stdout)
-    said = place.run("wait", "--timeout", "1", expect=8).stderr.splitlines()
-    assert said[0].startswith("The worker waits: ") and named.search(said[0]) and named.search(said[-1])
+    reported = place.run("wait", "--timeout", "1", expect=8).stderr.splitlines()
+    assert reported[0].startswith("The worker waits: ") and named.search(reported[0]) and named.search(reported[-1])
 
 
 @pytest.mark.claim("VEC-5")
@@ -192,10 +192,10 @@ def test_while_the_server_is_away(far: Place, server: Server, monkeypatch: pytes
     (documents / "garbage.txt").write_text(GARBAGE)
     assert (documents / "garbage.txt").read_text() == GARBAGE
     until(lambda: "Qdrant" in (far.mountpoint / ".kgfs/errors.ndjson").read_text())
-    said = far.run("forget", "Notes/zen.md", "--yes", expect=7).stderr
-    assert UNREACHED in said and "is noted all the same" in said
-    said = far.run("wait", "--timeout", "3", expect=8).stderr
-    assert "1 forgetting" in said and UNREACHED in said
+    reported = far.run("forget", "Notes/zen.md", "--yes", expect=7).stderr
+    assert UNREACHED in reported and "is noted all the same" in reported
+    reported = far.run("wait", "--timeout", "3", expect=8).stderr
+    assert "1 forgetting" in reported and UNREACHED in reported
     assert far.status()["documents"].get("failed", 0) == 0
 
     server.start()

@@ -39,11 +39,11 @@ def bare(home: Path, tmp_path: Path) -> Place:
 
 @pytest.mark.parametrize("verb", [*VERBS, "config show", ""])
 def test_help_shows_an_example(verb: str) -> None:
-    said = CliRunner().invoke(cli, [*verb.split(), "--help"], prog_name="kgfs")
-    assert said.exit_code == 0
-    assert "Example" in said.stdout
-    assert f"kgfs {verb}".strip() in said.stdout
-    assert said.stderr == ""
+    reported = CliRunner().invoke(cli, [*verb.split(), "--help"], prog_name="kgfs")
+    assert reported.exit_code == 0
+    assert "Example" in reported.stdout
+    assert f"kgfs {verb}".strip() in reported.stdout
+    assert reported.stderr == ""
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -54,9 +54,9 @@ def test_every_verb_takes_another_home_and_configuration(verb: str, tmp_path: Pa
         assert {"--home", "--config"} <= {word for parameter in each.params for word in parameter.opts}
         needed = [["1"] if isinstance(p, click.Argument) else [p.opts[0], "1"] for p in each.params if p.required]
         words = ["--config", str(tmp_path / "no.toml"), *(word for words in needed for word in words)]
-        said = CliRunner().invoke(each, words)
-        assert isinstance(said.exception, BadInputError), said.output
-        assert "no.toml" in str(said.exception)
+        reported = CliRunner().invoke(each, words)
+        assert isinstance(reported.exception, BadInputError), reported.output
+        assert "no.toml" in str(reported.exception)
 
 
 def test_version_and_wrong_words(bare: Place) -> None:
@@ -68,10 +68,10 @@ def test_version_and_wrong_words(bare: Place) -> None:
         ["wait", "--timeout", "-1"],
         ["ingest", "--ontology", "A"],
     ):
-        said = bare.run(*words, expect=2)
-        assert said.stdout == ""
-        assert "Error: " in said.stderr
-        assert "Traceback" not in said.stderr
+        reported = bare.run(*words, expect=2)
+        assert reported.stdout == ""
+        assert "Error: " in reported.stderr
+        assert "Traceback" not in reported.stderr
     assert "Did you mean 'kgfs status'?" in bare.run("stauts", expect=2).stderr
     assert "Did you mean 'kgfs umount' or 'kgfs mount'?" in bare.run("unmount", expect=2).stderr
     assert "Did you mean" not in bare.run("no-such-verb", expect=2).stderr
@@ -111,11 +111,11 @@ def test_what_cannot_be_printed_is_an_error_and_a_reader_that_goes_is_none(words
     environment = {**os.environ, "KGFS_HOME": str(bare.home)}
     for buffered in ({}, {"PYTHONUNBUFFERED": "1"}):
         with open("/dev/full", "w") as full:
-            said = subprocess.run(
+            reported = subprocess.run(
                 [*KGFS, *words], env=environment | buffered, stdout=full, stderr=subprocess.PIPE, text=True, check=False
             )
-        assert said.returncode == 7
-        assert "stdout" in one_line(said.stderr)
+        assert reported.returncode == 7
+        assert "stdout" in one_line(reported.stderr)
         nobody_reads, end = os.pipe()
         os.close(nobody_reads)
         with open(end, "w") as end_of_pipe:
@@ -156,9 +156,9 @@ def test_home_is_an_option_of_every_verb(tmp_path: Path, zen: Path) -> None:
 @pytest.mark.parametrize("words", [("wait",), ("status",), ("status", "--json")])
 def test_asking_makes_no_home(words: tuple[str, ...], tmp_path: Path) -> None:
     place = Place(tmp_path / "typing-mistake", tmp_path / "mnt")
-    said = place.run(*words, expect=4)
-    assert str(place.home) in one_line(said.stderr)
-    assert said.stdout == ""
+    reported = place.run(*words, expect=4)
+    assert str(place.home) in one_line(reported.stderr)
+    assert reported.stdout == ""
     assert not place.home.exists()
 
 
@@ -172,12 +172,12 @@ def test_a_wrong_configuration_names_file_and_key(bare: Place) -> None:
         ('[pipeline]\nstrategy = "popular"\n', "random, popularity, hybrid"),
     ):
         file.write_text(content)
-        said = one_line(bare.run("status", expect=3).stderr)
-        assert str(file) in said
-        assert words in said
+        reported = one_line(bare.run("status", expect=3).stderr)
+        assert str(file) in reported
+        assert words in reported
     file.unlink()
-    said = one_line(bare.run("status", expect=3, env={"KGFS_PIPELINE_SETTLE": "soon"}).stderr)
-    assert "KGFS_PIPELINE_SETTLE" in said
+    reported = one_line(bare.run("status", expect=3, env={"KGFS_PIPELINE_SETTLE": "soon"}).stderr)
+    assert "KGFS_PIPELINE_SETTLE" in reported
     assert "no such configuration file" in one_line(bare.run("status", "--config", "nowhere.toml", expect=3).stderr)
 
 
@@ -197,10 +197,10 @@ def test_config_show_is_toml_and_json_of_what_is_in_force(bare: Place) -> None:
 
 def test_ingest_without_a_mount_reads_by_itself(bare: Place, zen: Path, tmp_path: Path) -> None:
     bare.environment |= AUTO
-    said = bare.run("ingest", zen, "--ontology", "A", "--as", "deep/down/z.md")
-    path, doc_id, decision, _ = said.stdout.rstrip("\n").split("\t")
+    reported = bare.run("ingest", zen, "--ontology", "A", "--as", "deep/down/z.md")
+    path, doc_id, decision, _ = reported.stdout.rstrip("\n").split("\t")
     assert (path, decision) == ("deep/down/z.md", "insert")
-    assert said.stderr == "", "no progress bar where stderr is no terminal"
+    assert reported.stderr == "", "no progress bar where stderr is no terminal"
     status = bare.status()
     assert status["documents"] == {"done": 1}
     assert status["owed"] == 0
@@ -218,8 +218,8 @@ def test_ingest_without_a_mount_reads_by_itself(bare: Place, zen: Path, tmp_path
 def test_what_the_only_hit_was_found_by(bare: Place, zen: Path) -> None:
     """Its score, a distance from the mean of all hits, is 0."""
     bare.run("ingest", zen, "--ontology", "A", env={"KGFS_MODELS_EMBEDDER": "none"})
-    said = bare.run("search", "koan", "--passages").stdout.splitlines()
-    assert said[0].startswith("1. A/documents/zen.md:") and said[0].endswith("  (words)")
+    reported = bare.run("search", "koan", "--passages").stdout.splitlines()
+    assert reported[0].startswith("1. A/documents/zen.md:") and reported[0].endswith("  (words)")
     (hit,) = json.loads(bare.run("search", "koan", "--passages", "--json").stdout)["hits"]
     assert hit["text_score"] > 0
     assert bare.run("search", "koan").stdout.startswith("1. A/documents/zen.md:")
@@ -239,13 +239,13 @@ def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path
     one_line(bare.run("ingest", zen, "--ontology", "B", "--as", "../up", expect=3).stderr)
     assert "no home of kgfs is there yet" in one_line(bare.run("ingest", zen, expect=4).stderr)
     assert not (bare.home / "garage").exists(), "nothing is made for what cannot be deposited"
-    said = bare.run("ingest", *bad, zen, "--ontology", "A", "--no-wait", expect=4)
-    lines = said.stderr.splitlines()
+    reported = bare.run("ingest", *bad, zen, "--ontology", "A", "--no-wait", expect=4)
+    lines = reported.stderr.splitlines()
     assert len(lines) == len(bad)
     for path, line in zip(bad, lines, strict=True):
         assert line.startswith("kgfs: ")
         assert str(path) in line
-    assert said.stdout.startswith("zen.md\t")
+    assert reported.stdout.startswith("zen.md\t")
     assert bare.status()["documents"] == {"queued": 1}
     bare.run("ingest", bad[0], "--ontology", "C", expect=4)
     assert [ontology["name"] for ontology in bare.status()["ontologies"]] == ["A"]
@@ -261,8 +261,8 @@ def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path
     ):
         one_line(bare.run("ingest", *words, "--ontology", "A", "--no-wait", expect=exit_code).stderr)
     for name, exit_code in (("README.md", 5), (".dot", 5), ("a/b", 3), ("", 3)):
-        said = bare.run("ingest", zen, "--ontology", name, "--no-wait", expect=exit_code)
-        assert name in one_line(said.stderr)
+        reported = bare.run("ingest", zen, "--ontology", name, "--no-wait", expect=exit_code)
+        assert name in one_line(reported.stderr)
 
 
 def test_worker_alone_ends_on_a_signal_and_is_one_only(bare: Place, zen: Path) -> None:
@@ -270,8 +270,8 @@ def test_worker_alone_ends_on_a_signal_and_is_one_only(bare: Place, zen: Path) -
     worker = bare.start("worker")
     try:
         until(lambda: bare.status()["documents"] == {"done": 1}, PATIENCE)
-        said = one_line(bare.run("worker", expect=5).stderr)
-        assert str(bare.home) in said
+        reported = one_line(bare.run("worker", expect=5).stderr)
+        assert str(bare.home) in reported
         assert bare.status()["worker"]["alive"]
     finally:
         worker.send_signal(signal.SIGTERM)
@@ -287,11 +287,11 @@ def test_worker_alone_ends_on_a_signal_and_is_one_only(bare: Place, zen: Path) -
 
 def test_wait_times_out_and_says_so_when_nobody_works(bare: Place, zen: Path) -> None:
     bare.run("ingest", zen, "--ontology", "A", "--no-wait")
-    said = bare.run("wait", "--timeout", "0.5", expect=9)
-    assert "1 document" in one_line(said.stderr)
-    assert "No worker is alive" in said.stderr
-    said = bare.run("wait", expect=9)
-    assert "kgfs worker" in one_line(said.stderr)
+    reported = bare.run("wait", "--timeout", "0.5", expect=9)
+    assert "1 document" in one_line(reported.stderr)
+    assert "No worker is alive" in reported.stderr
+    reported = bare.run("wait", expect=9)
+    assert "kgfs worker" in one_line(reported.stderr)
     bare.run("worker", "--until-idle")
     assert bare.run("wait").stdout == ""
 
@@ -312,10 +312,10 @@ def test_wait_names_what_failed(bare: Place, tmp_path: Path) -> None:
     original.chmod(0o600)
     original.write_text(GARBAGE.replace("memory", "MEMORY"))
     bare.run("worker", "--until-idle", env={"KGFS_PIPELINE_MAX_ATTEMPTS": "1"})
-    not_read, said = bare.run("wait", expect=1).stderr.splitlines()
+    not_read, reported = bare.run("wait", expect=1).stderr.splitlines()
     assert not_read.startswith("Not read: A/a.txt: CorruptError")
-    assert "a.txt" in said
-    assert "1 document" in said
+    assert "a.txt" in reported
+    assert "1 document" in reported
     assert bare.status()["documents"] == {"failed": 1}
 
 
@@ -325,9 +325,9 @@ def test_wait_names_what_failed(bare: Place, tmp_path: Path) -> None:
 @pytest.mark.mounted
 def test_mount_answers_when_it_returns_and_umount_leaves_nothing(place: Place, zen: Path) -> None:
     place.environment |= AUTO
-    said = place.run("mount", place.mountpoint)
+    reported = place.run("mount", place.mountpoint)
     assert "README.md" in os.listdir(place.mountpoint)
-    assert said.stdout == ""
+    assert reported.stdout == ""
     before = place.pids()
 
     again = place.run("mount", place.mountpoint)
@@ -337,8 +337,8 @@ def test_mount_answers_when_it_returns_and_umount_leaves_nothing(place: Place, z
     assert len(place.pids()) <= 2
 
     (place.ontology("A") / "zen.md").write_text(ZEN)
-    said = place.run("wait", "--timeout", "240")
-    assert (said.stdout, said.stderr) == ("", "")
+    reported = place.run("wait", "--timeout", "240")
+    assert (reported.stdout, reported.stderr) == ("", "")
     assert "zen.concept" in os.listdir(place.mountpoint / "A" / "concepts")
 
     shown = json.loads(place.run("ingest", zen, "--ontology", "A", "--as", "sub/again.md", "--json").stdout)
@@ -368,9 +368,9 @@ def test_no_worker_foreground_and_a_busy_mount(place: Place) -> None:
     assert not place.status()["worker"]["alive"]
     assert place.pids() == [mount.pid]
     with open(place.mountpoint / "A/a.txt") as held:
-        said = one_line(place.run("umount", place.mountpoint, expect=5).stderr)
-        assert f"pid {os.getpid()}" in said
-        assert "--lazy" in said
+        reported = one_line(place.run("umount", place.mountpoint, expect=5).stderr)
+        assert f"pid {os.getpid()}" in reported
+        assert "--lazy" in reported
         assert held.read() == GARBAGE
     mount.send_signal(signal.SIGTERM)
     out, err = mount.communicate(timeout=30)

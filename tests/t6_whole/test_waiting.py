@@ -43,7 +43,7 @@ def test_a_worker_that_begins_while_the_servers_are_asked_is_waited_for(
 
         monkeypatch.setattr(timing, "NO_WORKER", 0.0)
         monkeypatch.setattr(backlog, "away", meanwhile)
-        backlog._wait(config, catalog, 0.0, lambda done, total, what: None, lambda said: None)
+        backlog._wait(config, catalog, 0.0, lambda done, total, what: None, lambda reported: None)
 
 
 @pytest.mark.claim("WORK-6")
@@ -56,6 +56,6 @@ def test_why_the_last_worker_ended_is_not_said_to_keep_another_from_beginning(
         lock.note({"state": "ended", "reason": ENDED})
     monkeypatch.setattr(timing, "NO_WORKER", 0.0)
     with pytest.raises(NoWorkerError) as told:
-        backlog._wait(config, owing.stores.catalog, 0.0, lambda done, total, what: None, lambda said: None)
+        backlog._wait(config, owing.stores.catalog, 0.0, lambda done, total, what: None, lambda reported: None)
     assert "Start one: kgfs worker" in str(told.value) and str(told.value).endswith(f"before it could begin: {ENDED}")
     assert "cannot go on" not in str(told.value)

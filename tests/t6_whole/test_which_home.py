@@ -35,7 +35,7 @@ def two(tmp_path: Path) -> Iterator[tuple[Place, Place]]:
         usual.close()
 
 
-def said(usual: Place, *words: str | os.PathLike[str], standing: Path = Path("/")) -> str:
+def reported(usual: Place, *words: str | os.PathLike[str], standing: Path = Path("/")) -> str:
     """Of a command in the environment of the usual home."""
     done = subprocess.run(
         [*KGFS, *words], env=usual._environment(None), cwd=standing, capture_output=True, text=True, timeout=100
@@ -48,15 +48,15 @@ def said(usual: Place, *words: str | os.PathLike[str], standing: Path = Path("/"
 def test_the_home_is_that_of_the_mount(two: tuple[Place, Place], tmp_path: Path) -> None:
     usual, other = two
     inside = other.mountpoint / "Other" / "documents"
-    assert f"home     {usual.home}\n" in said(usual, "status")
-    assert f"home     {other.home}\n" in said(usual, "status", standing=inside)
-    assert f"home     {usual.home}\n" in said(usual, "status", "--home", usual.home, standing=inside)
-    assert "trash_days = 7" in said(usual, "config", "show", standing=inside), "as its mount is configured"
-    assert "trash_days = 30" in said(usual, "config", "show")
+    assert f"home     {usual.home}\n" in reported(usual, "status")
+    assert f"home     {other.home}\n" in reported(usual, "status", standing=inside)
+    assert f"home     {usual.home}\n" in reported(usual, "status", "--home", usual.home, standing=inside)
+    assert "trash_days = 7" in reported(usual, "config", "show", standing=inside), "as its mount is configured"
+    assert "trash_days = 30" in reported(usual, "config", "show")
     (tmp_path / "link").symlink_to(other.mountpoint / "Other")
     for path in (inside / "Other.md", tmp_path / "link" / "Other.md"):
-        assert "Other.md" in said(usual, "status", path)
-    said(usual, "umount", other.mountpoint)
+        assert "Other.md" in reported(usual, "status", path)
+    reported(usual, "umount", other.mountpoint)
     assert [mount["mountpoint"] for mount in usual.status()["mounts"]] == [str(usual.mountpoint)]
     assert other.status()["mounts"] == []
 

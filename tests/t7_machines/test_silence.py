@@ -134,8 +134,8 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     until(lambda: not owed(here) and not owed(there), 200)
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
-        _, said = worker.communicate(timeout=240)
-        assert worker.returncode == 0, said
+        _, reported = worker.communicate(timeout=240)
+        assert worker.returncode == 0, reported
     for place in homes:
         found, epochs, readings = known(place)
         assert found == wanted

@@ -103,8 +103,8 @@ def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) ->
     if renaming == NOTHING:
         return
     marks, unmarked = ([Mark(*fields) for fields in some] for some in (renaming.marks, renaming.unmarked))
-    said = spoken(stores, renaming.decisions, at + 1)
-    stores.graph.reassign(f"{commit_id}-named", said, at + 1, marks, unmarked, became=renaming.concepts)
+    contents = spoken(stores, renaming.decisions, at + 1)
+    stores.graph.reassign(f"{commit_id}-named", contents, at + 1, marks, unmarked, became=renaming.concepts)
 
 
 def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:
@@ -239,12 +239,12 @@ def _planned(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> tu
             goals[concept_id] = _goal(graph, owed.order, concept, founder, label, goals, chosen)
             concerned |= {speaker.document.doc_id: speaker for speaker in speakers}
     decisions = [_rewritten(graph, speaker, goals) for _, speaker in sorted(concerned.items())]
-    said = [(mark, goals[concept_id]) for concept_id in goals for mark in graph.marks_of(concept_id)]
+    marks = [(mark, goals[concept_id]) for concept_id in goals for mark in graph.marks_of(concept_id)]
     renaming = Renaming(
         concepts=tuple((concept_id, goal.concept_id) for concept_id, goal in goals.items()),
         decisions=tuple(one.key for one in decisions),
-        marks=tuple((mark.mark, mark.ontology, goal.concept_id, mark.joined) for mark, goal in said),
-        unmarked=tuple((mark.mark, mark.ontology, mark.concept_id, mark.joined) for mark, _ in said),
+        marks=tuple((mark.mark, mark.ontology, goal.concept_id, mark.joined) for mark, goal in marks),
+        unmarked=tuple((mark.mark, mark.ontology, mark.concept_id, mark.joined) for mark, _ in marks),
     )
     return renaming, decisions
 

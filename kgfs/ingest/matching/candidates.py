@@ -47,8 +47,8 @@ def forms_of(ontology: str, reading: Reading, suppressed: Suppressed) -> dict[st
         key = form_key(concept.label)
         found[key] = Forms(concept.norm, frozenset(map(form_key, forms)))
         norms[key] = {normalise_label(form) for form in forms}
-    taken = {form for said in found.values() for form in said.keys}
-    for words, whole in _said(reading):
+    taken = {form for one in found.values() for form in one.keys}
+    for words, whole in _named_in_headings(reading):
         key = form_key(words)
         if key in found:
             found[key] = replace(found[key], heading=found[key].heading or whole)
@@ -57,25 +57,25 @@ def forms_of(ontology: str, reading: Reading, suppressed: Suppressed) -> dict[st
             norms[key] = {found[key].norm}
     ids = {norm: concept_id_of(ontology, norm) for some in norms.values() for norm in some}
     barred = suppressed(sorted({*ids.values()})) if ids else ()
-    return {key: said for key, said in found.items() if not any(ids[norm] in barred for norm in norms[key])}
+    return {key: one for key, one in found.items() if not any(ids[norm] in barred for norm in norms[key])}
 
 
 def headings_of(reading: Reading) -> frozenset[str]:
     """Return the keys of the whole headings of a document."""
-    return frozenset(form_key(words) for words, whole in _said(reading) if whole)
+    return frozenset(form_key(words) for words, whole in _named_in_headings(reading) if whole)
 
 
 def placed(forms: Mapping[str, Forms], places: Mapping[str, Sequence[Span]]) -> tuple[Candidate, ...]:
     """Return the candidates that stand in the Text, in order of their first places."""
     found: list[Candidate] = []
-    for said in forms.values():
-        spans = sorted({span for key in said.keys for span in places.get(key, ())})
+    for one in forms.values():
+        spans = sorted({span for key in one.keys for span in places.get(key, ())})
         if spans:
-            found.append(Candidate(*spans[0], len(spans), said.heading))
+            found.append(Candidate(*spans[0], len(spans), one.heading))
     return tuple(sorted(found, key=lambda one: (one.start, one.end)))
 
 
-def _said(reading: Reading) -> Iterator[tuple[str, bool]]:
+def _named_in_headings(reading: Reading) -> Iterator[tuple[str, bool]]:
     """Yield the words of headings and title that could be looked up, with whether they are a whole heading."""
     for title in dict.fromkeys(path[-1] for _, path in reading.sections if path):
         heading = _NUMBERING.sub("", title).strip()

@@ -26,12 +26,12 @@ def marks_of_merge(graph: Graph, ontology: str, kept: Concept, gone: Sequence[Co
     """
     ids = {kept.concept_id, *(concept.concept_id for concept in gone)}
     set_, dropped = _Marks(), _Marks()
-    said = [mark for concept in gone for mark in graph.marks_of(concept.concept_id)]
-    for mark in said:
+    former = [mark for concept in gone for mark in graph.marks_of(concept.concept_id)]
+    for mark in former:
         dropped.add(mark.mark, mark.concept_id, joined=mark.joined)
         if mark.joined or not any(m.joined and m.concept_id in ids for m in graph.marked([mark.mark])):
             set_.add(mark.mark, kept.concept_id, joined=mark.joined)
-    here = {mark.mark for mark in said if mark.joined}
+    here = {mark.mark for mark in former if mark.joined}
     norms = {concept.norm for concept in gone}
     for source_id, norm in moved:
         dropped.add(concept_id_of(source_id, ""), kept.concept_id, joined=False)
@@ -74,10 +74,10 @@ class _Marks:
     """Marks as facts encode them. Of two entries for one mark and concept, a joined one wins."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[str, str], bool] = {}
+        self._joined: dict[tuple[str, str], bool] = {}
 
     def add(self, mark: str, concept_id: str, *, joined: bool) -> None:
-        self._said[mark, concept_id] = joined or self._said.get((mark, concept_id), False)
+        self._joined[mark, concept_id] = joined or self._joined.get((mark, concept_id), False)
 
     def written(self) -> tuple[str, ...]:
-        return tuple(f"{'+' if joined else '-'}{mark}={of}" for (mark, of), joined in sorted(self._said.items()))
+        return tuple(f"{'+' if joined else '-'}{mark}={of}" for (mark, of), joined in sorted(self._joined.items()))

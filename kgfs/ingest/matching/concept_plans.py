@@ -178,16 +178,16 @@ class Rewriting:
 
     def rewrite(self, speaker: Speaker) -> Decisions:
         """Return the new Decisions of one document."""
-        goal, said = self._goal.concept_id, speaker.decisions.concepts
-        chosen = {matched.norm for matched in said if self._chosen(speaker, matched)}
-        ids = {matched.norm: goal if matched.norm in chosen else matched.concept_id for matched in said}
+        goal, matches = self._goal.concept_id, speaker.decisions.concepts
+        chosen = {matched.norm for matched in matches if self._chosen(speaker, matched)}
+        ids = {matched.norm: goal if matched.norm in chosen else matched.concept_id for matched in matches}
         joined = joined_of(speaker.reading, ids)
         owners = [goal, *(one.relationship_id for one in joined)]
         doc_id = speaker.document.doc_id
         numbers = Numbers(self._graph, doc_id, owners, self._following, self._former.get(doc_id, {}))
         return replace(
             speaker.decisions,
-            concepts=tuple(self._moved(speaker, one, numbers) if one.norm in chosen else one for one in said),
+            concepts=tuple(self._moved(speaker, one, numbers) if one.norm in chosen else one for one in matches),
             relationships=numbered(speaker.reading, joined, numbers),
             epoch=self._graph.epoch(),
             supersedes=(),

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from kgfs.domain.documents import Document
 from kgfs.errors import MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.matching.publication import said
+from kgfs.ingest.matching.publication import content_of
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
-from kgfs.stores.graph.vocabulary import Joining, Mark, Said
+from kgfs.stores.graph.vocabulary import DocumentContent, Joining, Mark
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Row
@@ -82,11 +82,11 @@ def say_in_graph(stores: Stores, word: Word) -> int:
     Return the new epoch. Idempotent by the commit id.
     """
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
-    said_anew = spoken(stores, word.decisions, word.at)
+    contents = spoken(stores, word.decisions, word.at)
     joined, parted = _joining(word)
     became = [(other, word.into) for other in word.others] if isinstance(word, ConceptsMerged) else []
     return stores.graph.reassign(
-        word.commit_id, said_anew, word.at, marks, unmarked, joined=joined, parted=parted, became=became
+        word.commit_id, contents, word.at, marks, unmarked, joined=joined, parted=parted, became=became
     )
 
 
@@ -100,9 +100,9 @@ def _joining(word: Word) -> tuple[list[Joining], list[str]]:
     return [Joining(word.others[0], word.into, word.ontology, short, long, own)], []
 
 
-def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
+def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[DocumentContent]:
     """Return the content of the Decisions under these keys, without those of documents that are not shown (any more)."""
-    found: list[Said] = []
+    found: list[DocumentContent] = []
     for key in keys:
         document = stores.catalog.names.document(key.split("/")[1])
         row = stores.graph.document(document.doc_id) if document else None
@@ -114,7 +114,7 @@ def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
         reading = load_reading(stores.garage.objects, document.doc_id, decisions.reading)
         text = _text(stores, document, reading, key)
         as_shown = replace(document, deposit=row.deposit)
-        found.append(said(stores.graph, as_shown, reading, decisions, text=text, at=at))
+        found.append(content_of(stores.graph, as_shown, reading, decisions, text=text, at=at))
     return found
 
 

@@ -120,8 +120,8 @@ class _Known:
         """
         word, apart = self.words.joined(found.norm), self.words.apart(found.norm)
         if word is not None:
-            said = self.living.get(word.concept_id)
-            same = (said, "decided", 1.0) if said else None
+            known = self.living.get(word.concept_id)
+            same = (known, "decided", 1.0) if known else None
         else:
             same = self._by_words(found, apart) or self.likeness.find(index, apart)
         if same is not None:
@@ -267,13 +267,13 @@ class _Words:
         marks = [concept_id_of(ontology, norm) for norm in norms]
         if source_id:
             marks += [concept_id_of(source_id, norm) for norm in ("", *norms)]
-        self._said: dict[str, list[Mark]] = {}
+        self._marks: dict[str, list[Mark]] = {}
         for mark in graph.marked(marks):
-            self._said.setdefault(mark.mark, []).append(mark)
+            self._marks.setdefault(mark.mark, []).append(mark)
 
     def concepts(self) -> set[str]:
         """Return the ids of all concepts that any of these marks names."""
-        return {mark.concept_id for said in self._said.values() for mark in said}
+        return {mark.concept_id for marks in self._marks.values() for mark in marks}
 
     def joined(self, norm: str) -> Mark | None:
         """Return the mark that joins mentions under this label to a concept, or None.
@@ -293,7 +293,7 @@ class _Words:
         return frozenset(m.concept_id for scope in scopes for m in self._under(*scope) if not m.joined)
 
     def _under(self, scope: str, norm: str) -> list[Mark]:
-        return self._said.get(concept_id_of(scope, norm), []) if scope else []
+        return self._marks.get(concept_id_of(scope, norm), []) if scope else []
 
 
 class _Likeness:

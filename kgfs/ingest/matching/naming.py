@@ -41,7 +41,7 @@ def with_places(
             if normalise_label(form):
                 own.setdefault(form_key(form), matched.norm)
     forms = forms_of(ontology, reading, suppressed)
-    here = known_among({key: key for key in (*own, *(key for said in forms.values() for key in said.keys))})
+    here = known_among({key: key for key in (*own, *(key for forms_here in forms.values() for key in forms_here.keys))})
     elsewhere: dict[str, str] = {}
 
     def known(keys: Collection[str]) -> tuple[Mapping[str, str], Collection[str]]:
@@ -60,11 +60,11 @@ def with_places(
             matched_at.setdefault(norm, []).extend(spans)
         elif concept_id:
             named_at.setdefault(concept_id, []).extend(spans)
-    for said in forms.values():
-        if not any(key in own or key in elsewhere for key in said.keys):
+    for forms_here in forms.values():
+        if not any(key in own or key in elsewhere for key in forms_here.keys):
             # a term: should a later document make it a concept, it is named here already
-            spans = [span for key in said.keys for span in places.get(key, ())]
-            for norm in {said.norm, singular(said.norm)} if spans else ():
+            spans = [span for key in forms_here.keys for span in places.get(key, ())]
+            for norm in {forms_here.norm, singular(forms_here.norm)} if spans else ():
                 named_at.setdefault(concept_id_of(ontology, norm), []).extend(spans)
     return replace(
         decisions,

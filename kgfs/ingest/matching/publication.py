@@ -30,12 +30,12 @@ from kgfs.stores.graph.vocabulary import (
     Batch,
     CandidateRow,
     ConceptRow,
+    DocumentContent,
     DocumentRow,
     InstanceRow,
     NamedRow,
     Publication,
     RelationshipRow,
-    Said,
     SourceRow,
 )
 from kgfs.stores.readings import Decisions, Reading
@@ -164,11 +164,13 @@ def show_text(
     )
 
 
-def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:
+def content_of(
+    graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int
+) -> DocumentContent:
     """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence."""
     build = _Build(graph, document, reading, decisions, text, at)
     matched = [row for row in build.named() if row.matched]
-    return Said(document.doc_id, build.concepts(), build.relationships(), list(build.instances()), matched)
+    return DocumentContent(document.doc_id, build.concepts(), build.relationships(), list(build.instances()), matched)
 
 
 class _Build:

@@ -68,9 +68,9 @@ class Source:
         return self._trimmed(*found) if found else None
 
     def _trimmed(self, start: int, end: int) -> Span | None:
-        said = self._piece[start:end]
-        start += len(said) - len(said.lstrip())
-        end = start + len(said.strip())
+        quoted = self._piece[start:end]
+        start += len(quoted) - len(quoted.lstrip())
+        end = start + len(quoted.strip())
         return (self._start + start, self._start + end) if start < end else None
 
     def _claimed(self, quote: RawQuote) -> Span | None:
@@ -103,15 +103,15 @@ class Source:
         matcher = SequenceMatcher(autojunk=False)
         matcher.set_seq2(wanted)
         for first in range(len(self._sentences)):
-            said: list[str] = []
+            passage: list[str] = []
             for _, end, sentence in self._sentences[first : first + _WINDOW]:
-                said = said + sentence
-                if len(said) > 2 * len(wanted):
+                passage = passage + sentence
+                if len(passage) > 2 * len(wanted):
                     break
-                common = (Counter(said) & bag).total()
-                if 2 * common < ratio * (len(said) + len(wanted)):
+                common = (Counter(passage) & bag).total()
+                if 2 * common < ratio * (len(passage) + len(wanted)):
                     continue
-                matcher.set_seq1(said)
+                matcher.set_seq1(passage)
                 if (found := matcher.ratio()) > ratio or (best is None and found == ratio):
                     best, ratio = (self._sentences[first][0], end), found
         return best

@@ -146,9 +146,9 @@ def _one(group: Sequence[FoundConcept]) -> FoundConcept:
 def between(relationships: Sequence[FoundRelationship], norms: Mapping[str, str]) -> Iterator[FoundRelationship]:
     """Yield the relationships between other ends, once each. ``norms`` has the norm of the concept that each norm became."""
     given: set[tuple[str, str, str, int, int]] = set()
-    for said in relationships:
-        subject, object_ = norms[said.subject], norms[said.object]
-        place = (subject, said.type, object_, said.quote.start, said.quote.end)
+    for stated in relationships:
+        subject, object_ = norms[stated.subject], norms[stated.object]
+        place = (subject, stated.type, object_, stated.quote.start, stated.quote.end)
         if subject != object_ and place not in given:
             given.add(place)
-            yield replace(said, subject=subject, object=object_)
+            yield replace(stated, subject=subject, object=object_)

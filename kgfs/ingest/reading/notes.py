@@ -105,13 +105,13 @@ def with_links(
         if alias := _alias(word):
             own = name(replace(titled, alias=alias))
             same[form_key(alias)] = form_key(titled.label)
-    said = {(one.subject, one.object, one.quote.start) for one in relationships if one.type == "LINKS_TO"}
+    linked = {(one.subject, one.object, one.quote.start) for one in relationships if one.type == "LINKS_TO"}
     more: list[FoundRelationship] = []
     for link in links:
         target = name(link)
         place = (own.norm, target.norm, link.quote.start)
-        if target.norm != own.norm and place not in said:
-            said.add(place)
+        if target.norm != own.norm and place not in linked:
+            linked.add(place)
             more.append(FoundRelationship(own.norm, "LINKS_TO", target.norm, link.quote, 1.0))
     return _merged(found, (*relationships, *more), same)
 
@@ -194,11 +194,11 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
         return None
     telling = (quote for kind, quote in known if kind in ("paragraph", "quote") and _is_long(text.text, quote))
     kind, quote = known[0]
-    said = next(telling, quote)
+    telling_quote = next(telling, quote)
     if kind != "heading":
-        quote = said
-    elif said.chunk == quote.chunk and said.end - quote.start <= _LONGEST_QUOTE:
-        quote = replace(quote, end=said.end)  # the heading names the note of which the sentence speaks
+        quote = telling_quote
+    elif telling_quote.chunk == quote.chunk and telling_quote.end - quote.start <= _LONGEST_QUOTE:
+        quote = replace(quote, end=telling_quote.end)  # the heading names the note of which the sentence speaks
     return _Named(label, quote, stem if form_key(stem) != form_key(label) else "")
 
 

@@ -185,9 +185,9 @@ def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
     return {
         key_of(end)
         for extraction in validated
-        for said in extraction.relationships
-        if said.confidence >= CLEAR and said.type != "RELATED_TO"
-        for end in (said.subject, said.object)
+        for stated in extraction.relationships
+        if stated.confidence >= CLEAR and stated.type != "RELATED_TO"
+        for end in (stated.subject, stated.object)
     }
 
 
@@ -264,12 +264,16 @@ def _relationships(
     """Return the relationships between kept concepts, each statement once per quote, with its highest confidence."""
     found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
     for extraction in validated:
-        for said in extraction.relationships:
-            subject, object_ = kept.get(key_of(said.subject)), kept.get(key_of(said.object))
-            if subject is None or object_ is None or subject is object_ or said.confidence < RELATIONSHIP_CONFIDENCE:
+        for stated in extraction.relationships:
+            subject, object_ = kept.get(key_of(stated.subject)), kept.get(key_of(stated.object))
+            if subject is None or object_ is None or subject is object_ or stated.confidence < RELATIONSHIP_CONFIDENCE:
                 continue
-            place = (subject.norm, said.type, object_.norm, said.quote.start, said.quote.end)
+            place = (subject.norm, stated.type, object_.norm, stated.quote.start, stated.quote.end)
             known = found.get(place)
-            if known is None or known.confidence < said.confidence:
-                found[place] = FoundRelationship(subject.norm, said.type, object_.norm, said.quote, said.confidence)
-    return tuple(sorted(found.values(), key=lambda said: (said.quote.start, said.subject, said.type, said.object)))
+            if known is None or known.confidence < stated.confidence:
+                found[place] = FoundRelationship(
+                    subject.norm, stated.type, object_.norm, stated.quote, stated.confidence
+                )
+    return tuple(
+        sorted(found.values(), key=lambda stated: (stated.quote.start, stated.subject, stated.type, stated.object))
+    )

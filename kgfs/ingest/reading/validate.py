@@ -59,7 +59,7 @@ class ValidExtraction:
 
 EMPTY_LABEL = "concept: no letter or digit in its label"
 NO_QUOTE = "concept: no quote stands in the text"
-NOT_SAID = "quote: the text does not say it"
+NOT_FOUND = "quote: the text does not say it"
 SAME_QUOTE = "quote: the same span again"
 STRANGE_DEFINITION = "definition: words that its quote does not have"
 UNKNOWN_TYPE = "relationship: unknown type"
@@ -96,7 +96,7 @@ def _concept(raw: RawConcept, text: str, chunk: int, source: Source, dropped: Co
     for quote in raw.quotes:
         located = _quote(quote, chunk, source)
         if located is None:
-            dropped[NOT_SAID] += 1
+            dropped[NOT_FOUND] += 1
             continue
         span = (located.start, located.end)
         if quote.defines and (words := quote.definition.strip()):

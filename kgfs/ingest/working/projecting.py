@@ -54,7 +54,7 @@ def catalog_of(names: Names) -> Catalog:
         for earlier in names.history(version.lineage):
             document = names.document(earlier.doc_id) if earlier.doc_id else None
             if earlier.n < version.n and document is not None and document.doc_id != doc_id:
-                said = {
+                properties = {
                     "doc_id": document.doc_id,
                     "ontology": document.ontology,
                     "source_id": document.source_id,
@@ -62,7 +62,7 @@ def catalog_of(names: Names) -> Catalog:
                     "garage_key": document.key,
                     "size_bytes": document.size,
                 }
-                superseded.append((earlier.n, said))
+                superseded.append((earlier.n, properties))
         return VersionLinks(version.n, tuple(superseded))
 
     return Catalog(ontologies, versions)
@@ -338,11 +338,13 @@ def tell_of_comparison(config: Config, compared: Compared) -> str:
     """
     where = f"{config.graph.uri}: the graph '{config.graph.namespace}' there is of a former kgfs"
     if not compared.counts:
-        said = f"{where}, and has the same documents, concepts and relationships. It is written anew in today's form."
-        log.info("%s", said)
-        return said
+        message = (
+            f"{where}, and has the same documents, concepts and relationships. It is written anew in today's form."
+        )
+        log.info("%s", message)
+        return message
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(compared.counts.items()))
     some = ", ".join(f"{one.label} {one.id} {one.what}" for one in compared.some)
-    said = f"{where}, and differs from this home's: {kinds} ({some}). It is written anew from this home's."
-    ErrorLog(config.errors_log).add("neo4j", said)
-    return said
+    message = f"{where}, and differs from this home's: {kinds} ({some}). It is written anew from this home's."
+    ErrorLog(config.errors_log).add("neo4j", message)
+    return message

@@ -131,7 +131,7 @@ def _judged(
     positions = [gathered.positions[at] for at in near]
     texts = [text for position in positions for text in (position.near, position.in_place)]
     try:
-        said = likeness(
+        judgement = likeness(
             run, question.text, texts, [gathered.candidates[at].text for at in near], patience.within(timing.ASK_MODEL)
         )
     except GivenUpError:
@@ -140,7 +140,7 @@ def _judged(
         patience.check()
         return {}, str(error)
     return {
-        at: Judged(said.cosines[2 * place], said.cosines[2 * place + 1], said.verbs[place])
+        at: Judged(judgement.cosines[2 * place], judgement.cosines[2 * place + 1], judgement.verbs[place])
         for place, at in enumerate(near)
     }, ""
 

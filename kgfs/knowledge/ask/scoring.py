@@ -133,9 +133,11 @@ def score(
     for weight, values in columns:
         for at, value in enumerate(standardised(values)):
             own[at] += weight * value
-    for at, (one, said) in enumerate(zip(candidates, judged, strict=True)):
+    for at, (one, judgement) in enumerate(zip(candidates, judged, strict=True)):
         own[at] += weights.front * (one.kind == "meta") + weights.asked * fits(question.asked, one.text)
-        own[at] += weights.verb * (said.verb is not False) + weights.news * math.log1p(len(one.forms - question.forms))
+        own[at] += weights.verb * (judgement.verb is not False) + weights.news * math.log1p(
+            len(one.forms - question.forms)
+        )
     order = sorted(range(len(candidates)), key=lambda at: (-round(own[at], 9), at))
     closest = max((one.meaning for one in judged if one.meaning is not None), default=None)
     answerable = _answerable(question, [candidates[at] for at in order], closest, weights)

@@ -54,12 +54,12 @@ def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> I
             yield Defining(found.defined, first, last)
 
 
-def names_a_thing(said: Span) -> bool:
+def names_a_thing(phrase: Span) -> bool:
     """Return whether the words below a term say what it is: a noun phrase with something after its noun."""
-    root = said.root
-    if root.pos_ not in ("NOUN", "PROPN") or root.i == said.end - 1 or said[0].lower_ in (_POINTING | {"the"}):
+    root = phrase.root
+    if root.pos_ not in ("NOUN", "PROPN") or root.i == phrase.end - 1 or phrase[0].lower_ in (_POINTING | {"the"}):
         return False
-    return FEWEST <= sum(1 for word in said if not word.is_punct and not word.is_space) <= MOST
+    return FEWEST <= sum(1 for word in phrase if not word.is_punct and not word.is_space) <= MOST
 
 
 def _glossary(sentence: Span, *, listed: bool, marked: bool) -> Iterator[Defining]:
@@ -83,13 +83,13 @@ def _by_verb(root: Token) -> Iterator[Defining]:
         return
     lemma = root.lemma_.lower()
     if lemma == "be":
-        said = next((child for child in root.children if child.dep_ == "attr" and child.pos_ == "NOUN"), None)
-        if said is not None and said.i > root.i and _says_what(said, subject):
-            yield Defining(subject, said.left_edge.i, said.right_edge.i + 1)
+        told = next((child for child in root.children if child.dep_ == "attr" and child.pos_ == "NOUN"), None)
+        if told is not None and told.i > root.i and _says_what(told, subject):
+            yield Defining(subject, told.left_edge.i, told.right_edge.i + 1)
     elif lemma == "refer":
-        said = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "to"), None)
-        if said is not None and said.i == root.i + 1 and not is_pointed(subject):
-            yield Defining(subject, said.i + 1, said.right_edge.i + 1)
+        told = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "to"), None)
+        if told is not None and told.i == root.i + 1 and not is_pointed(subject):
+            yield Defining(subject, told.i + 1, told.right_edge.i + 1)
 
 
 def is_pointed(noun: Token) -> bool:
@@ -97,18 +97,18 @@ def is_pointed(noun: Token) -> bool:
     return article(noun) == "the"
 
 
-def _says_what(said: Token, subject: Token) -> bool:
+def _says_what(attribute: Token, subject: Token) -> bool:
     """Return whether a predicate names a class and what sets the thing apart in it."""
-    if article(said) != "a" and not (is_plural(said) and is_plural(subject) and not article(said)):
+    if article(attribute) != "a" and not (is_plural(attribute) and is_plural(subject) and not article(attribute)):
         return False
-    if said.lemma_.lower() in _JUDGING or (
+    if attribute.lemma_.lower() in _JUDGING or (
         is_pointed(subject) and not any(c.dep_ == "compound" for c in subject.children)
     ):
         return False
-    children = list(said.children)
+    children = list(attribute.children)
     if any(child.lower_ in _EVALUATING or child.tag_ in ("JJS", "RBS") for child in children):
         return False
-    return any(child.i > said.i and child.dep_ in ("relcl", "acl", "prep", "appos") for child in children)
+    return any(child.i > attribute.i and child.dep_ in ("relcl", "acl", "prep", "appos") for child in children)
 
 
 def _apposed(sentence: Span) -> Iterator[Defining]:

@@ -13,7 +13,7 @@ from kgfs.models.extractor.definitions import defining, names_a_thing
 from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import Prose, attendees, prose_of
 from kgfs.models.extractor.quotes import Definitions, forms_of, read
-from kgfs.models.extractor.related import said_by
+from kgfs.models.extractor.related import stated_by
 from kgfs.models.grammar import English
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def _extraction(text: str, page: Page) -> Extraction:
     ends = {end for found in relationships if found[1] != "RELATED_TO" for end in (found[0], found[2])}
     concepts, wanted = [], set()
     for key, candidate in page.candidates.items():
-        signs, said = read(text, page, candidate, forms, definitions.get(key, {}))
+        signs, quotes = read(text, page, candidate, forms, definitions.get(key, {}))
         if signs.whole or signs.structure or key in definitions or key in ends:
             wanted.add(key)
             frequency = len(candidate.mentions)
-            concepts.append(RawConcept(candidate.label, "term", 0.0, frequency, said, signs))
+            concepts.append(RawConcept(candidate.label, "term", 0.0, frequency, quotes, signs))
     return Extraction(
         tuple(concepts),
         tuple(
@@ -112,9 +112,9 @@ def _define_term(page: Page, index: int, found: dict[str, Definitions]) -> None:
     """Add the definition of a term: the sentence that follows it, indented below it."""
     if index + 1 < len(page.sentences) and page.sentences[index + 1].kind == "paragraph":
         key = junk.fold(normalise_label(page.sentences[index].words.text))
-        said = page.sentences[index + 1].words
-        if key in page.candidates and names_a_thing(said):
-            found.setdefault(key, {})[index + 1] = said.text.strip().rstrip(".")
+        definition = page.sentences[index + 1].words
+        if key in page.candidates and names_a_thing(definition):
+            found.setdefault(key, {})[index + 1] = definition.text.strip().rstrip(".")
 
 
 def _is_likely(candidate: Candidate) -> bool:
@@ -128,7 +128,7 @@ def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote,
     for index, sentence in enumerate(page.sentences):
         if sentence.kind in ("heading", "term"):
             continue
-        for said in said_by(sentence.words, page.places(index), is_likely=likely.__contains__):
+        for stated in stated_by(sentence.words, page.places(index), is_likely=likely.__contains__):
             quote = RawQuote(text[sentence.start : sentence.end], sentence.start, sentence.end)
-            found.append((said.subject, said.type, said.object, quote, said.confidence))
+            found.append((stated.subject, stated.type, stated.object, quote, stated.confidence))
     return found

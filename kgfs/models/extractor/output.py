@@ -14,11 +14,11 @@ from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationsh
 def encode(extraction: Extraction) -> str:
     """Return the JSON. The words of a quote stand once in ``said``, and quotes give their place in it."""
     body = asdict(extraction)
-    said: dict[str, int] = {}
+    texts: dict[str, int] = {}
     quotes = [quote for concept in body["concepts"] for quote in concept["quotes"]]
     for quote in (*quotes, *(found["quote"] for found in body["relationships"])):
-        quote["text"] = said.setdefault(quote["text"], len(said))
-    return json.dumps(body | {"said": list(said)}, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        quote["text"] = texts.setdefault(quote["text"], len(texts))
+    return json.dumps(body | {"said": list(texts)}, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 def decode(raw: str) -> Extraction:
@@ -28,24 +28,24 @@ def decode(raw: str) -> Extraction:
     """
     try:
         body = json.loads(raw)
-        said = body.get("said")
+        texts = body.get("said")
         concepts = tuple(
             RawConcept(
                 **{
                     **found,
-                    "quotes": tuple(_quote(quote, said) for quote in found["quotes"]),
+                    "quotes": tuple(_quote(quote, texts) for quote in found["quotes"]),
                     "signs": Signs(**found["signs"]) if found.get("signs") else None,
                 }
             )
             for found in body["concepts"]
         )
         relationships = tuple(
-            RawRelationship(**{**found, "quote": _quote(found["quote"], said)}) for found in body["relationships"]
+            RawRelationship(**{**found, "quote": _quote(found["quote"], texts)}) for found in body["relationships"]
         )
         return Extraction(concepts, relationships, tuple(body.get("leads", ())))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise BadInputError(f"Not the output of an offline extractor: {error}.") from error
 
 
-def _quote(body: dict[str, Any], said: Sequence[str] | None) -> RawQuote:
-    return RawQuote(**{**body, "text": said[body["text"]] if said is not None else body["text"]})
+def _quote(body: dict[str, Any], texts: Sequence[str] | None) -> RawQuote:
+    return RawQuote(**{**body, "text": texts[body["text"]] if texts is not None else body["text"]})

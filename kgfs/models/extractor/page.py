@@ -69,12 +69,12 @@ class Page:
     """The candidates by folded normalised label, in order of their first mention."""
     ending: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict)
     """(sentence, index of a phrase's last token) → (index of its first token, key), longest first."""
-    said: dict[int, list[tuple[tuple[int, int], str]]] = field(default_factory=dict)
+    mentions: dict[int, list[tuple[tuple[int, int], str]]] = field(default_factory=dict)
     """Sentence → (first token, token after the last) and key of each mention."""
 
     def places(self, sentence: int) -> dict[tuple[int, int], str]:
         """Return the keys of the candidates of a sentence, by the tokens ``first:end`` of its Doc."""
-        return dict(self.said.get(sentence, ()))
+        return dict(self.mentions.get(sentence, ()))
 
     def concept_at(self, sentence: int, head: Token) -> str:
         """Return the key of the candidate that is the whole noun phrase with this head; '' if there is none.
@@ -144,7 +144,7 @@ def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str, nam
     if (phrase.start, key) in places:
         return
     places.append((phrase.start, key))
-    page.said.setdefault(sentence, []).append(((phrase.start, phrase.end), key))
+    page.mentions.setdefault(sentence, []).append(((phrase.start, phrase.end), key))
     candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, phrase.whole, mark))
     candidate.run |= phrase.run
     candidate.chunk |= phrase.chunk

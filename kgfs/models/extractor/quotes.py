@@ -9,7 +9,7 @@ from kgfs.models.contract import RawQuote, Signs
 from kgfs.models.extractor import background
 from kgfs.models.extractor.by_name import restricts
 from kgfs.models.extractor.page import Candidate, Page
-from kgfs.models.extractor.telling import Form, Said, form_of, said_of
+from kgfs.models.extractor.telling import Form, PhraseScore, form_of, score_of
 
 Definitions = dict[int, str]
 """Index of a sentence → the words in it that define the concept."""
@@ -37,7 +37,7 @@ def read(
     The quotes are all sentences with a Q of TELLING or more, all that define the candidate, or else the best one. A
     sentence that says nothing is quoted only where no other mentions it, a heading only where no sentence does.
     """
-    said: dict[int, Said] = {}
+    scores: dict[int, PhraseScore] = {}
     whole: set[int] = set()
     first = candidate.mentions[0].sentence
     for mention in candidate.mentions:
@@ -47,7 +47,7 @@ def read(
         if form is None:
             continue
         words = page.sentences[mention.sentence].words
-        new = said_of(
+        new = score_of(
             words,
             form,
             mention.first,
@@ -56,13 +56,13 @@ def read(
             strong=mention.mark in ("strong", "link"),
             earliest=mention.sentence == first,
         )
-        known = said.get(mention.sentence)
+        known = scores.get(mention.sentence)
         if known is None or known.telling < new.telling:
-            said[mention.sentence] = new
-    return _signs(page, candidate, said, whole), _quotes(text, page, candidate, said, definitions)
+            scores[mention.sentence] = new
+    return _signs(page, candidate, scores, whole), _quotes(text, page, candidate, scores, definitions)
 
 
-def _signs(page: Page, candidate: Candidate, said: Mapping[int, Said], whole: set[int]) -> Signs:
+def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], whole: set[int]) -> Signs:
     marks = {mention.mark for mention in candidate.mentions}
     kinds = {page.sentences[mention.sentence].kind for mention in candidate.mentions if mention.whole}
     one = candidate.mentions[0]
@@ -72,15 +72,15 @@ def _signs(page: Page, candidate: Candidate, said: Mapping[int, Said], whole: se
     words = [word.text for word in doc[one.first : one.last] if word.is_alpha] or [candidate.label]
     return Signs(
         whole=len(whole),
-        subject=sum(one.subject for one in said.values()),
-        pointed=sum(one.pointed for one in said.values()),
+        subject=sum(one.subject for one in scores.values()),
+        pointed=sum(one.pointed for one in scores.values()),
         heading="heading" in kinds,
         link="link" in marks,
         tag="tag" in marks,
         strong="strong" in marks or "term" in kinds,
         record=lone and spoken,
         participle=len(words) > 1 and doc[one.first].tag_ in ("VBG", "VBN"),
-        says=max((one.says for one in said.values()), default=0.0),
+        says=max((one.says for one in scores.values()), default=0.0),
         rank=background.rank(words[-1]),
         restricts=restricts(doc, one.first, one.last),
         code="code" in marks,
@@ -88,9 +88,9 @@ def _signs(page: Page, candidate: Candidate, said: Mapping[int, Said], whole: se
 
 
 def _quotes(
-    text: str, page: Page, candidate: Candidate, said: Mapping[int, Said], definitions: Mapping[int, str]
+    text: str, page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], definitions: Mapping[int, str]
 ) -> tuple[RawQuote, ...]:
-    telling = {index: one.telling for index, one in said.items()}
+    telling = {index: one.telling for index, one in scores.items()}
     for index in definitions:
         telling[index] = min(1.0, telling.get(index, TELLING) + _DEFINES)
     chosen = {index for index, worth in telling.items() if worth >= TELLING or index in definitions}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Stated:
     """A relationship that one sentence says. Both ends are keys of labels."""
 
     subject: str
@@ -26,12 +26,12 @@ class Said:
     confidence: float
 
 
-def said_by(
+def stated_by(
     sentence: Span,
     labels: Mapping[Phrase, str],
     is_end: Callable[[str], bool] = lambda key: True,
     is_likely: Callable[[str], bool] = lambda key: False,
-) -> Iterator[Said]:
+) -> Iterator[Stated]:
     """Yield the relationships between the labels of one sentence.
 
     ``labels`` are the keys of its labels by their tokens, ``first:end`` of the Doc. A typed relationship needs a label
@@ -44,7 +44,7 @@ def said_by(
         subject, object_ = labels.get(stated.subject, ""), labels.get(stated.object, "")
         if subject and object_ and subject != object_ and is_end(subject) and is_end(object_):
             joined.add(frozenset((subject, object_)))
-            yield Said(subject, stated.type, object_, stated.confidence)
+            yield Stated(subject, stated.type, object_, stated.confidence)
     if not is_counted(sentence):
         return
     readable = is_readable(sentence)
@@ -61,7 +61,7 @@ def said_by(
             bound = readable and is_bound(sentence.doc[one[1] - 1], sentence.doc[other[1] - 1])
             strongest[pair] = max(strongest.get(pair, 0.0), BOUND if bound else TOGETHER)
     for (first, second), confidence in strongest.items():
-        yield Said(first, "RELATED_TO", second, confidence)
+        yield Stated(first, "RELATED_TO", second, confidence)
 
 
 def outermost(labels: Mapping[Phrase, str]) -> Sequence[Phrase]:

@@ -20,7 +20,7 @@ MAX_WORDS = 4
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’_+#.][^\W_]+)*[+#]*")
 _SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s+[\"'“(]?[A-Z0-9]|\s*$))+[.!?]*")
-_DEFINES = re.compile(r"\s*,?\s+(?:is|are|means|denotes|refers to|stands for)\s+(?=(?:an?|one|the)\s|\w)(?P<said>.+)")
+_DEFINES = re.compile(r"\s*,?\s+(?:is|are|means|denotes|refers to|stands for)\s+(?=(?:an?|one|the)\s|\w)(?P<words>.+)")
 
 
 @dataclass(slots=True)
@@ -91,9 +91,11 @@ def _note_sentence(phrases: dict[str, _Phrase], block: Prose, start: int, end: i
                 phrase.first = phrase.first or order
                 phrase.whole += len(run) == last - first
                 phrase.spellings[spelling] += 1
-                said = _DEFINES.match(block.text, stop, end) if begin - start < 4 else None
+                defining = _DEFINES.match(block.text, stop, end) if begin - start < 4 else None
                 span = block.span(start, end)
-                phrase.sentences[span] = phrase.sentences.get(span) or (said["said"].rstrip(" .") if said else "")
+                phrase.sentences[span] = phrase.sentences.get(span) or (
+                    defining["words"].rstrip(" .") if defining else ""
+                )
 
 
 def _runs(text: str, start: int, end: int) -> Iterator[list[tuple[int, int]]]:

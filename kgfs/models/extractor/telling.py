@@ -48,7 +48,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PhraseScore:
     """What one sentence says of one phrase."""
 
     says: float
@@ -83,8 +83,8 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
         if root.tag_ == "VB":
             worth -= 0.6
     elif subject.pos_ == "PRON":
-        said = subject.lower_
-        worth -= 1.8 if said == "i" else 0.9 if said in ("we", "you") else 2.2
+        pronoun = subject.lower_
+        worth -= 1.8 if pronoun == "i" else 0.9 if pronoun in ("we", "you") else 2.2
         telling -= 0.9 if record else 0.5
     elif any(child.dep_ == "poss" for child in subject.children):
         telling -= 0.6
@@ -137,7 +137,9 @@ def _is_unresolved(word: Token, subject: Token | None) -> bool:
     return word.lower_ in ("that", "this") and word.dep_ in ("dobj", "pobj")
 
 
-def said_of(sentence: Span, form: Form, first: int, last: int, *, part: bool, strong: bool, earliest: bool) -> Said:
+def score_of(
+    sentence: Span, form: Form, first: int, last: int, *, part: bool, strong: bool, earliest: bool
+) -> PhraseScore:
     """Return what the sentence says of its tokens ``first:last`` (indices of the Doc).
 
     ``part``: they are only the end of a longer phrase. ``strong``: they are emphasised. ``earliest``: the document has
@@ -176,14 +178,14 @@ def said_of(sentence: Span, form: Form, first: int, last: int, *, part: bool, st
         telling -= 2.9
     says += form.worth
     odds = Q_BIAS + 0.27 * says + telling + form.telling + 0.5 * earliest - 0.9 * min(at, 40) / 20
-    return Said(round(says, 2), round(1 / (1 + math.exp(-odds)), 3), subject, pointed)
+    return PhraseScore(round(says, 2), round(1 / (1 + math.exp(-odds)), 3), subject, pointed)
 
 
 def _by_predicate(verb: Token, says: float, telling: float) -> tuple[float, float]:
     lemma = verb.lemma_.lower()
     if lemma == "be":
-        said = next((child for child in verb.children if child.dep_ == "attr"), None)
-        if said is not None and any(child.lower_ in ("a", "an") for child in said.children):
+        attribute = next((child for child in verb.children if child.dep_ == "attr"), None)
+        if attribute is not None and any(child.lower_ in ("a", "an") for child in attribute.children):
             return says + 1.2, telling + 1.0
         return says + 0.6, telling
     return (says + 0.9 if lemma in _TELLING else says), telling

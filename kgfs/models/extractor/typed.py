@@ -206,24 +206,26 @@ def _object(preposition: Token) -> Token | None:
 
 
 def _is_a(verb: Token, subject: Token, named: Phrase) -> Iterator[Stated]:
-    said = next((child for child in verb.children if child.dep_ == "attr" and child.pos_ in ("NOUN", "PROPN")), None)
-    if said is None or conjuncts(said) or verb.i > said.i or subject.i > verb.i:
+    attribute = next(
+        (child for child in verb.children if child.dep_ == "attr" and child.pos_ in ("NOUN", "PROPN")), None
+    )
+    if attribute is None or conjuncts(attribute) or verb.i > attribute.i or subject.i > verb.i:
         return
-    of = next((child for child in said.children if child.dep_ == "prep" and child.lower_ == "of"), None)
+    of = next((child for child in attribute.children if child.dep_ == "prep" and child.lower_ == "of"), None)
     whole = _object(of) if of is not None else None
     if (
-        said.lemma_.lower() in _OF
+        attribute.lemma_.lower() in _OF
         and whole is not None
-        and article(said) in ("", "a")
-        and not _is_judgement(said, frozenset())
+        and article(attribute) in ("", "a")
+        and not _is_judgement(attribute, frozenset())
     ):
-        yield from _between(named, *_OF[said.lemma_.lower()], whole)
+        yield from _between(named, *_OF[attribute.lemma_.lower()], whole)
         return
-    class_ = phrase_of(said, restricted=True)
-    if class_ is None or _is_judgement(said):
+    class_ = phrase_of(attribute, restricted=True)
+    if class_ is None or _is_judgement(attribute):
         return
-    singular = article(said) == "a" and not is_plural(said) and not is_plural(subject)
-    plural = is_plural(said) and is_plural(subject) and not article(said) and not article(subject)
+    singular = article(attribute) == "a" and not is_plural(attribute) and not is_plural(subject)
+    plural = is_plural(attribute) and is_plural(subject) and not article(attribute) and not article(subject)
     if singular or plural:
         yield Stated(named, "IS_A", class_, 0.85)
 

@@ -69,7 +69,7 @@ class Commit:
         """Change of the number of pieces of evidence, by owner id."""
         self._moved: set[str] = set()
         """Ids of owners whose evidence differs from before."""
-        self._said: set[str] = set()
+        self._replaced: set[str] = set()
         """Ids of visible documents that are reported as changed for what they say."""
         self._named = Named(connection, at)
         self._terms = Terms(connection)
@@ -335,7 +335,7 @@ class Commit:
             f" WHERE instance.owner = ? AND document.state = {SHOWN} AND document.doc_id != ? ORDER BY document.doc_id",
             (relationship_id, entered),
         ).fetchall():
-            if doc_id not in self._said:
+            if doc_id not in self._replaced:
                 self._feed.tell("changed", "document", ontology, ontology, doc_id)
 
     def _join(

@@ -18,7 +18,7 @@ from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.pages import most_telling, page_frame, page_size, with_lines
 from kgfs.stores.graph.rows import MENTION, SHOWN, listed, mention_row, packed, words
 
-_SAID = f"""
+_EXTREMES = f"""
     SELECT count(DISTINCT mention.document), min(mention.deposit), min(label), max(label), min(forms), max(forms),
         min(kind), max(kind), min(definition), max(definition), min(kinds), max(kinds)
     FROM mention CROSS JOIN document ON document.key = mention.document
@@ -161,11 +161,11 @@ class Concepts:
         """Return the mentions that decide label, aliases and description of a concept, the number of documents
         that mention it, and their earliest deposit. If all mentions are equal, as is usual, one is returned for
         all: their number and scores then decide nothing."""
-        documents, founded, *said = self._sql.execute(_SAID, (concept,)).fetchone()
+        documents, founded, *extremes = self._sql.execute(_EXTREMES, (concept,)).fetchone()
         if not documents:
             return [], 0, 0
-        if said[0::2] == said[1::2]:
-            label, forms, kind, definition, kinds = said[0::2]
+        if extremes[0::2] == extremes[1::2]:
+            label, forms, kind, definition, kinds = extremes[0::2]
             one = Mention("", founded, label, words(forms), kind, 0.0, definition, words(kinds))
             return [one], documents, founded
         return [mention_row(found) for found in self._sql.execute(_MENTIONS, (concept,))], documents, founded

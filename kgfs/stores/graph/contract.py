@@ -20,6 +20,7 @@ from kgfs.stores.graph.vocabulary import (
     Batch,
     Change,
     Concept,
+    DocumentContent,
     DocumentRow,
     EarlierText,
     Fault,
@@ -32,7 +33,6 @@ from kgfs.stores.graph.vocabulary import (
     Redaction,
     Related,
     RelationshipRow,
-    Said,
     Scope,
     SourceRow,
 )
@@ -92,7 +92,7 @@ class Graph(Protocol):
     def reassign(
         self,
         commit_id: str,
-        said: Sequence[Said],
+        contents: Sequence[DocumentContent],
         at: int,
         marks: Sequence[Mark] = (),
         unmarked: Sequence[Mark] = (),
@@ -100,8 +100,8 @@ class Graph(Protocol):
         parted: Sequence[str] = (),
         became: Sequence[tuple[str, str]] = (),
     ) -> int:
-        """Replace what documents say of concepts: each :class:`Said` takes the place of all mentions and evidence
-        of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
+        """Replace what documents say of concepts: each :class:`DocumentContent` takes the place of all mentions and
+        evidence of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
         are deleted; ``joined`` are recorded, and the joinings of the concepts ``parted`` deleted. This is one transaction;
         its cost grows with what changes. Evidence that is equal to before
         keeps its mtime. A concept that loses its last evidence is removed, and its name is never given to another

@@ -12,36 +12,36 @@ from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.editions import put_instances
 from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.rows import INSTANCE, MENTION, SHOWN, instance_row, listed, mention_row
-from kgfs.stores.graph.vocabulary import ConceptRow, InstanceRow, Mark, Said
+from kgfs.stores.graph.vocabulary import ConceptRow, DocumentContent, InstanceRow, Mark
 
 
 class Reassignment(Commit):
     """One transaction that replaces what documents say. Call :meth:`say` for each document, then ``settle``."""
 
-    def say(self, said: Said) -> None:
+    def say(self, content: DocumentContent) -> None:
         """Replace the mentions and evidence of one document. A document that is not visible is skipped. Raises
         BadInputError as :func:`check` does, and StoreError for an evidence number that another document's living
         evidence has."""
         found = self._sql.execute(
-            f"SELECT key, ontology FROM document WHERE doc_id = ? AND state = {SHOWN}", (said.doc_id,)
+            f"SELECT key, ontology FROM document WHERE doc_id = ? AND state = {SHOWN}", (content.doc_id,)
         ).fetchone()
         if found is None:
             return
         edition, ontology = found
-        check(said)
-        for concept in said.concepts:
+        check(content)
+        for concept in content.concepts:
             self._meet(concept)
-        for relationship in said.relationships:
+        for relationship in content.relationships:
             self._relate(relationship)
-        change = self._change_evidence(edition, ontology, said)
-        changed = self._change_mentions(edition, said.concepts)
-        changed |= self._named.replace(edition, said.named)
+        change = self._change_evidence(edition, ontology, content)
+        changed = self._change_mentions(edition, content.concepts)
+        changed |= self._named.replace(edition, content.named)
         if change is None and not changed:
             return
         self._sql.execute("UPDATE document SET instances = instances + ? WHERE key = ?", (change or 0, edition))
         self._count(ontology, instances=change or 0)
-        self._said.add(said.doc_id)
-        self._feed.tell("changed", "document", ontology, ontology, said.doc_id)
+        self._replaced.add(content.doc_id)
+        self._feed.tell("changed", "document", ontology, ontology, content.doc_id)
 
     def rename(self, became: Sequence[tuple[str, str]]) -> None:
         """Have documents that only name one concept name another one, by pairs of (former id, id)."""
@@ -53,7 +53,7 @@ class Reassignment(Commit):
         for concept_id in younger:
             self._named.part(concept_id)
 
-    def _change_evidence(self, edition: int, ontology: str, said: Said) -> int | None:
+    def _change_evidence(self, edition: int, ontology: str, content: DocumentContent) -> int | None:
         """Replace the evidence of an edition. Return by how many pieces it grew; None if nothing changed."""
         rows = self._sql.execute(
             f"SELECT document.doc_id, {listed(INSTANCE, 'instance')} FROM instance"
@@ -61,7 +61,7 @@ class Reassignment(Commit):
             (edition,),
         )
         former = {(row.owner, row.n): row for row in map(instance_row, rows)}
-        now = {(row.owner, row.n): row for row in said.instances}
+        now = {(row.owner, row.n): row for row in content.instances}
         for owner, n in sorted(former.keys() - now.keys()):
             self._sql.execute("DELETE FROM instance WHERE owner = ? AND n = ? AND document = ?", (owner, n, edition))
             self._moves("removed", ontology, former[owner, n], -1)
@@ -129,15 +129,15 @@ class Reassignment(Commit):
         return bool(changed)
 
 
-def check(said: Said) -> None:
+def check(content: DocumentContent) -> None:
     """Raise BadInputError for evidence whose owner is not mentioned, for relationships between concepts that are
     not mentioned, and for unknown relationship types."""
-    mentioned = {concept.concept_id for concept in said.concepts}
-    owners = mentioned | {relationship.relationship_id for relationship in said.relationships}
-    for row in said.instances:
+    mentioned = {concept.concept_id for concept in content.concepts}
+    owners = mentioned | {relationship.relationship_id for relationship in content.relationships}
+    for row in content.instances:
         if row.owner not in owners:
             raise BadInputError(f"Evidence is given for {row.owner}, which is not mentioned.")
-    for relationship in said.relationships:
+    for relationship in content.relationships:
         if not {relationship.subject, relationship.object} <= mentioned:
             raise BadInputError(f"Relationship {relationship.relationship_id} joins concepts not mentioned with it.")
         if relationship.type not in RELATIONSHIP_TYPES:

@@ -29,7 +29,16 @@ from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
 from kgfs.stores.graph.terms import put_candidates
-from kgfs.stores.graph.vocabulary import Batch, Fault, Joining, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.graph.vocabulary import (
+    Batch,
+    DocumentContent,
+    Fault,
+    Joining,
+    Mark,
+    Publication,
+    Redaction,
+    RelationshipRow,
+)
 from kgfs.stores.graph.word_source import WordSource
 from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
@@ -173,7 +182,7 @@ class SqliteGraph(GraphReads):
     def reassign(
         self,
         commit_id: str,
-        said: Sequence[Said],
+        contents: Sequence[DocumentContent],
         at: int,
         marks: Sequence[Mark] = (),
         unmarked: Sequence[Mark] = (),
@@ -186,7 +195,7 @@ class SqliteGraph(GraphReads):
             if known:
                 return int(known[0])
             commit = Reassignment(connection, at, self._page_before)
-            for one in said:
+            for one in contents:
                 commit.say(one)
             commit.rename(became)
             commit.part(parted)

@@ -219,7 +219,7 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DocumentContent:
     """All that a document says of concepts, with all its evidence, but without its Sources. The mentions have the
     deposit number with which the document is shown."""
 

@@ -46,7 +46,7 @@ def _wanted(graph: SqliteGraph, label: str, ids_alone: bool) -> Iterator[tuple[s
                 found = []
             else:
                 owners = concepts(sql, page) if label == "Concept" else relationships(sql, page)
-                found = [(owner.id, owner.said["digest"]) for owner in owners]
+                found = [(owner.id, owner.properties["digest"]) for owner in owners]
         yield from found
         if label == "Document" and not ids_alone:
             for doc_id in page:

@@ -188,7 +188,7 @@ class Projection:
             living = {owner.id: owner for owner in (*concepts(sql, ids), *relationships(sql, ids))}
         for id_ in ids:
             if id_ in living:
-                if known.get(id_) != living[id_].said["digest"]:
+                if known.get(id_) != living[id_].properties["digest"]:
                     writer.put_owner(living[id_])
             elif id_ in known:
                 writer.remove_owner(id_)

@@ -63,7 +63,7 @@ class Owner:
     """A living concept or relationship."""
 
     id: str
-    said: Properties
+    properties: Properties
     forms: tuple[tuple[str, str, int], ...] = ()
     """(form, its key, rank) of a concept."""
 
@@ -129,12 +129,16 @@ def concepts(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Owner]:
         " WHERE concept_id IN (SELECT value FROM json_each(?)) AND live = 1 ORDER BY concept_id",
         (json.dumps(ids),),
     ):
-        said: Properties = dict(zip(_CONCEPT, row, strict=True))
-        id_ = said.pop("concept_id")
+        properties: Properties = dict(zip(_CONCEPT, row, strict=True))
+        id_ = properties.pop("concept_id")
         called = forms.get(id_, [])
-        more = {"id": id_, "aliases": list(words(said["aliases"])), "weight": said["evidence"] + said["related"]}
-        said |= more | {"digest": digest_of("concept", row, called)}
-        yield Owner(id_, said, tuple((form, form_key(form), rank) for form, rank in called))
+        more = {
+            "id": id_,
+            "aliases": list(words(properties["aliases"])),
+            "weight": properties["evidence"] + properties["related"],
+        }
+        properties |= more | {"digest": digest_of("concept", row, called)}
+        yield Owner(id_, properties, tuple((form, form_key(form), rank) for form, rank in called))
 
 
 def relationships(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Owner]:
@@ -145,12 +149,12 @@ def relationships(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Owner
         " ORDER BY relationship_id",
         (json.dumps(ids),),
     ):
-        said: Properties = dict(zip(_RELATIONSHIP, row, strict=True))
-        id_ = said.pop("relationship_id")
-        if not said["evidence"]:
-            said |= {"by_name": True, "confidence": None}
+        properties: Properties = dict(zip(_RELATIONSHIP, row, strict=True))
+        id_ = properties.pop("relationship_id")
+        if not properties["evidence"]:
+            properties |= {"by_name": True, "confidence": None}
         digest = digest_of("relationship", row)
-        yield Owner(id_, said | {"id": id_, "inverse": inverse(said["type"]), "digest": digest})
+        yield Owner(id_, properties | {"id": id_, "inverse": inverse(properties["type"]), "digest": digest})
 
 
 LIVING = {
@@ -191,7 +195,7 @@ class ShownDocument:
         return str(self.row[0])
 
     @property
-    def said(self) -> Properties:
+    def properties(self) -> Properties:
         """What a ``Document`` says, without what only the catalog knows, its content and its digest."""
         row: Properties = dict(zip(_DOCUMENT, self.row, strict=True))
         row |= {"source_type": row["document_type"], "source_url": row["source_uri"], "title": row["source_title"]}
@@ -212,27 +216,32 @@ class ShownDocument:
             name: document[name] for name in ("source_id", "garage_key", "content_hash", "source_title", "source_uri")
         }
         for row in self._source_rows():
-            said: Properties = dict(zip(SOURCE, row, strict=True)) | inherited | {"doc_id": self.doc_id}
-            said |= {"section_path": list(words(said["section_path"])), "page": said["page_number"]}
-            if not said["gated"]:
-                said["words"] = folded(said["full_text"])
-            digest = said["digest"] = digest_of("source", _digested(row), inherited)
-            yield said["chunk_index"], digest, said
+            properties: Properties = dict(zip(SOURCE, row, strict=True)) | inherited | {"doc_id": self.doc_id}
+            properties |= {"section_path": list(words(properties["section_path"])), "page": properties["page_number"]}
+            if not properties["gated"]:
+                properties["words"] = folded(properties["full_text"])
+            digest = properties["digest"] = digest_of("source", _digested(row), inherited)
+            yield properties["chunk_index"], digest, properties
 
     def instances(self) -> Iterator[tuple[tuple[str, int], str, Properties]]:
         """Each with its owner and number, and its digest, in order of these."""
         for row in self._instance_rows():
-            said: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.doc_id}
-            said |= {"section_path": list(words(said["section_path"])), "defines": bool(said["defines"])}
+            properties: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.doc_id}
+            properties |= {
+                "section_path": list(words(properties["section_path"])),
+                "defines": bool(properties["defines"]),
+            }
             # The digest of a row without a locator is what it was before there were locators.
-            digest = said["digest"] = digest_of("instance", row if said["locator"] else row[: len(INSTANCE) - 1])
-            yield (said["owner"], said["n"]), digest, said
+            digest = properties["digest"] = digest_of(
+                "instance", row if properties["locator"] else row[: len(INSTANCE) - 1]
+            )
+            yield (properties["owner"], properties["n"]), digest, properties
 
     def mentions(self) -> Iterator[tuple[str, Properties]]:
         """Each with the id of its concept."""
         for concept, *row in self._mention_rows():
-            said: Properties = dict(zip(_MENTION, row, strict=True))
-            yield concept, said | {"forms": list(words(said["forms"]))}
+            properties: Properties = dict(zip(_MENTION, row, strict=True))
+            yield concept, properties | {"forms": list(words(properties["forms"]))}
 
     def mentioned(self) -> set[str]:
         return {row[0] for row in self._mention_rows()}
@@ -243,10 +252,10 @@ class ShownDocument:
         chunk_ids: list[str] = []
         end, total = 0, 0
         for row in self._source_rows():
-            said = dict(zip(SOURCE, row, strict=True))
-            chunk_ids.append(said["chunk_id"])
-            part = said["full_text"][max(0, end - said["char_start"]) :]
-            end, total = max(end, said["char_end"]), total + len(part)
+            properties = dict(zip(SOURCE, row, strict=True))
+            chunk_ids.append(properties["chunk_id"])
+            part = properties["full_text"][max(0, end - properties["char_start"]) :]
+            end, total = max(end, properties["char_end"]), total + len(part)
             if total <= MOST_CONTENT:
                 parts.append(part)
         return ("".join(parts) if total <= MOST_CONTENT else None), chunk_ids

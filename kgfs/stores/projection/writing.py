@@ -100,7 +100,7 @@ FOREACH (_ IN CASE row.owner_kind WHEN 'concept' THEN [1] ELSE [] END | MERGE (o
 UNWIND $rows AS row
 MATCH (e:Edition {key: row.edition})
 MERGE (o:Owner {space: $space, id: row.concept})
-CREATE (o)-[m:MENTIONED_IN]->(e) SET m = row.said""",
+CREATE (o)-[m:MENTIONED_IN]->(e) SET m = row.properties""",
     "documents": "UNWIND $rows AS row MATCH (e:Edition {key: row.key}) SET e = row, e:Document",
     "leave versions": _UNLINKED,
     "versions": """
@@ -126,13 +126,13 @@ class Writer:
         self._weight = 0
 
     def put_owner(self, owner: Owner) -> None:
-        if "type" in owner.said:
-            self._add("relationships", owner.said)
+        if "type" in owner.properties:
+            self._add("relationships", owner.properties)
         else:
-            self._add("concepts", owner.said)
+            self._add("concepts", owner.properties)
             self._add("leave forms", {"concept": owner.id, "keys": [key for _, key, _ in owner.forms]})
             for form, key, rank in owner.forms:
-                row = {"concept": owner.id, "ontology": owner.said["ontology"], "key": key, "rank": rank}
+                row = {"concept": owner.id, "ontology": owner.properties["ontology"], "key": key, "rank": rank}
                 self._add("forms", {**row, "whole": None if key == form else form}, len(form))
         self._flush_if_full()
 
@@ -158,14 +158,14 @@ class Writer:
                 self._add("instances", {**quote, "edition": edition}, len(quote["quote"]))
             self._flush_if_full()
         self._add("leave mentions", {"edition": edition})
-        for concept, said in document.mentions():
-            self._add("mentions", {"edition": edition, "concept": concept, "said": said})
+        for concept, properties in document.mentions():
+            self._add("mentions", {"edition": edition, "concept": concept, "properties": properties})
             self._flush_if_full()
         content, chunk_ids = document.content()
-        said = document.said | {"content": content, "chunk_ids": chunk_ids, "digest": digest}
+        properties = document.properties | {"content": content, "chunk_ids": chunk_ids, "digest": digest}
         links = self._catalog.versions(document.doc_id)
-        said |= {"version": links.version or None, "project": self._names.get(said["ontology"], "")}
-        self._add("documents", {**said, "key": edition, "space": self._space}, len(content or ""))
+        properties |= {"version": links.version or None, "project": self._names.get(properties["ontology"], "")}
+        self._add("documents", {**properties, "key": edition, "space": self._space}, len(content or ""))
         self.put_versions(document.doc_id)
         self._flush_if_full()
 
@@ -173,8 +173,8 @@ class Writer:
         """Link a document to the earlier versions of its path, as the catalog has them now."""
         edition = self.edition(doc_id)
         self._add("leave versions", {"edition": edition})
-        for version, said in self._catalog.versions(doc_id).superseded:
-            old = {**said, "key": self.edition(said["doc_id"]), "space": self._space}
+        for version, properties in self._catalog.versions(doc_id).superseded:
+            old = {**properties, "key": self.edition(properties["doc_id"]), "space": self._space}
             self._add("versions", {"edition": edition, "version": version, "old": old})
 
     def remove_document(self, doc_id: str) -> None:
@@ -269,15 +269,15 @@ def differences(
     differs; None where nothing is wanted."""
     left = iter(known)
     there = next(left, None)
-    for key, digest, said in wanted:
+    for key, digest, properties in wanted:
         while there is not None and there[0] < key:
             yield there[0], True, None
             there = next(left, None)
         if there is None or there[0] != key:
-            yield key, False, said
+            yield key, False, properties
         else:
             if there[1] != digest:
-                yield key, True, said
+                yield key, True, properties
             there = next(left, None)
     while there is not None:
         yield there[0], True, None

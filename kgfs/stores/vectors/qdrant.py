@@ -364,22 +364,22 @@ def _spoken(url: str) -> Iterator[None]:
 
 def _ours(url: str, error: Exception) -> KgfsError:
     if isinstance(error, UnexpectedResponse):
-        status, said = error.status_code, error.content.decode("utf-8", "replace")[:300]
+        status, answer = error.status_code, error.content.decode("utf-8", "replace")[:300]
         if status == 404:
-            return _NoCollectionError(f"{url}: {said}") if _is_own(error.content) else _stranger(url)
+            return _NoCollectionError(f"{url}: {answer}") if _is_own(error.content) else _stranger(url)
         if status in (401, 403):
             return UnavailableError(
                 f"{url}: Qdrant refuses the key. Check the one that vectors.api_key_file or QDRANT_API_KEY gives."
             )
         if status in (400, 409, 422):
-            return BadInputError(f"{url}: Qdrant refuses what was asked: {said}")
+            return BadInputError(f"{url}: Qdrant refuses what was asked: {answer}")
         # for example because its disk is full; the request is not at fault
         if status in (408, 429) or (status or 0) >= 500:
-            why = f": {' '.join(said.split())}" if _is_own(error.content) else ""
+            why = f": {' '.join(answer.split())}" if _is_own(error.content) else ""
             return UnavailableError(f"{url}: Qdrant answers {status}{why}. Try again later.")
         if status == 405:  # Qdrant never answers so to these requests
             return _stranger(url)
-        return StoreError(f"{url}: Qdrant answers {status}: {' '.join(said.split())}")
+        return StoreError(f"{url}: Qdrant answers {status}: {' '.join(answer.split())}")
     if isinstance(error, QdrantException):  # raised only for a 429 with a Retry-After header, valid or not
         return UnavailableError(f"{url}: Qdrant answers 429. Try again later.")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
@@ -390,11 +390,11 @@ def _ours(url: str, error: Exception) -> KgfsError:
     if "[SSL" in str(cause):
         return UnavailableError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
     return UnavailableError(
-        f"{url}: Qdrant cannot be reached ({_said(cause)}). Is the server running? Check vectors.url."
+        f"{url}: Qdrant cannot be reached ({_one_line(cause)}). Is the server running? Check vectors.url."
     )
 
 
-def _said(cause: BaseException) -> str:
+def _one_line(cause: BaseException) -> str:
     """Return the error of the connection, with its message in one line if it has one."""
     return ": ".join(filter(None, (type(cause).__name__, " ".join(str(cause).split()))))
 
@@ -402,10 +402,10 @@ def _said(cause: BaseException) -> str:
 def _is_own(answer: bytes) -> bool:
     """Return whether the answer is an error in Qdrant's own form, and not one of a proxy or of another path."""
     try:
-        said = json.loads(answer)
+        body = json.loads(answer)
     except ValueError:
         return False
-    status = said.get("status") if isinstance(said, dict) else None
+    status = body.get("status") if isinstance(body, dict) else None
     return isinstance(status, dict) and "error" in status
 
 

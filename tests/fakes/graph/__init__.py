@@ -14,12 +14,12 @@ from kgfs.stores.graph.merging import check
 from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,
+    DocumentContent,
     EarlierText,
     Mark,
     Publication,
     Redaction,
     RelationshipRow,
-    Said,
 )
 from tests.fakes.graph.adopting import joined
 from tests.fakes.graph.forgetting import without
@@ -105,14 +105,19 @@ class MemoryGraph(MemoryReads):
             return self._commit(commit_id, without(self._view, left, concepts), at)
 
     def reassign(
-        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+        self,
+        commit_id: str,
+        contents: Sequence[DocumentContent],
+        at: int,
+        marks: Sequence[Mark] = (),
+        unmarked: Sequence[Mark] = (),
     ) -> int:
         with self._lock:
             if commit_id in self._commits:
                 return self._commits[commit_id]
-            editions = saying(self._view.editions, said)
+            editions = saying(self._view.editions, contents)
             changed = {doc_id for doc_id, edition in editions.items() if edition is not self._view.editions[doc_id]}
-            for one in said:
+            for one in contents:
                 if one.doc_id in self._view.editions:
                     check(one)
                     self._check_names(one.concepts)
@@ -121,7 +126,7 @@ class MemoryGraph(MemoryReads):
                 taken = {key for edition in others for key in edition.instances}
                 if clash := taken & editions[doc_id].instances.keys():
                     raise StoreError(f"Evidence numbers belong to another document's quote: {sorted(clash)}.")
-            for one in said:
+            for one in contents:
                 if one.doc_id in self._view.editions:
                     self._meet(one.concepts)
                     for row in one.instances:

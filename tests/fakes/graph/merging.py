@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgfs.stores.graph.merging import same
-from kgfs.stores.graph.vocabulary import Said
+from kgfs.stores.graph.vocabulary import DocumentContent
 from tests.fakes.graph.view import Edition
 
 
-def saying(editions: Mapping[str, Edition], said: Sequence[Said]) -> dict[str, Edition]:
+def saying(editions: Mapping[str, Edition], contents: Sequence[DocumentContent]) -> dict[str, Edition]:
     """The editions, those of documents that say something else now replaced."""
     found = dict(editions)
-    for one in said:
+    for one in contents:
         edition = found.get(one.doc_id)
         if edition is None:
             continue

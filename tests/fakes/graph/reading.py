@@ -202,11 +202,11 @@ class MemoryReads:
             founded = min(mention.deposit for mention in mentions)
             ranked = [(0, concept.norm), (1, normalise_label(concept.label))]
             ranked += [(2, normalise_label(form)) for form in surface_forms(mentions)]
-            said = {
+            reported = {
                 normalise_label(form) for m in self._in_scope(concept.concept_id, scope) for form in (m.label, *m.forms)
             }
             for rank, form in ranked:
-                if scope != EVERYTHING and form not in said:
+                if scope != EVERYTHING and form not in reported:
                     continue
                 claim = (rank, founded, norm_hash(concept.norm), concept.concept_id)
                 best[form] = min(best.get(form, claim), claim)
@@ -252,9 +252,9 @@ class MemoryReads:
             if document.ontology != ontology or document.deposit < scope.since or doc_id == scope.but:
                 continue
             weights.update(row.owner for row in edition.instances.values() if row.owner_kind == "concept")
-            said = {row.owner for row in edition.instances.values() if row.owner_kind == "relationship"}
+            reported = {row.owner for row in edition.instances.values() if row.owner_kind == "relationship"}
             relationships |= {
-                row.relationship_id: row for row in edition.told.relationships if row.relationship_id in said
+                row.relationship_id: row for row in edition.told.relationships if row.relationship_id in reported
             }
         for row in relationships.values():
             weights.update((row.subject, row.object))

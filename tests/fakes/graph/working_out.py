@@ -28,8 +28,8 @@ def work_out(
     for edition in editions.values():
         for row in edition.told.relationships:
             evidence = view.evidence(row.relationship_id)
-            different = len({said.quote for said in evidence})
-            if evidence and holds(row.type, different, max(said.confidence for said in evidence)):
+            different = len({reported.quote for reported in evidence})
+            if evidence and holds(row.type, different, max(reported.confidence for reported in evidence)):
                 known = before.relationships.get(row.relationship_id)
                 same = known and evidence == before.evidence(row.relationship_id)
                 view.relationships[row.relationship_id] = (row, known[1] if known and same else at)
@@ -108,7 +108,7 @@ def differences(epoch: int, before: View, after: View, rows: Mapping[str, tuple[
     for relationship_id in before.relationships.keys() ^ after.relationships.keys():
         row, _ = before.relationships.get(relationship_id) or after.relationships[relationship_id]
         if row.type == "RELATED_TO":
-            for doc_id in {said.doc_id for said in after.evidence(relationship_id)}:
+            for doc_id in {reported.doc_id for reported in after.evidence(relationship_id)}:
                 if before.editions.get(doc_id) == after.editions[doc_id]:
                     tell("changed", "document", row.ontology, row.ontology, doc_id)
     moved: set[str] = set()

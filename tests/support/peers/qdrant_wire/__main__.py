@@ -66,14 +66,14 @@ def handler(engine: Engine, key: str) -> type[BaseHTTPRequestHandler]:
                 self.send(200, {"title": "qdrant - vector search engine (wire front of a test)", "version": VERSION})
                 return
             try:
-                status, said = 200, {"result": self.result(path, body), "status": "ok"}
+                status, reported = 200, {"result": self.result(path, body), "status": "ok"}
             except NotFoundError as error:
-                status, said = 404, {"status": {"error": str(error)}}
+                status, reported = 404, {"status": {"error": str(error)}}
             except (WrongError, ValidationError, ValueError) as error:
-                status, said = 400, {"status": {"error": str(error)}}
+                status, reported = 400, {"status": {"error": str(error)}}
             except NotCarriedOverError as error:
-                status, said = 501, {"status": {"error": f"this front does not carry over {error}"}}
-            self.send(status, {**said, "time": time.perf_counter() - started})
+                status, reported = 501, {"status": {"error": f"this front does not carry over {error}"}}
+            self.send(status, {**reported, "time": time.perf_counter() - started})
 
         do_GET = do_PUT = do_POST = do_DELETE = answer  # noqa: N815 - the names of http.server
 
@@ -85,8 +85,8 @@ def handler(engine: Engine, key: str) -> type[BaseHTTPRequestHandler]:
                     return act(engine, found[1] if found.groups() else "", read)
             raise NotCarriedOverError(f"{self.command} {path}")
 
-        def send(self, status: int, said: Any) -> None:
-            content = json.dumps(said, default=_plain).encode()
+        def send(self, status: int, reported: Any) -> None:
+            content = json.dumps(reported, default=_plain).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
