@@ -7,15 +7,16 @@ with ``--sheet FILE``, by a sample that a person reads. ``--judged FILE`` counts
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
-from bench.quality import figures, sheet
+from bench.quality import figures, sheet, trial
 from bench.quality.documents import measure_documents
 from bench.quality.keyphrases import measure_keyphrases
 from bench.quality.pipe import Pipe
-from bench.quality.shown import shown_by
+from bench.quality.shown import Shown, shown_by
 from kgfs.app.home import open_existing
 from kgfs.config import load
 from kgfs.models.grammar import English
@@ -45,6 +46,20 @@ def table(result: dict[str, object]) -> str:
     return "\n".join(lines)
 
 
+def _of_homes(homes: Sequence[Path]) -> Iterator[tuple[dict[str, object], Shown]]:
+    for home in homes:
+        with open_existing(load(home)) as stores:
+            yield {"home": home.name}, shown_by(stores)
+
+
+def _of_folders(folders: Sequence[Path], answers: Path) -> Iterator[tuple[dict[str, object], Shown]]:
+    if folders:
+        answers.parent.mkdir(parents=True, exist_ok=True)
+        pipe = trial.pipe_of(answers)
+        for folder in folders:
+            yield {"folder": folder.name}, trial.read(pipe, folder)
+
+
 @click.command(help=(__doc__ or "").splitlines()[0])
 @click.option(
     "--keyphrases",
@@ -69,11 +84,25 @@ def table(result: dict[str, object]) -> str:
     help="A home of kgfs whose figures are printed. May be given several times.",
 )
 @click.option(
+    "--folder",
+    "tried",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    help="A folder of documents that are read as one ontology, without a home. May be given several times.",
+)
+@click.option(
+    "--answers",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("bench-results/answers.sqlite"),
+    show_default=True,
+    help="The file that keeps what the models answer about the documents of --folder.",
+)
+@click.option(
     "--sheet",
     "sheets",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="A file for a sample of what the home shows: one for each --home, in that order.",
+    help="A file for a sample of what is shown: one for each --home, then each --folder, in that order.",
 )
 @click.option(
     "--judged",
@@ -92,6 +121,8 @@ def main(
     sets: tuple[Path, ...],
     folders: tuple[Path, ...],
     homes: tuple[Path, ...],
+    tried: tuple[Path, ...],
+    answers: Path,
     sheets: tuple[Path, ...],
     judged: tuple[Path, ...],
     extractor: str,
@@ -100,8 +131,8 @@ def main(
     seed: int,
     out: Path,
 ) -> None:
-    if sheets and len(sheets) != len(homes):
-        raise click.UsageError("Give one --sheet for each --home.")
+    if sheets and len(sheets) != len(homes) + len(tried):
+        raise click.UsageError("Give one --sheet for each --home and each --folder.")
     results: list[dict[str, object]] = []
 
     def add(result: dict[str, object]) -> None:
@@ -116,15 +147,13 @@ def main(
                     add(measure_keyphrases(pipe, folder))
         for folder in folders:
             add(measure_documents(pipe, folder, samples, seed))
-    for place, home in enumerate(homes):
-        with open_existing(load(home)) as stores:
-            shown = shown_by(stores)
-        add({"home": home.name} | figures.figures(shown, English()))
+    for place, (name, shown) in enumerate((*_of_homes(homes), *_of_folders(tried, answers))):
+        add(name | figures.figures(shown, English()))
         if sheets:
             sheets[place].write_text(sheet.sheet(shown, seed), "utf-8")
     for file in judged:
         add(
-            {"judged": file.name}
+            dict[str, object]({"judged": file.name})
             | sheet.judged([line for line in file.read_text("utf-8").splitlines() if line.strip()])
         )
     body = {"extractor": pipe.compute.extractor, "model": pipe.compute.extractor_model} if pipe is not None else {}

@@ -12,10 +12,10 @@ import numpy as np
 
 from kgfs.compute.local import LocalCompute
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
-from kgfs.domain.text import Text
+from kgfs.domain.text import Chunk, Text
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.chunk import chunk
-from kgfs.ingest.reading.gate import judge_all
+from kgfs.ingest.reading.gate import furniture_of, judge_all, without
 from kgfs.ingest.reading.rank import Vectors, rank, ranking
 from kgfs.ingest.reading.validate import validate
 from kgfs.models.contract import Passage
@@ -30,11 +30,13 @@ class Found:
     relationships: tuple[FoundRelationship, ...]
     ranking: Sequence[str]
     """The labels of all candidates, the likeliest first, before any is left out."""
+    passed: Sequence[Chunk] = ()
+    """The chunks that carry knowledge."""
 
 
 class Pipe:
-    def __init__(self, models: Models, settings: Pipeline) -> None:
-        self.compute = LocalCompute(models)
+    def __init__(self, models: Models, settings: Pipeline, compute: LocalCompute | None = None) -> None:
+        self.compute = compute or LocalCompute(models)
         self.settings = settings
         self.seconds: Counter[str] = Counter()
 
@@ -45,7 +47,11 @@ class Pipe:
             chunks = chunk(text, compute.tokens, settings.chunk_tokens, settings.overlap_tokens)
             verdicts = judge_all(text, chunks, verbs=compute.verbs)
             passed = [piece for piece, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
-            passages = [Passage(text.title, piece.section_path, text.text[piece.start : piece.end]) for piece in passed]
+            furniture = furniture_of(text)
+            passages = [
+                Passage(text.title, piece.section_path, without(text, furniture, piece.start, piece.end))
+                for piece in passed
+            ]
         with _Timed(self.seconds, "extract"):
             raw = compute.extract(passages, ())
         with _Timed(self.seconds, "validate, rank"):
@@ -53,13 +59,15 @@ class Pipe:
                 validate(compute.parse(output), text.text, piece) for output, piece in zip(raw, passed, strict=True)
             ]
             windows = [rows for batch in batched(passages, 64) for rows in compute.embed([one.text for one in batch])]
+            if not passages:
+                return Found(text, (), (), [])
 
             def meaning(labels: Sequence[str]) -> tuple[Vectors, Vectors]:
                 return np.stack([rows[0] for rows in compute.embed(labels)]), np.concatenate(windows)
 
             concepts, relationships = rank(text.title, passed, valid, settings.concepts_per_document, meaning)
             ranked = ranking(text.title, valid, meaning)
-        return Found(text, concepts, relationships, ranked)
+        return Found(text, concepts, relationships, ranked, passed)
 
 
 class _Timed:

@@ -48,7 +48,7 @@ def _concept(at: int, one: ShownConcept) -> Iterator[str]:
     yield f"C{at} **{concept.label}**{also} - in: {one.title}"
     if concept.description:
         yield f"   description: {_line(concept.description)}"
-    yield f"   first evidence: {_line(one.first.quote) if one.first else '(none)'}"
+    yield f"   first evidence: {_line(one.first) or '(none)'}"
     yield ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgfs.domain.identity import normalise_label
 from kgfs.ingest.reading.joining import folded
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.vocabulary import Concept, DocumentRow, InstanceRow
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 
@@ -28,8 +28,8 @@ class ShownDocument:
 @dataclass(frozen=True, slots=True)
 class ShownConcept:
     concept: Concept
-    first: InstanceRow | None
-    """The strongest piece of evidence, which its page lists first."""
+    first: str
+    """The quote of the strongest piece of evidence, which its page lists first; '' if it has none."""
     title: str
     """The title of the document of that evidence."""
     documents: tuple[str, ...]
@@ -50,6 +50,8 @@ class Shown:
     documents: tuple[ShownDocument, ...]
     concepts: tuple[ShownConcept, ...]
     relationships: tuple[ShownRelationship, ...]
+    terms: tuple[tuple[str, str], ...] = ()
+    """Label of each term, and the title of the document of its first place."""
 
 
 def shown_by(stores: Stores) -> Shown:
@@ -98,7 +100,7 @@ def _concept(graph: Graph, one: Concept, titles: dict[str, str], holding: dict[s
     first = graph.strongest(one.concept_id)
     return ShownConcept(
         concept=one,
-        first=first,
+        first=first.quote if first else "",
         title=titles.get(first.doc_id, "") if first else "",
         documents=tuple(holding.get(one.concept_id, ())),
         is_related=any(graph.strongest(row.relationship_id) for row in graph.related(one.concept_id, limit=1000)),

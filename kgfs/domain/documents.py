@@ -34,6 +34,9 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; transcripts are sessions; every place that names a concept is kept, and what could be looked up"
         "; program code is told by its lines where its name says nothing"
     ),
+    8: IngestVersion(
+        "Evidence must say something of its concept: sentences are judged by weights fitted on blind judgements"
+    ),
 }
 """The versions of the ingest logic, by number.
 

@@ -191,3 +191,24 @@ def test_code_names_keep_their_underscores_and_quotes_their_marks(grammar_extrac
     quotes = {quote.text for quote in found["__aexit__"].quotes}
     assert "``__aexit__`` returns a true value to suppress the error." in quotes
     assert not any("#loop" in label or "{" in label for label in found)
+
+
+def test_evidence_says_something_and_is_no_plain_mention(grammar_extractor: GrammarExtractor) -> None:
+    """A sentence of which the concept is the subject is evidence; one that names it in passing, or leans on another, is not."""
+    text = (
+        "Nobody had expected that a greenhouse would be needed near the station. These issues also touch the greenhouse. "
+        "A greenhouse keeps tomato plants warm through cold nights in spring."
+    )
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    [found] = [one for one in grammar_extractor.parse(raw).concepts if one.label == "greenhouse"]
+    assert [quote.text for quote in found.quotes] == [
+        "A greenhouse keeps tomato plants warm through cold nights in spring."
+    ]
+
+
+def test_a_sentence_goes_on_behind_an_abbreviation_at_the_end_of_a_line(grammar_extractor: GrammarExtractor) -> None:
+    text = (
+        "A coroutine delegates to another generator by the expression that was added in PEP\n380 for such generators."
+    )
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    assert {quote.text for one in grammar_extractor.parse(raw).concepts for quote in one.quotes} == {text}

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kgfs.domain.forms import Span, form_key
 from kgfs.domain.identity import concept_id_of, normalise_label
+from kgfs.domain.knowledge import FoundConcept
 from kgfs.models.extractor import junk
-from kgfs.stores.readings import Candidate, Reading
+from kgfs.stores.readings import Candidate
 
 LONGEST = 5
 """The most words of a piece of a heading that may be a term."""
@@ -27,6 +29,19 @@ Suppressed = Callable[[Sequence[str]], Collection[str]]
 """Given concept ids, return those that a person has forgotten for good."""
 
 
+class Titled(Protocol):
+    """What of a Reading can be looked up."""
+
+    @property
+    def concepts(self) -> tuple[FoundConcept, ...]: ...
+
+    @property
+    def sections(self) -> tuple[tuple[int, tuple[str, ...]], ...]: ...
+
+    @property
+    def title(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Forms:
     """How a document writes one candidate."""
@@ -38,7 +53,7 @@ class Forms:
     """Whether it is a whole heading."""
 
 
-def forms_of(ontology: str, reading: Reading, suppressed: Suppressed) -> dict[str, Forms]:
+def forms_of(ontology: str, reading: Titled, suppressed: Suppressed) -> dict[str, Forms]:
     """Return the forms of each candidate by the key of its label. What is suppressed under any of them is left out."""
     found: dict[str, Forms] = {}
     norms: dict[str, set[str]] = {}
@@ -60,7 +75,7 @@ def forms_of(ontology: str, reading: Reading, suppressed: Suppressed) -> dict[st
     return {key: one for key, one in found.items() if not any(ids[norm] in barred for norm in norms[key])}
 
 
-def headings_of(reading: Reading) -> frozenset[str]:
+def headings_of(reading: Titled) -> frozenset[str]:
     """Return the keys of the whole headings of a document."""
     return frozenset(form_key(words) for words, whole in _named_in_headings(reading) if whole)
 
@@ -75,7 +90,7 @@ def placed(forms: Mapping[str, Forms], places: Mapping[str, Sequence[Span]]) -> 
     return tuple(sorted(found, key=lambda one: (one.start, one.end)))
 
 
-def _named_in_headings(reading: Reading) -> Iterator[tuple[str, bool]]:
+def _named_in_headings(reading: Titled) -> Iterator[tuple[str, bool]]:
     """Yield the words of headings and title that could be looked up, with whether they are a whole heading."""
     for title in dict.fromkeys(path[-1] for _, path in reading.sections if path):
         heading = _NUMBERING.sub("", title).strip()

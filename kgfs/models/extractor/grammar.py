@@ -29,14 +29,14 @@ class GrammarExtractor:
     """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
-    version = "4"
+    version = "5"
     billed = False
     takes_known = False
 
     def __init__(self, english: English) -> None:
         self._english = english
         self.model = english.model
-        weights = (telling.ROLES, telling.PART, telling.Q_BIAS, quotes.TELLING)
+        weights = (telling.ROLES, telling.PART, telling.BIAS, telling.WEIGHTS, quotes.TELLING)
         rules = repr((weights, typed.VERBS, typed.PREPOSITIONS))
         self.prompt_hash = hashlib.sha256(f"{self.name}/{self.version} {rules}".encode()).hexdigest()[:16]
 

@@ -173,13 +173,21 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
 
 
 def _sentences(prose: Prose, offset: int, doc: Doc) -> Iterator[Span]:
-    """Yield the sentences. None ends inside code, whose full stops are part of names."""
+    """Yield the sentences. None ends inside code, whose full stops are part of names, nor before what goes on."""
     start = 0
     for span in doc.sents:
         end = offset + span.end_char
-        if span.end == len(doc) or not any(first < end < last for first, last in prose.literal):
+        inside = any(first < end < last for first, last in prose.literal)
+        if span.end == len(doc) or not (inside or _goes_on(doc, span.end)):
             yield doc[start : span.end] if start < span.start else span
             start = span.end
+
+
+def _goes_on(doc: Doc, at: int) -> bool:
+    """Return whether a sentence goes on at a token: without a full stop before it, or after an abbreviation, with a number
+    or a small letter ("PEP 380")."""
+    before, first = doc[at - 1].text, doc[at].text[0]
+    return (first.isdigit() or first.islower()) and (before[-1].isalnum() or (before[-1] in ".," and len(before) > 2))
 
 
 def _marks(prose: Prose, offset: int, doc: Doc) -> dict[tuple[int, int], str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from kgfs.models.contract import RawQuote, Signs
 from kgfs.models.extractor import background
@@ -14,7 +15,7 @@ from kgfs.models.extractor.telling import Form, PhraseScore, form_of, score_of
 Definitions = dict[int, str]
 """Index of a sentence → the words in it that define the concept."""
 
-TELLING = 0.45
+TELLING = 0.5
 """The least Q of a sentence that is evidence, unless no sentence of the passage has it."""
 _DEFINES = 0.1
 """What a definition adds to a sentence's Q."""
@@ -40,6 +41,7 @@ def read(
     scores: dict[int, PhraseScore] = {}
     whole: set[int] = set()
     first = candidate.mentions[0].sentence
+    headed = _headed(page, candidate)
     for mention in candidate.mentions:
         form = forms[mention.sentence]
         if mention.whole and page.sentences[mention.sentence].kind in ("paragraph", "item"):
@@ -55,11 +57,24 @@ def read(
             part=not mention.whole,
             strong=mention.mark in ("strong", "link"),
             earliest=mention.sentence == first,
+            headed=mention.sentence in headed,
         )
         known = scores.get(mention.sentence)
         if known is None or known.telling < new.telling:
             scores[mention.sentence] = new
     return _signs(page, candidate, scores, whole), _quotes(text, page, candidate, scores, definitions)
+
+
+def _headed(page: Page, candidate: Candidate) -> set[int]:
+    """Return the sentences that name a candidate first after a heading that names it."""
+    at = sorted({mention.sentence for mention in candidate.mentions})
+    found: set[int] = set()
+    for one, other in pairwise(at):
+        if page.sentences[one].kind == "heading" and page.sentences[other].kind != "heading":
+            between = page.sentences[one + 1 : other]
+            if all(sentence.kind != "heading" for sentence in between):
+                found.add(other)
+    return found
 
 
 def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], whole: set[int]) -> Signs:

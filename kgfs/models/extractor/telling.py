@@ -1,13 +1,15 @@
 """What a sentence says of a phrase in it: how much (E), and whether it is worth showing as evidence (Q).
 
 E adds up the phrase's grammatical role, the form of the sentence and what weakens it. Q is a logistic function of E and
-of what makes a sentence hard to understand alone. ``docs/knowledge.md`` states both.
+of named signs: what the sentence does with the phrase, and what makes it hard to understand alone.
+``docs/knowledge.md`` states both.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,9 +20,66 @@ ROLES = {"dobj": 1.0, "attr": 0.9, "appos": 0.9, "oprd": 2.2, "pobj": 0.3, "conj
 OTHER_ROLE = 0.3
 PART = 0.35
 """Factor of the role of a phrase that is only the end of a longer noun phrase."""
-Q_BIAS = -0.1
+BIAS = -0.51
+SAYS = 0.27
+"""The weight of E."""
+LATE = -0.075
+"""The weight of each word before the phrase, up to 40."""
+WEIGHTS: dict[str, float] = {
+    "is a": 1.41,
+    "headed": 0.85,
+    "modal": 0.55,
+    "predicate": 0.55,
+    "at the start": 0.46,
+    "condition first": 0.4,
+    "earliest": 0.4,
+    "possessive subject": 0.36,
+    "main object": 0.32,
+    "present": 0.32,
+    "subject of a clause": 0.32,
+    "first of its paragraph": 0.31,
+    "called": 0.26,
+    "in a clause": 0.19,
+    "emphasised": 0.13,
+    "past": 0.1,
+    "a subject": -0.11,
+    "the subject": -0.11,
+    "after a preposition": -0.12,
+    "adds": -0.13,
+    "no stop": -0.13,
+    "person": -0.13,
+    "inside a subject": -0.18,
+    "example": -0.22,
+    "does something": -0.24,
+    "other role": -0.26,
+    "long": -0.33,
+    "an order": -0.41,
+    "I": -0.52,
+    "no subject": -0.52,
+    "part": -0.54,
+    "negated": -0.55,
+    "pronoun as subject": -0.55,
+    "we, you": -0.6,
+    "the X": -0.62,
+    "unresolved": -0.71,
+    "colon at the end": -0.72,
+    "short": -0.76,
+    "and first": -0.78,
+    "chat": -0.78,
+    "follows": -0.79,
+    "thin": -0.87,
+    "record": -1.12,
+    "early pronoun": -1.32,
+    "pointing subject": -1.51,
+    "connective first": -2.05,
+    "points to a place": -2.08,
+    "its X": -2.59,
+    "somebody's X": -3.0,
+    "question": -3.12,
+}
+"""The weight of each sign in the log odds of Q."""
 
-_PLACED = frozenset("above below following previous preceding aforementioned latter former here".split())  # noqa: SIM905
+_PLACED = frozenset("above below following previous preceding aforementioned latter former here earlier later".split())  # noqa: SIM905
 """Words that point to another place of the text."""
 _CHATTING = frozenset(
     """actually anyway apparently basically definitely frankly honestly kinda literally maybe obviously okay perhaps pretty probably
@@ -28,13 +87,30 @@ _CHATTING = frozenset(
 )
 """Words of speech, which tells its listeners and not a reader."""
 _DEMONSTRATIVE = frozenset(("this", "these", "those", "such"))
-_CONNECTIVES = frozenset(("however", "therefore", "thus", "moreover", "furthermore", "instead", "otherwise", "hence"))
+_CONNECTIVES = frozenset(
+    """however therefore thus moreover furthermore instead otherwise hence then additionally ultimately finally nevertheless
+    consequently next yet still alternatively conversely likewise similarly accordingly meanwhile""".split()  # noqa: SIM905
+)
 _MODALS = frozenset(("can", "must", "may", "should", "will", "might", "could", "would", "shall"))
 _POINTING = frozenset(("this", "that", "these", "those", "such", "its", "their", "his", "her", "our", "my", "your"))
 _TELLING = frozenset(("mean", "contain", "consist", "include", "comprise", "describe", "denote", "define"))
 _CALLED = frozenset(("call", "name", "know", "term"))
+_ADDING = frozenset(("also", "too", "another", "both", "same", "other", "similarly", "likewise", "again", "either"))
+"""Words that add something to what a sentence before has said."""
+_CONDITIONS = frozenset(
+    ("if", "when", "while", "once", "after", "since", "because", "given", "although", "though", "as")
+)
+_SENDING = frozenset(("see", "refer", "visit", "read", "check", "use", "follow", "submit", "contact", "email", "note"))
+_PERSONS = frozenset(("i", "we", "me", "us", "my", "our", "you", "your", "he", "she"))
 _SUBJECTS = ("nsubj", "nsubjpass")
+_MISREAD = ("npadvmod", "nmod", "compound", "dep", "dobj", "appos", "amod", "attr")
+_NOUNS = ("NOUN", "PROPN")
+_CONTENT = ("NOUN", "PROPN", "VERB", "ADJ")
+FEW, THIN = 2, 4
+"""A sentence with fewer nouns, and fewer words of content, beside a phrase says little of it."""
 _SYMBOL = re.compile(r"[^\w\s.,;:'\"()-]")
+SHORT, LONG, LONGEST = 6, 42, 60
+"""Fewer words than SHORT, or more than the others, weaken a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +119,8 @@ class Form:
 
     worth: float
     """What the form adds to E; below zero for most sentences that are hard to understand alone."""
-    telling: float
-    """What the form adds to the log odds of Q."""
+    signs: frozenset[str]
+    """The names of the signs of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,140 +146,250 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     root = sentence.root
     if root.pos_ not in ("VERB", "AUX") or not tags & {"VBZ", "VBP", "VBD", "MD", "VB"}:
         return None
-    worth = telling = 0.0
+    subject = _subject_of(root)
+    signs = {*_of_verb(root), *_of_subject(root, subject), *_of_words(sentence, subject)}
+    if record:
+        signs.add("record")
+    if sentence.start == 0:
+        signs.add("first of its paragraph")
+    worth = sum(_WORTH.get(sign, 0.0) for sign in signs)
+    early = [word.lower_ for word in sentence[:8] if word.pos_ == "PRON"]
+    worth -= 0.8 * sum(word in ("it", "this", "them", "they", "these", "those") for word in early)
+    return Form(worth, frozenset(signs))
+
+
+_WORTH = {
+    "present": 0.5,
+    "past": -0.4,
+    "an order": -0.6,
+    "I": -1.8,
+    "we, you": -0.9,
+    "pronoun as subject": -2.2,
+    "pointing subject": -1.5,
+    "a clause alone": -1.0,
+    "question": -3.0,
+    "colon at the end": -2.0,
+    "no stop": -0.8,
+    "small first letter": -1.6,
+    "short": -2.0,
+    "very long": -2.5,
+    "long": -0.8,
+    "and first": -0.8,
+    "connective first": -0.4,
+    "symbols": -1.5,
+}
+"""What a sign of the sentence adds to E."""
+
+
+def _subject_of(verb: Token) -> Token | None:
+    """Return the subject of a verb. A noun or a name directly before a finite verb without one, which the grammar misreads, is it."""
+    children = list(verb.children)
+    found = next((child for child in children if child.dep_ in _SUBJECTS), None)
+    if found is None and verb.tag_ in ("VBZ", "VBP", "VBD"):
+        before = (child for child in children if child.right_edge.i == verb.i - 1 and child.dep_ in _MISREAD)
+        found = next((child for child in before if child.pos_ not in ("VERB", "AUX", "ADV")), None)
+    return found
+
+
+def _of_verb(root: Token) -> Collection[str]:
+    signs = set()
     finite = _finite(root)
     if finite in ("VBZ", "VBP"):
-        worth, telling = 0.5, 0.3
+        signs.add("present")
     elif finite == "VBD":
-        worth -= 0.4
+        signs.add("past")
     if any(child.lower_ in _MODALS for child in root.children if child.dep_ == "aux"):
-        telling += 0.4
-    subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
+        signs.add("modal")
+    if any(child.dep_ == "neg" for child in root.children):
+        signs.add("negated")
+    if any(child.dep_ == "mark" for child in root.children):
+        signs.add("a clause alone")
+    return signs
+
+
+def _of_subject(root: Token, subject: Token | None) -> Collection[str]:
     if subject is None:
-        if root.tag_ == "VB":
-            worth -= 0.6
-    elif subject.pos_ == "PRON":
-        pronoun = subject.lower_
-        worth -= 1.8 if pronoun == "i" else 0.9 if pronoun in ("we", "you") else 2.2
-        telling -= 0.9 if record else 0.5
-    elif any(child.dep_ == "poss" for child in subject.children):
-        telling -= 0.6
-    if subject is not None and any(child.lower_ in ("this", "these", "such") for child in subject.children):
-        worth -= 1.5
-        telling -= 1.0
-    if subject is None and root.tag_ == "VB":
-        telling -= 0.8
-    if any(child.dep_ == "mark" for child in root.children) or (subject is not None and subject.tag_ == "EX"):
-        worth, telling = worth - 1.0, telling - 0.8
-    if any(word.lower_ in _PLACED for word in sentence):
-        telling -= 0.7
-    if any(_is_unresolved(word, subject) for word in sentence):
-        telling -= 0.7
-    if "..." in sentence.text or "…" in sentence.text or any(word.lower_ in _CHATTING for word in sentence):
-        telling -= 0.6
-    early = [word.lower_ for word in sentence[:8] if word.pos_ == "PRON"]
-    lost = sum(word in ("it", "this", "them", "they", "these", "those") for word in early)
-    worth -= 0.8 * lost
-    telling -= 1.0 * bool(lost)
+        sends = {"sends elsewhere"} if root.lemma_.lower() in _SENDING else set()
+        return {"an order", *sends} if root.tag_ == "VB" else {"no subject"}
+    signs = set()
+    if subject.tag_ == "EX":
+        signs |= {"a clause alone", "there is"}
+    if subject.pos_ == "PRON":
+        said = subject.lower_
+        signs.add("I" if said == "i" else "we, you" if said in ("we", "you") else "pronoun as subject")
+    children = [child.lower_ for child in subject.children]
+    if any(child.dep_ == "poss" for child in subject.children):
+        signs.add("possessive subject")
+    if any(child in ("this", "these", "such", "that", "those") for child in children):
+        signs.add("pointing subject")
+    elif "the" in children:
+        signs.add("the subject")
+    if any(child in ("a", "an") for child in children):
+        signs.add("a subject")
+    if any(child in ("some", "many", "several", "most", "few", "one") for child in children):
+        signs.add("some subject")
+    return signs
+
+
+def _of_words(sentence: Span, subject: Token | None) -> Collection[str]:
+    signs = set()
+    words = [word.lower_ for word in sentence]
     text = sentence.text.strip()
+    there = any(word.lower_ == "there" and word.tag_ != "EX" for word in sentence)
+    if there or not _PLACED.isdisjoint(words):
+        signs.add("points to a place")
+    if not {"thus", "therefore", "hence", "then"}.isdisjoint(words[1:]):
+        signs.add("follows")
+    if any(_is_unresolved(word, subject) for word in sentence):
+        signs.add("unresolved")
+    if "..." in text or "…" in text or not _CHATTING.isdisjoint(words):
+        signs.add("chat")
+    if any(w.lower_ in ("it", "this", "them", "they", "these", "those") for w in sentence[:8] if w.pos_ == "PRON"):
+        signs.add("early pronoun")
+    if not _ADDING.isdisjoint(words[:6]):
+        signs.add("adds")
+    if not _PERSONS.isdisjoint(words):
+        signs.add("person")
+    if words[0] in _CONDITIONS:
+        signs.add("condition first")
+    if words[:2] in (["for", "example"], ["for", "instance"]) or "say" in words[1:]:
+        signs.add("example")
     last = text[-1:]
     if last == "?":
-        worth, telling = worth - 3, telling - 3.1
+        signs.add("question")
     elif last == ":":
-        worth, telling = worth - 2, telling - 1.0
+        signs.add("colon at the end")
     elif last not in ".!)\"'”’":
-        worth, telling = worth - 0.8, telling - 0.6
+        signs.add("no stop")
     if text[:1].islower():
-        worth, telling = worth - 1.6, telling - 1.0
-    words = sum(word.is_alpha for word in sentence)
-    worth -= 2 if words < 6 else 2.5 if words > 60 else 0.8 if words > 42 else 0
-    telling -= 1.2 if words < 6 else 1.2 if words > 60 else 0
-    first = sentence[0].lower_
-    if first in ("and", "but", "or", "so"):
-        worth, telling = worth - 0.8, telling - 0.6
-    elif first in _CONNECTIVES:
-        worth, telling = worth - 0.4, telling - 0.6
+        signs.add("small first letter")
+    count = sum(word.is_alpha for word in sentence)
+    if count < SHORT:
+        signs.add("short")
+    elif count > LONGEST:
+        signs.add("very long")
+    elif count > LONG:
+        signs.add("long")
+    if words[0] in ("and", "but", "or", "so"):
+        signs.add("and first")
+    elif words[0] in _CONNECTIVES:
+        signs.add("connective first")
     if len(_SYMBOL.findall(text)) > 0.22 * len(text):
-        worth -= 1.5
-    if record:
-        telling -= 0.5
-    return Form(worth, telling)
+        signs.add("symbols")
+    return signs
 
 
 def _is_unresolved(word: Token, subject: Token | None) -> bool:
     """Return whether a word points to what another sentence names: "these issues", "has done that"."""
     if word.lower_ in _DEMONSTRATIVE and word.dep_ == "det":
-        return word.head is not subject
+        return subject is None or word.head != subject
     return word.lower_ in ("that", "this") and word.dep_ in ("dobj", "pobj")
 
 
 def score_of(
-    sentence: Span, form: Form, first: int, last: int, *, part: bool, strong: bool, earliest: bool
+    sentence: Span,
+    form: Form,
+    first: int,
+    last: int,
+    *,
+    part: bool,
+    strong: bool,
+    earliest: bool,
+    headed: bool = False,
 ) -> PhraseScore:
     """Return what the sentence says of its tokens ``first:last`` (indices of the Doc).
 
     ``part``: they are only the end of a longer phrase. ``strong``: they are emphasised. ``earliest``: the document has
-    not mentioned them before, as far as the passage tells.
+    not mentioned them before, as far as the passage tells. ``headed``: the heading above names them.
     """
     doc, root = sentence.doc, sentence.root
     head = doc[first:last].root
-    role, subject, relative = _role(head, root)
+    role, subject, relative, signs = _role(head, root)
     says = role * PART if part else role
-    telling = 0.0
     if subject:
         verb = head.head if head.dep_ in _SUBJECTS else root
-        says, telling = _by_predicate(verb, says, telling)
+        more, predicate = _by_predicate(verb)
+        says += more
+        signs |= predicate
     if head.dep_ == "oprd" and head.head.lemma_.lower() in _CALLED:
-        says, telling = says + 2.2, telling + 0.4
+        says += 2.2
+        signs.add("called")
     at = first - sentence.start
     before = doc[first - 1].lower_ if at > 0 else ""
     if before == "in" and at == 1 and last < sentence.end and doc[last].text == ",":
         says += 1
+        signs.add("in X,")
     if at <= 1:
         says += 0.4
+        signs.add("at the start")
     if strong:
         says += 0.5
+        signs.add("emphasised")
     pointed = before in _POINTING or (at > 0 and doc[first - 1].tag_ == "POS")
     if before == "the":
-        says, telling = says - 0.5, telling - 0.8
+        says -= 0.5
+        signs.add("the X")
     elif before in ("this", "these", "such", "that"):
-        says, telling = says - 1.2, telling - 2.3
+        says -= 1.2
+        signs.add("this X")
     elif pointed:
-        says, telling = says - 0.6, telling - 2.3
+        says -= 0.6
+        signs.add("its X")
     if relative:
-        telling -= 1.8
+        signs.add("subject of a relative clause")
     if before in ("like", "(") and not subject:
-        telling -= 0.8
-    if any(child.dep_ == "poss" for child in head.children) and subject:
-        telling -= 2.9
+        signs.add("like X")
+    if subject and any(child.dep_ == "poss" for child in head.children):
+        signs.add("somebody's X")
+    names = sum(w.pos_ in _NOUNS and not first <= w.i < last for w in sentence)
+    thin = names < FEW and sum(w.pos_ in _CONTENT and not first <= w.i < last for w in sentence) < THIN
+    for name, holds in (("part", part), ("earliest", earliest), ("headed", headed), ("thin", thin)):
+        if holds:
+            signs.add(name)
     says += form.worth
-    odds = Q_BIAS + 0.27 * says + telling + form.telling + 0.5 * earliest - 0.9 * min(at, 40) / 20
+    odds = BIAS + SAYS * says + LATE * min(at, 40) + sum(WEIGHTS.get(sign, 0.0) for sign in (*signs, *form.signs))
     return PhraseScore(round(says, 2), round(1 / (1 + math.exp(-odds)), 3), subject, pointed)
 
 
-def _by_predicate(verb: Token, says: float, telling: float) -> tuple[float, float]:
+def _by_predicate(verb: Token) -> tuple[float, set[str]]:
+    """Return what the predicate of a subject adds to E, and its signs."""
     lemma = verb.lemma_.lower()
     if lemma == "be":
-        attribute = next((child for child in verb.children if child.dep_ == "attr"), None)
-        if attribute is not None and any(child.lower_ in ("a", "an") for child in attribute.children):
-            return says + 1.2, telling + 1.0
-        return says + 0.6, telling
-    return (says + 0.9 if lemma in _TELLING else says), telling
+        said = next((child for child in verb.children if child.dep_ == "attr"), None)
+        if said is not None and any(child.lower_ in ("a", "an") for child in said.children):
+            return 1.2, {"is a"}
+        return 0.6, {"is"}
+    done = {child.dep_ for child in verb.children}
+    signs = {"does something"} if done & {"dobj", "ccomp", "xcomp", "oprd"} else {"does"}
+    return (0.9, {*signs, "means"}) if lemma in _TELLING else (0.0, signs)
 
 
-def _role(head: Token, root: Token) -> tuple[float, bool, bool]:
-    """Return the weight of the role, whether the phrase is a subject, and whether of a relative clause."""
+def _role(head: Token, root: Token) -> tuple[float, bool, bool, set[str]]:
+    """Return the weight of the role, whether the phrase is a subject, whether of a relative clause, and its signs."""
     at, conjoined = head, False
-    while at.dep_ == "conj" and at.head is not at and at.head.pos_ in ("NOUN", "PROPN"):
+    while at.dep_ == "conj" and at.head != at and at.head.pos_ in _NOUNS:
         at, conjoined = at.head, True
+    signs = {"conjoined"} if conjoined else set()
     if at.dep_ in _SUBJECTS:
         verb = at.head
+        if at.dep_ == "nsubjpass":
+            signs.add("is done")
         if verb.dep_ == "relcl":
-            return 0.6, False, True
-        if verb is root or (verb.dep_ == "conj" and verb.head is root):
-            return (2.0 if conjoined else 3.0), True, False
-        return 1.6, False, False
-    return ROLES.get(at.dep_, OTHER_ROLE) * (0.7 if conjoined else 1), False, False
+            return 0.6, False, True, signs
+        if verb == root or (verb.dep_ == "conj" and verb.head == root):
+            return (2.0 if conjoined else 3.0), True, False, {*signs, "main subject"}
+        return 1.6, False, False, {*signs, "subject of a clause"}
+    if at == _subject_of(root):
+        return 3.0, True, False, {*signs, "main subject"}
+    signs.add({"dobj": "object", "attr": "predicate", "pobj": "after a preposition"}.get(at.dep_, "other role"))
+    above = [token.dep_ for token in at.ancestors]
+    if any(dep in _SUBJECTS for dep in above):
+        signs.add("inside a subject")
+    elif at.dep_ == "dobj" and at.head == root:
+        signs.add("main object")
+    if any(dep in ("advcl", "relcl", "acl", "ccomp") for dep in above):
+        signs.add("in a clause")
+    return ROLES.get(at.dep_, OTHER_ROLE) * (0.7 if conjoined else 1), False, False, signs
 
 
 def _finite(root: Token) -> str:
