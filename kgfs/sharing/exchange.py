@@ -25,6 +25,7 @@ from kgfs.failpoints import border
 from kgfs.sharing import timing
 from kgfs.sharing.apply_purges import apply_purges, is_obeyed, note_foreign_purges, purged_originals
 from kgfs.sharing.later import Later, Waiting, spoken_of
+from kgfs.sharing.left_uploads import LeftUploads, RecentKeys
 from kgfs.sharing.parallel_map import together
 from kgfs.sharing.snapshots import delete_purged
 from kgfs.sharing.waiting import find_waiting, put_waiting, take_away
@@ -35,6 +36,7 @@ from kgfs.stores.catalog.sharing.rebase import NotKeptError
 from kgfs.stores.catalog.sharing.unpublished import leaving
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.hosts import is_left_behind
 from kgfs.stores.locks import locked_within
 from kgfs.stores.object_copies import keep_again
 from kgfs.stores.pending_uploads import waiting_key
@@ -75,12 +77,13 @@ class Exchange:
         """Seconds for which readers in other homes may find a content that nothing needs any more."""
         self._needless_since: dict[Waiting, float] = {}
         """Since when (monotonic seconds) this process knows that nothing but such readers needs a pending upload."""
-        self._sure: set[str] = set()
-        """Keys of the pending uploads that certainly exist. It is cleared when another process of this home has had
+        self._sure = RecentKeys(timing.UPLOAD_SURE)
+        """Keys of the pending uploads that certainly exist, while they are new. It is cleared when another process of this home has had
         the lock, since that may have deleted some."""
         self._brought: set[str] = set()
         """Keys of the pending uploads that are being put by threads without the lock, except those that the holder of
         the lock has deleted since."""
+        self._left_uploads = LeftUploads(stores)
         self._left = deque[Waiting]()
         """Pending uploads that other threads of this process put and that may not be needed."""
         self._rotten: set[str] = set()
@@ -108,6 +111,7 @@ class Exchange:
         self.look()
         self.deliver()
         self._tidy()
+        self._sweep()
 
     def deliver_purges(self) -> None:
         """Deliver the facts of this home, then delete the snapshots from before the purges among them."""
@@ -282,7 +286,7 @@ class Exchange:
         while entries := list(islice(news, max(BATCH, len(tail)))):
             foreign = [entry for _, entry in entries if entry not in own]
             if mine and (both := mine & spoken_of(foreign)):  # another home may have deleted it since
-                self._sure.difference_update(waiting_key(*one) for one in both)
+                self._sure.discard(*(waiting_key(*one) for one in both))
                 self._put_waiting(tail)
             note_foreign_purges(self._config, self._stores, foreign, tail)
             delivered = [entry for _, entry in entries if entry in own]  # by an interrupted attempt
@@ -327,6 +331,15 @@ class Exchange:
             self._is_untidy = False
             if left := catalog.left_inbox():
                 catalog.drop_inbox(left)
+
+    def _sweep(self) -> None:
+        """Delete what killed processes and departed homes left in the garage. Only a process that stays does so."""
+        for key in self._left_uploads.found() if self._grace else ():
+            with self._alone():
+                if is_left_behind(self._stores, key):
+                    self._stores.garage.objects.delete(key)
+                    self._brought.discard(key)
+                    self._sure.discard(key)
 
     def _obey(self) -> None:
         """Apply the purges of other homes that were noted. An error on this machine stops nothing else.

@@ -22,7 +22,7 @@ from kgfs.errors import MissingError
 from kgfs.stores.catalog.encoding import decode_if
 from kgfs.stores.catalog.facts import ForgettingDone
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.pending_uploads import LEAVING
+from kgfs.stores.pending_uploads import LEAVING, WAITING, is_awaited
 from kgfs.stores.run_files import write_note
 from kgfs.stores.snapshots.layout import delete_of
 from kgfs.stores.stores import Stores
@@ -127,6 +127,17 @@ def is_left_aside(stores: Stores, key: str) -> bool:
     else:
         wanted = stores.catalog.names.document(rest.partition("/")[0]) is not None
     return not wanted or stores.garage.objects.exists(original)
+
+
+def is_left_behind(stores: Stores, key: str) -> bool:
+    """Return whether ``key`` is a pending upload or a copy set aside that nobody needs, as far as this home knows.
+
+    A killed process or a home that shares the garage no more left it. Another home that has put a pending upload may not
+    have told of it yet.
+    """
+    if key.startswith(LEAVING):
+        return is_left_aside(stores, key)
+    return key.startswith(WAITING) and not is_awaited(stores.catalog, key)
 
 
 def read_roll(config: Config, stores: Stores) -> Roll:

@@ -9,11 +9,10 @@ import pytest
 
 from kgfs.app.backlog import read_backlog
 from kgfs.errors import UnavailableError
-from kgfs.ingest.repair.repair import repair
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.settings import Pipeline
 from kgfs.sharing.exchange import Exchange
-from kgfs.stores.damage import Damage, Kind
+from kgfs.sharing.left_uploads import LeftUploads
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.hosts import host_id, say, strike_off
@@ -23,9 +22,24 @@ from tests.support.giving_up import met, while_it_waits
 from tests.support.hosts import LARGE, Host, host
 
 
-def left(host: Host) -> list[Damage]:
-    found = in_garage(host.stores, deep=True, progress=lambda *_: None)
-    return [damage for damage in found if damage.kind is Kind.LEFT_WAITING]
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgfs.sharing.timing.LEFT_UPLOADS_POLL", 0.0)
+
+
+def left(host: Host) -> list[str]:
+    """What is nobody's at two looks in a row; a check tells of none of it."""
+    finding = LeftUploads(host.stores)
+    assert finding.found() == []
+    assert not [one for one in in_garage(host.stores, deep=True, progress=lambda *_: None) if one.harmless]
+    return finding.found()
+
+
+def sweep(host: Host) -> None:
+    """As a process does that stays."""
+    staying = Exchange(host.config, host.stores, grace=1.0)
+    staying()
+    staying()
 
 
 def waits(host: Host) -> list[str]:
@@ -34,9 +48,7 @@ def waits(host: Host) -> list[str]:
 
 @pytest.mark.claim("SHARE-9")
 @pytest.mark.logs("kgfs history")
-def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
-    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_kill_left_waiting_is_removed_and_nothing_else(here: Host, there: Host) -> None:
     name = here.file("a.txt", b"first")
     Exchange(here.config, here.stores)()
     first = here.row(name.id).sha256
@@ -53,18 +65,15 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
     assert ("conflict", b"other") in there.history("a.txt")
     assert waiting_key(name.id, first) in waits(here)
 
-    assert left(here) == [] == left(there), "it may be another home's, that is about to deliver it"
-    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
     there.file("late.txt", b"not delivered yet")
     there.exchange._put_waiting(there.catalog.unshipped(1000)[1])  # killed behind it
-    assert [damage.what for damage in left(there)] == [waiting_key(name.id, first)]
+    assert left(there) == [], "what this home has told of is not delivered yet"
     there.exchange()
     assert left(here) == [], "of what was delivered not all is known"
     here.exchange()
     before = waits(here)
-    found = left(here)
-    assert [damage.what for damage in found] == [waiting_key(name.id, first)]
-    assert [done for _, done in repair(here.config, here.stores, found)] == ["removed"]
+    assert left(here) == [waiting_key(name.id, first)]
+    sweep(here)
     assert set(before) - set(waits(here)) == {waiting_key(name.id, first)}
     assert left(here) == [] and there.read_at("unsettled.txt") == b"not settled yet"
     for one in (there, here, there, here):
@@ -74,14 +83,13 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
 
 
 @pytest.mark.claim("SHARE-9")
-def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
+def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host) -> None:
     name = here.file("a.txt", b"first")
     here.exchange._put_waiting(here.catalog.unshipped(1000)[1])
     here.write(name.id, b"second")
     assert len(waits(here)) == 1 and left(here) == []
     here.exchange()
-    assert [damage.what for damage in left(here)] == [waiting_key(name.id, name.sha256)]
+    assert left(here) == [waiting_key(name.id, name.sha256)]
 
 
 @pytest.mark.claim("SHARE-2")
@@ -117,10 +125,7 @@ def test_what_is_written_again_while_it_is_taken_away_is_in_the_bucket_when_it_i
 
 
 @pytest.mark.claim("SHARE-9")
-def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_needed(
-    here: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kgfs.knowledge.timing.OTHER_HOME_RECORDS_NS", 0)
+def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_needed(here: Host) -> None:
     objects = here.stores.garage.objects
     name = here.file("a.txt", LARGE)
     here.settle()
@@ -135,13 +140,13 @@ def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_neede
     for copy in (gone, needed, own):
         objects.put(copy, LARGE)
     objects.delete(key)
-    found = left(here)
-    assert [damage.what for damage in found] == [gone], "the others are of one who goes on, or all that is left"
-    assert [done for _, done in repair(here.config, here.stores, found)] == ["removed"]
+    assert left(here) == [gone], "the others are of one who goes on, or all that is left"
+    sweep(here)
+    assert [copy for copy in (gone, needed, own) if objects.exists(copy)] == [needed, own]
     objects.put(key, LARGE)
-    assert [damage.what for damage in left(here)] == [needed]
+    assert left(here) == [needed]
     assert strike_off(objects, host_id(here.config))
-    assert [damage.what for damage in left(here)] == sorted([needed, own])
+    assert left(here) == sorted([needed, own])
 
 
 @pytest.mark.claim("SHARE-9")

@@ -22,6 +22,7 @@ from kgfs.errors import BusyError
 from kgfs.ingest.storing.sessions import alive_sessions, open_session
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.storage_tier import bring_home, put_small
+from kgfs.ingest.writing import trash
 from kgfs.settings import Pipeline
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from kgfs.stores.garage.contract import Sums
@@ -491,6 +492,31 @@ def test_a_kill_at_any_border_ends_the_same(home: Path, border: str) -> None:
         assert sorted(path for path, _ in decisions(desk)) == sorted(kept - {".hidden"})
         assert desk.catalog.jobs.owed() == len(kept - {".hidden"})
         assert not desk.config.errors_log.exists()
+
+
+@pytest.mark.peers(EMBEDDED)
+@pytest.mark.parametrize("border", ["garage-put", "garage-put:2", "garage-put:3"])
+def test_what_a_kill_left_in_the_garage_goes_when_its_file_is_written_over(home: Path, border: str) -> None:
+    """And what only the garage has stays until it is settled."""
+    environ = {**os.environ, "KGFS_FAIL_AT": border}
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(home)], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with desk_at(home) as desk:
+        objects = desk.stores.garage.objects
+        rows = [row for row in desk.catalog.names.children(desk.ontology().root) if row.sha256]
+        before = {row.id: desk.read(row.id) for row in rows}
+        trash.empty(desk.stores, desk.deposits.settler)
+        assert {row.id: desk.read(row.id) for row in rows} == before
+        assert list(objects.keys("sources/"))
+        for row in rows:
+            desk.write(row.id, f"another {row.name}".encode())
+        desk.settle()
+        trash.empty(desk.stores, desk.deposits.settler)
+        held = {key for key, _, _ in desk.catalog.promised()}
+        assert {key for key, _ in objects.keys("sources/")} == held
+        assert desk.catalog.unheld() == []
 
 
 def test_a_spool_file_that_another_process_writes_is_not_made_an_object(home: Path, tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.catalog.encoding import encode
 from kgfs.stores.catalog.facts import ReadingOwed
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.hosts import is_left_aside
-from kgfs.stores.pending_uploads import LEAVING, is_awaited, is_wanted
+from kgfs.stores.pending_uploads import is_wanted
 from kgfs.stores.quarantine import quarantine, quarantine_file
 from kgfs.stores.ship import ship_from_reserve
 from kgfs.stores.snapshots.layout import delete_folder
@@ -95,8 +94,6 @@ class _Mending:
             case Kind.LEFT_CACHE:
                 (self._config.garage_cache / damage.what).unlink(missing_ok=True)
                 return "removed"
-            case Kind.LEFT_WAITING:
-                return self._waiting(damage.what)
             case Kind.BAD_SNAPSHOT:
                 delete_folder(objects := self._stores.garage.objects, [key for key, _ in objects.keys(damage.what)])
                 return "removed"
@@ -164,15 +161,6 @@ class _Mending:
                 return "wanted again"
             quarantine_file(self._config, path, "no file refers to it")
         return "quarantined"
-
-    def _waiting(self, key: str) -> str:
-        needed = (
-            not is_left_aside(self._stores, key) if key.startswith(LEAVING) else is_awaited(self._stores.catalog, key)
-        )
-        if needed:
-            return "awaited again"
-        self._stores.garage.objects.delete(key)
-        return "removed"
 
     def _upload(self, key: str) -> str:
         objects = self._stores.garage.objects

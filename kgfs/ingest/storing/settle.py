@@ -29,7 +29,7 @@ from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.pending_uploads import waiting_key
+from kgfs.stores.pending_uploads import WAITING, waiting_key
 from kgfs.stores.settle_lock import settle_lock
 from kgfs.stores.spool_file import is_held
 from kgfs.stores.stores import Stores
@@ -294,6 +294,8 @@ class _Batch:
         self._bytes: set[tuple[str, str]] = set()
         self._lineages: set[int] = set()
         self._small: _Small = {}
+        self._originals: set[str] = set()
+        """Keys of the originals that are put for decisions that are not recorded yet."""
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
         """Decide about a name, and move its bytes to the garage. Return None if there is nothing to decide (any
@@ -350,6 +352,8 @@ class _Batch:
         """Put the small contents, record the decisions, and give up the places where the bytes were before."""
         if not self._facts:
             return
+        originals = [key for key in self._small if key not in self._originals and not key.startswith(WAITING)]
+        self._note(originals)
         try:
             put_small(self._stores, self._small)
             self._record_facts()
@@ -362,7 +366,20 @@ class _Batch:
                 self._tell_left(name)
             else:
                 self._copies.leave(name)
+        if self._originals:
+            catalog = self._stores.catalog
+            catalog.drop_unheld(
+                [key for key in sorted(self._originals) if not self.refused or catalog.promises(key)], synced=False
+            )
+            self._originals.clear()
         self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
+
+    def _note(self, originals: Sequence[str]) -> None:
+        """Note originals that are about to be put. If this process is killed and the names are written over or removed
+        before they are settled again, nothing else would ever delete the objects."""
+        if originals:
+            self._stores.catalog.note_unheld(originals)
+            self._originals.update(originals)
 
     def _record_facts(self) -> None:
         catalog = self._stores.catalog
@@ -460,6 +477,8 @@ class _Batch:
             if small is not None:
                 together[key] = small
             return
+        if name.place is not StorageTier.NONE:
+            self._note([key])
         bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
 
 

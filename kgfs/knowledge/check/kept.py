@@ -12,8 +12,7 @@ from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
-from kgfs.stores.hosts import is_left_aside
-from kgfs.stores.pending_uploads import LEAVING, WAITING, is_awaited
+from kgfs.stores.hosts import is_left_behind
 from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
@@ -58,7 +57,7 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
         for damage in _object(stores, key, size, held, deep):
             if damage.kind is Kind.ORPHAN and key.rpartition("/")[2].partition(".")[0] in coming:
                 continue  # it is being settled, perhaps by a killed process: repair would delete its only copy
-            if damage.kind not in (Kind.ORPHAN, Kind.LEFT_WAITING) or _is_nobodys(stores, key):
+            if damage.kind is not Kind.ORPHAN or _is_nobodys(stores, key):
                 yield damage
         progress(done, len(keys), "objects")
 
@@ -120,12 +119,8 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
     if top == "sources" and key not in held:
         yield Damage(Kind.ORPHAN, key)
         return
-    if key.startswith(WAITING) and not is_awaited(stores.catalog, key):
-        yield Damage(Kind.LEFT_WAITING, key)
-        return
-    if key.startswith(LEAVING) and is_left_aside(stores, key):
-        yield Damage(Kind.LEFT_WAITING, key, "set aside by a home that shares the garage no more")
-        return
+    if is_left_behind(stores, key):
+        return  # a process that exchanges facts deletes it
     if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.catalog.names.document(doc_id) is None:
         yield Damage(Kind.ORPHAN, key)
         return

@@ -117,7 +117,12 @@ class Catalog(Protocol):
         keys."""
         ...
 
-    def drop_unheld(self, keys: Sequence[str]) -> None:
+    def note_unheld(self, keys: Sequence[str]) -> None:
+        """Put the keys of originals on that list before their objects are made, for the case that the process is killed
+        before a fact refers to them. Not synced: a power failure may lose it."""
+        ...
+
+    def drop_unheld(self, keys: Sequence[str], *, synced: bool = True) -> None:
         """Take the keys out of the list of unheld originals: their objects were deleted, or are wanted again."""
         ...
 

@@ -159,9 +159,13 @@ class SqliteCatalog:
         finally:
             db.close()
 
-    def drop_unheld(self, keys: Sequence[str]) -> None:
+    def note_unheld(self, keys: Sequence[str]) -> None:
         rows = [(key,) for key in keys]
-        self._writer.run_removing(lambda db: db.executemany("DELETE FROM unheld WHERE key = ?", rows))
+        self._writer.run(lambda db: db.executemany("INSERT OR IGNORE INTO unheld VALUES (?)", rows), synced=False)
+
+    def drop_unheld(self, keys: Sequence[str], *, synced: bool = True) -> None:
+        rows = [(key,) for key in keys]
+        self._writer.run_removing(lambda db: db.executemany("DELETE FROM unheld WHERE key = ?", rows), synced=synced)
 
     def shipped(self, upto: int) -> None:
         def work(db: sqlite3.Connection) -> None:
