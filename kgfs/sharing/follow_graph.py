@@ -92,7 +92,7 @@ def _carry_out(stores: Stores, replay: Replay, position: int, upto: int) -> int:
     for number, fact in _graph_facts(stores, position, upto):
         replay.in_graph(fact, stores)
         if isinstance(fact, ForgettingDone) and fact.purge:
-            stores.graph.redact([], [])
+            stores.graph.redact([], [], fact.doc_ids)
         stores.graph.note_followed(number)
         border("followed-in-graph")
     if upto - (stores.graph.followed() or 0) >= NOTED_EVERY:

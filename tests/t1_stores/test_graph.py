@@ -100,6 +100,8 @@ def test_the_text_of_what_left_is_known(graph: Graph) -> None:
     graph.forget("c2", [A], 2000)
     assert graph.earlier_text(A) == EarlierText(shown.reading, size, is_original=False)
     assert graph.earlier_text(B) is None
+    graph.redact([], [], [A])
+    assert graph.earlier_text(A) is None
 
 
 def test_a_batch_may_come_in_pieces_and_twice(graph: Graph) -> None:

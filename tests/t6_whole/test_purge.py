@@ -63,6 +63,9 @@ def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> Non
     small.run("forget", *(f"Notes/{path}" for path in paths), known, "--purge", "--yes")
 
     assert traces(small.home, *markers) == []
+    with closing(sqlite3.connect(small.home / "graph.sqlite")) as graph:
+        earlier = {doc_id for (doc_id,) in graph.execute("SELECT doc_id FROM earlier_text")}
+        assert earlier <= {doc_id for (doc_id,) in graph.execute("SELECT doc_id FROM document WHERE state = 1")}
     assert small.status()["ontologies"][0]["documents"] == {"done": 1}
     assert traces(small.home, "stays")
 

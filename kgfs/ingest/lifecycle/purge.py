@@ -153,7 +153,8 @@ def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
         relationships |= of_document[1]
     renaming = name_anew(stores, owed, sorted(concepts))
     concepts |= {became for _, became in renaming.concepts}
-    return stores.graph.redact(sorted(concepts | named), [row for _, row in sorted(relationships.items())])
+    rows = [row for _, row in sorted(relationships.items())]
+    return stores.graph.redact(sorted(concepts | named), rows, owed.doc_ids)
 
 
 def _named_by(stores: Stores, doc_id: str) -> set[str]:

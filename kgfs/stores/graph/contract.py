@@ -110,10 +110,13 @@ class Graph(Protocol):
         nothing. Raises the errors of ``publish``."""
         ...
 
-    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+    def redact(
+        self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str] = ()
+    ) -> Redaction:
         """Erase the traces of purged documents, after the documents that concern these concepts and relationships
         have been removed for good. The directory names of the dead ones among ``concepts`` are replaced by hashes,
-        and are still never given to another concept. The change feed is discarded: ``changes`` returns None to
+        and are still never given to another concept. What is known of the earlier Text of the documents ``doc_ids`` is
+        deleted. The change feed is discarded: ``changes`` returns None to
         each reader that is behind. Every trace of removed rows is erased from the files. Blocks for long, because
         the whole file is rewritten or, on a disk without the space for that, read and overwritten in place.
         Idempotent. Raises BusyError when other processes read without a pause."""

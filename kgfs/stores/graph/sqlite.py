@@ -205,8 +205,10 @@ class SqliteGraph(GraphReads):
             connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'reassign', ?)", (commit_id, epoch, at))
         return epoch
 
-    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
-        redaction = self._database.removing(lambda: self._redact(concepts, relationships))
+    def redact(
+        self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str] = ()
+    ) -> Redaction:
+        redaction = self._database.removing(lambda: self._redact(concepts, relationships, doc_ids))
         if not self._database.rehearses:
             if self._words_folder.exists():
                 self._word_index().erase()
@@ -214,8 +216,11 @@ class SqliteGraph(GraphReads):
             self._database.scrub()
         return redaction
 
-    def _redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+    def _redact(
+        self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str]
+    ) -> Redaction:
         with self._database.write(durable=True) as connection:
+            connection.executemany("DELETE FROM earlier_text WHERE doc_id = ?", [(doc_id,) for doc_id in doc_ids])
             return redact(connection, concepts, relationships)
 
     def _merge_words(self) -> None:

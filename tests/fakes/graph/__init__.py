@@ -136,8 +136,12 @@ class MemoryGraph(MemoryReads):
             self._marks |= {(mark.mark, mark.concept_id): mark for mark in marks}
             return self._commit(commit_id, editions, at)
 
-    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+    def redact(
+        self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str] = ()
+    ) -> Redaction:
         with self._lock:
+            for doc_id in doc_ids:
+                self._earlier.pop(doc_id, None)
             known = {concept: self._rows[concept] for concept in sorted(set(concepts)) if concept in self._rows}
             dead = {concept: row for concept, row in known.items() if concept not in self._view.concepts}
             for concept, (ontology, name) in dead.items():
