@@ -7,6 +7,8 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.docx_chunks import chunk_pieces
+from kgfs.formats.docx_math import formula
 from kgfs.formats.docx_numbering import Numbering
 from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
@@ -15,6 +17,8 @@ _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\
 _LEFT_OUT = frozenset({"del", "moveFrom", "Fallback", "pPr", "rPr", "instrText", "delText", "sectPr", "fldData"})
 _ASIDE = frozenset({"drawing", "pict", "object", "txbxContent", "AlternateContent"})
 _NOTES = {"footnoteReference": "", "endnoteReference": "e"}
+DEEPEST = 5
+"""Word documents within Word documents that are followed."""
 
 
 def pieces(content: bytes) -> Iterator[Piece]:
@@ -22,8 +26,9 @@ def pieces(content: bytes) -> Iterator[Piece]:
 
 
 class _Document:
-    def __init__(self, package: Package) -> None:
+    def __init__(self, package: Package, depth: int = 0) -> None:
         self._package = package
+        self._depth = depth
         root = package.relations("")
         self._main = next((target for kind, target in root.values() if kind == "officeDocument"), "word/document.xml")
         self._relations = package.relations(self._main)
@@ -73,6 +78,20 @@ class _Document:
                 yield from self._table(element)
             elif name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"):
                 yield from self._blocks(element)
+            elif name == "altChunk":
+                yield from self._foreign(element)
+
+    def _foreign(self, element: Any) -> Iterator[Piece]:
+        """Yield the blocks of a document in another format, which Word takes in when it opens this one."""
+        _, name = self._relations.get(attribute(element, "id"), ("", ""))
+        content = self._package.read(name) if name else None
+        try:
+            if content is not None and self._depth < DEEPEST:
+                yield from chunk_pieces(name, content, lambda raw: _Document(Package(raw), self._depth + 1).pieces())
+            elif content is not None:
+                self._package.lost.append(name)
+        except UnreadableTextError:
+            self._package.lost.append(name)
 
     def _paragraph(self, element: Any) -> Iterator[Piece]:
         words = self._words(element).strip()
@@ -82,14 +101,13 @@ class _Document:
         outline = attribute(child(properties, "outlineLvl"), "val")
         if outline.isdigit() and int(outline) < 9:
             level = int(outline) + 1
-        if words:
-            number, depth = self._numbering.next_label(properties, style)
-            if level:
-                yield heading(f"{number} {words}", level)
-            elif number:
-                yield Piece("list", f"{'  ' * depth}{number} {words}")
-            else:
-                yield Piece("paragraph", words)
+        number, depth = self._numbering.next_label(properties, style)
+        if words and level:
+            yield heading(f"{number} {words}" if number != "-" else words, level)
+        elif words and not number:
+            yield Piece("paragraph", words)
+        elif words or number not in ("", "-"):  # Word shows the number of an empty paragraph, too
+            yield Piece("list", f"{'  ' * depth}{number} {words}".rstrip())
         aside, self._aside = self._aside, []
         yield from aside
 
@@ -98,7 +116,7 @@ class _Document:
         parts: list[str] = []
         for each in element:
             name = local(each)
-            if name in ("t", "sym") and each.text:
+            if name == "t" and each.text:
                 parts.append(each.text)
             elif name in _BREAKS:
                 parts.append(_BREAKS[name])
@@ -115,7 +133,7 @@ class _Document:
             elif name in _ASIDE:
                 self._put_aside(each)
             elif name == "oMath":
-                parts.append("".join(found.text or "" for found in each.iter() if local(found) == "t"))
+                parts.append(formula(each))
             elif name and name not in _LEFT_OUT:
                 parts.append(self._words(each))
         return "".join(parts)
@@ -208,7 +226,7 @@ def _is_docx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "docx/1",
+    "docx/2",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     frozenset({"docx", "docm", "dotx"}),
     pieces=pieces,

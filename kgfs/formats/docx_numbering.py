@@ -5,17 +5,43 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from kgfs.formats.numerals import numeral
 from kgfs.formats.package import attribute, child, local
 
 _PLACEHOLDER = re.compile(r"%([1-9])")
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_FORMATS = {
+    "lowerLetter": "a",
+    "upperLetter": "A",
+    "lowerRoman": "i",
+    "upperRoman": "I",
+    "decimalZero": "01",
+    "ordinal": "1st",
+}
+"""Word's name of a format → that of ``numerals``; all others count in decimal digits."""
 
 
 class _Level(NamedTuple):
     start: int
     format: str
     text: str
+    restart: int
+    """The level, from 1, whose numbers (and whose parents' numbers) let this one begin anew; 0 for none."""
+    style: str
+    """The paragraph style that stands for this level; '' if none does."""
+    decimal: bool
+    """Whether the numbers of other levels are shown in decimal digits."""
+
+
+class _Numbers(NamedTuple):
+    list: str
+    """The id of the list; '0' or '' for none."""
+    depth: str
+    """Its level from 0; '' where the levels themselves tell of which style they are."""
+    style: str
+    """The style that names the list."""
+
+
+_NO_NUMBERS = _Numbers("", "", "")
 
 
 class Numbering:
@@ -23,49 +49,43 @@ class Numbering:
 
     def __init__(self, numbering: Any | None, styles: Any | None) -> None:
         """Take the roots of ``numbering.xml`` and ``styles.xml``; either may be missing."""
-        abstract: dict[str, dict[int, _Level]] = {}
-        self._lists: dict[str, tuple[str, dict[int, _Level]]] = {}
         self._counts: dict[str, dict[int, int]] = {}
-        self._styles: dict[str, tuple[str, str]] = {}
+        self._styles = _numbers_of_styles(styles)
+        abstract: dict[str, dict[int, _Level]] = {}
+        linked: dict[str, str] = {}
+        numbers: dict[str, Any] = {}
         for element in numbering if numbering is not None else ():
             if local(element) == "abstractNum":
-                abstract[attribute(element, "abstractNumId")] = dict(map(_level, _all(element, "lvl")))
+                id_ = attribute(element, "abstractNumId")
+                abstract[id_] = dict(map(_level, _all(element, "lvl")))
+                linked[id_] = attribute(child(element, "numStyleLink"), "val")
             elif local(element) == "num":
-                base = attribute(child(element, "abstractNumId"), "val")
-                levels = dict(abstract.get(base, {}))
-                counted = base
-                for changed in _all(element, "lvlOverride"):
-                    depth = _number(attribute(changed, "ilvl"), 0)
-                    if (level := child(changed, "lvl")) is not None:
-                        levels[depth] = _level(level)[1]
-                    start = child(changed, "startOverride")
-                    if start is not None and depth in levels:
-                        levels[depth] = levels[depth]._replace(start=_number(attribute(start, "val"), 1))
-                        counted = f"{base}/{attribute(element, 'numId')}"
-                self._lists[attribute(element, "numId")] = counted, levels
-        for style in styles if styles is not None else ():
-            if local(style) == "style":
-                found = child(child(style, "pPr"), "numPr")
-                parent = attribute(child(style, "basedOn"), "val")
-                own = attribute(child(found, "numId"), "val"), attribute(child(found, "ilvl"), "val")
-                self._styles[attribute(style, "styleId")] = own if own[0] else self._styles.get(parent, ("", ""))
+                numbers[attribute(element, "numId")] = element
+        bases: dict[str, str] = {}
+        for id_, style in linked.items():
+            if style and not abstract[id_]:  # its levels stand at the list style that it names
+                number = numbers.get(self._styles.get(style, _NO_NUMBERS).list)
+                bases[id_] = attribute(child(number, "abstractNumId"), "val")
+        self._lists = {id_: _list(id_, element, abstract, bases) for id_, element in numbers.items()}
 
     def next_label(self, properties: Any | None, style: str) -> tuple[str, int]:
         """Return (number or bullet, depth from 0) of the next paragraph; ('', 0) if it has none."""
         found = child(properties, "numPr")
-        id_, depth_word = self._styles.get(style, ("", ""))
-        if found is not None:
-            id_ = attribute(child(found, "numId"), "val") or id_
-            depth_word = attribute(child(found, "ilvl"), "val") or depth_word
-        depth = _number(depth_word, 0)
-        counted, levels = self._lists.get(id_, ("", {}))
+        inherited = self._styles.get(style, _NO_NUMBERS)
+        own = attribute(child(found, "numId"), "val")
+        counted, levels = self._lists.get(own or inherited.list, ("", {}))
+        if word := attribute(child(found, "ilvl"), "val") or ("" if own else inherited.depth):
+            depth = _number(word, 0)
+        else:
+            depth = next((at for at, level in levels.items() if level.style and level.style == inherited.style), 0)
         level = levels.get(depth)
         if level is None:
             return "", 0
         counts = self._counts.setdefault(counted, {})
         counts[depth] = counts.get(depth, level.start - 1) + 1
         for deeper in [other for other in counts if other > depth]:
-            del counts[deeper]
+            if deeper not in levels or depth < levels[deeper].restart:
+                del counts[deeper]
         if level.format == "bullet":
             return "-", depth
         if level.format == "none":
@@ -73,10 +93,52 @@ class Numbering:
 
         def shown(placeholder: re.Match[str]) -> str:
             of = int(placeholder[1]) - 1
-            each = levels.get(of, _Level(1, "decimal", ""))
-            return _shown(counts.get(of, each.start), each.format)
+            each = levels.get(of, level)
+            format_ = "decimal" if level.decimal and of != depth else each.format
+            return numeral(counts.get(of, each.start), _FORMATS.get(format_, "1"))
 
         return _PLACEHOLDER.sub(shown, level.text).strip(), depth
+
+
+def _numbers_of_styles(styles: Any | None) -> dict[str, _Numbers]:
+    """Return what each style says of numbers, inherited ones included."""
+    own: dict[str, _Numbers] = {}
+    parents: dict[str, str] = {}
+    for style in styles if styles is not None else ():
+        if local(style) == "style":
+            found = child(child(style, "pPr"), "numPr")
+            id_ = attribute(style, "styleId")
+            own[id_] = _Numbers(attribute(child(found, "numId"), "val"), attribute(child(found, "ilvl"), "val"), id_)
+            parents[id_] = attribute(child(style, "basedOn"), "val")
+    numbers: dict[str, _Numbers] = {}
+    for id_ in own:
+        depth, at, seen = "", id_, set[str]()
+        while at in own and at not in seen and not own[at].list:
+            seen.add(at)
+            depth, at = depth or own[at].depth, parents[at]
+        if at in own and own[at].list:
+            numbers[id_] = own[at]._replace(depth=depth or own[at].depth)
+    return numbers
+
+
+def _list(
+    id_: str, element: Any, abstract: dict[str, dict[int, _Level]], bases: dict[str, str]
+) -> tuple[str, dict[int, _Level]]:
+    """Return (what its numbers are counted with, levels) of a list: those of one base are counted on, but where a list
+    says where it starts."""
+    base = attribute(child(element, "abstractNumId"), "val")
+    base = bases.get(base, base)
+    levels = dict(abstract.get(base, {}))
+    counted = base
+    for changed in _all(element, "lvlOverride"):
+        depth = _number(attribute(changed, "ilvl"), 0)
+        if (level := child(changed, "lvl")) is not None:
+            levels[depth] = _level(level)[1]
+        start = child(changed, "startOverride")
+        if start is not None and depth in levels:
+            levels[depth] = levels[depth]._replace(start=_number(attribute(start, "val"), 1))
+            counted = f"{base}/{id_}"
+    return counted, levels
 
 
 def _all(element: Any, name: str) -> list[Any]:
@@ -84,23 +146,18 @@ def _all(element: Any, name: str) -> list[Any]:
 
 
 def _level(element: Any) -> tuple[int, _Level]:
-    start = _number(attribute(child(element, "start"), "val"), 1)
-    format_ = attribute(child(element, "numFmt"), "val") or "decimal"
-    return _number(attribute(element, "ilvl"), 0), _Level(start, format_, attribute(child(element, "lvlText"), "val"))
+    depth = _number(attribute(element, "ilvl"), 0)
+    decimal = child(element, "isLgl")
+    level = _Level(
+        _number(attribute(child(element, "start"), "val"), 1),
+        attribute(child(element, "numFmt"), "val") or "decimal",
+        attribute(child(element, "lvlText"), "val"),
+        _number(attribute(child(element, "lvlRestart"), "val"), depth),
+        attribute(child(element, "pStyle"), "val"),
+        decimal is not None and attribute(decimal, "val") not in ("0", "false", "off"),
+    )
+    return depth, level
 
 
 def _number(word: str, default: int) -> int:
     return int(word) if word.isdecimal() and len(word) < 9 else default
-
-
-def _shown(number: int, format_: str) -> str:
-    if format_ in ("lowerLetter", "upperLetter") and number > 0:
-        letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 9)
-        return letter.upper() if format_ == "upperLetter" else letter
-    if format_ in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        roman, left = "", number
-        for value, letters in _ROMAN:
-            roman += letters * (left // value)
-            left %= value
-        return roman.upper() if format_ == "upperRoman" else roman
-    return f"{number:02d}" if format_ == "decimalZero" else str(number)

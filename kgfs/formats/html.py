@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 
@@ -17,6 +18,11 @@ _CHARSET = re.compile(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([\w:.-]{2,40})"
 _XML_ENCODING = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]{2,40})", re.I)
 _SAME = {"iso-8859-1": "windows-1252", "latin1": "windows-1252", "us-ascii": "windows-1252", "gb2312": "gb18030"}
 """What browsers read where a page says this."""
+_SINGLE_BYTES = re.compile(r"cp\d+|iso8859-\d+|latin|koi8|mac|ascii|charmap|tis-620|hp-roman8|kz1048|ptcp154")
+"""Python's names of encodings whose characters are single bytes."""
+WRONG = 5
+SAMPLE = 1 << 20
+"""Bytes of a page by which an encoding is judged."""
 
 
 def pieces(content: bytes) -> Iterator[Piece]:
@@ -35,25 +41,67 @@ def pieces_of(page: str) -> Iterator[Piece]:
 
 
 def decoded(content: bytes, declared: str = "") -> str:
-    """Decode a page as browsers do: by its byte-order mark, as ``declared`` outside it, by what it declares itself, as
-    UTF-8 if it is valid, else as Windows-1252."""
+    """Decode a page by its byte-order mark, as ``declared`` outside it, as it declares itself, else as UTF-8 or Windows-1252.
+
+    What is declared may be wrong. Bytes that are valid UTF-8 are UTF-8 where an encoding of single bytes is declared,
+    since words of such an encoding are hardly ever valid. An encoding of several bytes is taken in spite of a few bytes
+    that are not valid in it: they cost themselves, not the page.
+    """
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
     head = content[:4096]
     found = _CHARSET.search(head) or _XML_ENCODING.search(head)
-    for name in (declared, found[1].decode() if found else "", "utf-8"):
-        try:
-            return content.decode(_SAME.get(name.lower(), name), "strict") if name else content.decode("utf-8")
-        except (LookupError, ValueError):
-            continue
+    names = [declared, found[1].decode() if found else ""]
+    known = [encoding for name in names if (encoding := _encoding(name))]
+    if not known or _single_bytes(known[0]):
+        known.insert(0, "utf-8")
+    for encoding in known:
+        if (text := _strictly(content, encoding)) is not None:
+            return text
+    for encoding in [*known, "utf-8"]:
+        if not _single_bytes(encoding) and _fits(content, encoding):
+            return content.decode(encoding, "replace")
     return content.decode("windows-1252", "replace")
 
 
-def _is_html(content: bytes) -> bool:
+def _encoding(name: str) -> str:
+    """Return Python's name of the encoding that browsers take for a declared one; '' for one that is not known."""
+    name = name.strip().lower()
+    if name.startswith(("utf-16", "utf16", "ucs-2")) or not name:
+        return ""  # a page whose declaration can be read as ASCII is in no such encoding
+    try:
+        return codecs.lookup(_SAME.get(name, name)).name
+    except (LookupError, ValueError):
+        return ""
+
+
+def _single_bytes(encoding: str) -> bool:
+    return bool(_SINGLE_BYTES.match(encoding)) and encoding not in ("cp932", "cp936", "cp949", "cp950", "cp65001")
+
+
+def _strictly(content: bytes, encoding: str) -> str | None:
+    try:
+        return content.decode(encoding)
+    except (ValueError, LookupError):  # codecs that make no text of bytes are LookupErrors
+        return None
+
+
+def _fits(content: bytes, encoding: str) -> bool:
+    """Return whether at most one of WRONG characters beyond ASCII is not valid in an encoding."""
+    try:
+        text = content[:SAMPLE].decode(encoding, "replace")
+    except LookupError:
+        return False
+    wrong = text.count("\ufffd")
+    return wrong * WRONG <= sum(1 for character in text if character > "\x7f")
+
+
+def looks_like_html(content: bytes) -> bool:
+    """Return whether the bytes begin as a page does, in any encoding."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return bool(_UTF_16.match(content[:2000].decode("utf-16", "replace")))
     return bool(_OPENING.match(content[:8192]))
 
 
-FORMAT = Format("html/1", "text/html", frozenset({"html", "htm", "xhtml"}), pieces=pieces, signature=_is_html)
+FORMAT = Format("html/2", "text/html", frozenset({"html", "htm", "xhtml"}), pieces=pieces, signature=looks_like_html)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.odt_numbering import Numbering
 from kgfs.formats.package import Package, attribute, child, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
 
@@ -51,15 +52,7 @@ def _furniture(styles: Any | None) -> Iterator[Piece]:
 class _Reader:
     def __init__(self, *styles: Any) -> None:
         """Take the roots that define list styles."""
-        self._numbered = {
-            (attribute(style, "name"), int(attribute(level, "level") or 1) - 1)
-            for root in styles
-            if root is not None
-            for style in root.iter()
-            if local(style) == "list-style"
-            for level in style
-            if local(level) == "list-level-style-number" and attribute(level, "num-format")
-        }
+        self._numbering = Numbering(styles)
         self.notes: list[Piece] = []
         self.links: dict[str, str] = {}
         self._aside: list[Piece] = []
@@ -68,14 +61,13 @@ class _Reader:
         for element in parent:
             name = local(element)
             if name == "h":
-                level = attribute(element, "outline-level")
-                yield heading(self._words(element), int(level) if level.isdigit() else 1)
+                yield from self._heading(element, "")
             elif name == "p":
                 if words := self._words(element).strip():
                     yield Piece("paragraph", words)
             elif name == "list":
-                if lines := list(self._list(element, 0, attribute(element, "style-name"))):
-                    yield Piece("list", "\n".join(lines))
+                style = self._numbering.style_of(element, "")
+                yield from self._list(element, 0, style, self._numbering.begin(element, style))
             elif name == "table":
                 yield from self._table(element)
             elif name in _INSIDE:
@@ -85,16 +77,46 @@ class _Reader:
             aside, self._aside = self._aside, []
             yield from aside
 
-    def _list(self, element: Any, level: int, style: str) -> Iterator[str]:
-        for number, item in enumerate(element, 1):
-            first = True
-            mark = f"{number}." if (style, level) in self._numbered else "-"
+    def _heading(self, element: Any, mark: str) -> Iterator[Piece]:
+        """Yield a heading; ``mark`` is its number in a list, without which the outline numbers it."""
+        words = self._words(element).strip()
+        level = attribute(element, "outline-level")
+        depth = int(level) if level.isdigit() else 1
+        if words:
+            number = mark or self._numbering.heading(element, depth - 1)
+            yield heading(f"{number} {words}" if number != "-" else words, depth)
+
+    def _list(self, element: Any, level: int, style: str, counts: dict[int, int]) -> Iterator[Piece]:
+        """Yield the blocks of a list: runs of its lines, and what stands in it as a block of its own."""
+        lines: list[str] = []
+        for item in element:
+            mark = ""
+            if local(item) == "list-item" and any(local(each) != "list" for each in item):
+                mark = self._numbering.item(item, style, level, counts)
             for each in item:
-                if local(each) == "list":
-                    yield from self._list(each, level + 1, attribute(each, "style-name") or style)
-                elif local(each) in ("p", "h") and (words := self._words(each).strip()):
-                    yield "  " * level + (f"{mark} " if first else "  ") + words
-                    first = False
+                name = local(each)
+                if name == "p":
+                    if words := self._words(each).strip():
+                        lines.append("  " * level + (f"{mark} " if mark else "  ") + words)
+                        mark = ""
+                    continue
+                if name == "list":
+                    found = self._list(each, level + 1, self._numbering.style_of(each, style), counts)
+                elif name == "h":
+                    found = self._heading(each, mark)
+                    mark = ""
+                else:
+                    found = self.blocks([each])
+                for piece in found:
+                    if piece.kind == "list":
+                        lines.append(piece.text)
+                    else:
+                        if lines:
+                            yield Piece("list", "\n".join(lines))
+                        lines = []
+                        yield piece
+        if lines:
+            yield Piece("list", "\n".join(lines))
 
     def _table(self, element: Any) -> Iterator[Piece]:
         rows: list[list[str]] = []
@@ -170,5 +192,5 @@ def _is_odt(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "odt/1", "application/vnd.oasis.opendocument.text", frozenset({"odt", "ott"}), pieces=pieces, signature=_is_odt
+    "odt/2", "application/vnd.oasis.opendocument.text", frozenset({"odt", "ott"}), pieces=pieces, signature=_is_odt
 )

@@ -10,6 +10,7 @@ from typing import Any
 from kgfs.errors import UnreadableTextError
 from kgfs.formats import recognition
 from kgfs.formats.contract import Format
+from kgfs.formats.pdf_annotations import words_beside
 from kgfs.formats.pieces import RECOGNISED, Piece
 
 ENCRYPTED = "encrypted: give the password to a copy"
@@ -36,6 +37,7 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
         raise UnreadableTextError(reason) from error
     lost: list[int] = []
     pages: list[list[list[str]]] = []
+    beside: dict[int, list[str]] = {}
     scans: list[int] = []
     for number in range(count):
         try:
@@ -43,6 +45,8 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
             pages.append(_paragraphs(page.get_textpage()))
             if not pages[-1] and next(page.get_objects(max_depth=1), None) is not None:
                 scans.append(number + 1)
+            if further := list(words_beside(page)):
+                beside[number + 1] = further
             page.close()
         except pypdfium2.PdfiumError:
             pages.append([])
@@ -60,12 +64,14 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
             yield Piece(RECOGNISED, text, place={"page": number}, facts={"scans": len(scans)})
         pages[number - 1] = [paragraph.split("\n") for paragraph in text.split("\n\n") if paragraph]
     repeated = _repeated(pages)
-    empty = [number for number, page in enumerate(pages, 1) if not page and number not in lost]
+    empty = [number for number, page in enumerate(pages, 1) if not page and number not in (*lost, *beside)]
     title = document.get_metadata_dict().get("Title", "")
     yield Piece("", facts={"title": title, "pages": count, "note": _note(count, lost, empty, notes)})
     for number, page in enumerate(pages, 1):
         yield Piece("", place={"page": number})
         yield from _page(page, repeated)
+        for further_words in beside.get(number, ()):
+            yield Piece("paragraph", further_words)
 
 
 def _page(page: list[list[str]], repeated: set[str]) -> Iterator[Piece]:
@@ -166,4 +172,4 @@ def _is_pdf(content: bytes) -> bool:
     return b"%PDF-" in content[:1024]
 
 
-FORMAT = Format("pdf/2", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf)
+FORMAT = Format("pdf/3", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf)

@@ -7,11 +7,13 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.numerals import numeral
 from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
 
 _FURNITURE = frozenset({"ftr", "sldNum", "dt", "hdr"})
 _TITLES = frozenset({"title", "ctrTitle"})
+_NUMERALS = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
 _SHAPES = frozenset({"grpSp", "AlternateContent", "Choice", "spTree"})
 
 
@@ -125,14 +127,27 @@ def _paragraphs(body: Any) -> list[str]:
         words = "".join(parts).strip()
         properties = child(paragraph, "pPr")
         automatic = child(properties, "buAutoNum")
+        level = attribute(properties, "lvl")
+        depth = int(level) if level.isdigit() else 0
+        for other in [other for other in counts if other > depth or (other == depth and automatic is None)]:
+            if words:
+                del counts[other]
         if words and automatic is not None:
-            depth = int(attribute(properties, "lvl") or 0)
             start = attribute(automatic, "startAt")
             counts[depth] = counts.get(depth, int(start) - 1 if start.isdigit() else 0) + 1
-            words = f"{counts[depth]}. {words}"
+            words = f"{_number(counts[depth], attribute(automatic, 'type'))} {words}"
         if words:
             lines.append(words)
     return lines
+
+
+def _number(number: int, kind: str) -> str:
+    """Write the number of a paragraph in one of PowerPoint's ways, such as ``alphaLcParenR``: ``a)``."""
+    form = next((form for name, form in _NUMERALS.items() if kind.startswith(name)), "1")
+    words = numeral(number, form)
+    if kind.endswith("ParenBoth"):
+        return f"({words})"
+    return f"{words})" if kind.endswith("ParenR") else words if kind.endswith("Plain") else f"{words}."
 
 
 def _is_pptx(content: bytes) -> bool:
@@ -140,7 +155,7 @@ def _is_pptx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "pptx/1",
+    "pptx/2",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     frozenset({"pptx", "pptm", "ppsx"}),
     pieces=pieces,

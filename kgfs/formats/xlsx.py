@@ -224,9 +224,12 @@ def _date(epoch: datetime, words: str, shown: str) -> str:
         return words
     if epoch.year < 1900 and 0 <= days < 60:
         at += timedelta(days=1)  # Excel counts a 29 February 1900
-    if shown == "t" or (days < 1 and "t" in shown):
-        return at.strftime("%H:%M:%S") if days < 1 else words
-    return at.strftime("%Y-%m-%d" if shown == "d" or "t" not in shown else "%Y-%m-%dT%H:%M:%S")
+    timed = bool(at.hour or at.minute or at.second)
+    if shown == "t" or (0 <= days < 1 and ("t" in shown or timed)):
+        return at.strftime("%H:%M:%S") if 0 <= days < 1 else words
+    return at.strftime(
+        "%Y-%m-%dT%H:%M:%S" if "t" in shown or timed else "%Y-%m-%d"
+    )  # the time is kept where it is hidden
 
 
 def _shortest(words: str) -> str:
@@ -249,7 +252,7 @@ def _is_xlsx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "xlsx/2",
+    "xlsx/3",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     frozenset({"xlsx", "xlsm", "xltx"}),
     pieces=pieces,

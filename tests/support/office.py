@@ -37,7 +37,7 @@ def relations(**targets: tuple[str, str]) -> str:
     return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{rows}</Relationships>'
 
 
-def docx(body: str, parts: Mapping[str, str] | None = None, **targets: tuple[str, str]) -> bytes:
+def docx(body: str, parts: Mapping[str, str | bytes] | None = None, **targets: tuple[str, str]) -> bytes:
     """Return a Word document with this body (WordprocessingML) and further parts below ``word/``."""
     return archive(
         {
@@ -45,7 +45,10 @@ def docx(body: str, parts: Mapping[str, str] | None = None, **targets: tuple[str
             "_rels/.rels": relations(r1=("officeDocument", "word/document.xml")),
             "word/document.xml": f"<w:document {_NAMES}><w:body>{body}</w:body></w:document>",
             "word/_rels/document.xml.rels": relations(**targets),
-            **{f"word/{name}": content.replace("NAMES", _NAMES) for name, content in (parts or {}).items()},
+            **{
+                f"word/{name}": content.replace("NAMES", _NAMES) if isinstance(content, str) else content
+                for name, content in (parts or {}).items()
+            },
         }
     )
 
@@ -95,8 +98,8 @@ def xlsx(rows: str, strings: str = "", styles: str = "") -> bytes:
     )
 
 
-def pdf(*pages: str) -> bytes:
-    """Return a PDF whose pages show these lines (Latin letters), as Helvetica."""
+def pdf(*pages: str, annotations: str = "") -> bytes:
+    """Return a PDF whose pages show these lines (Latin letters), as Helvetica, each with these annotations."""
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{' '.join(f'{4 + 2 * n} 0 R' for n in range(len(pages)))}] /Count {len(pages)} >>",
@@ -107,7 +110,7 @@ def pdf(*pages: str) -> bytes:
         stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET"
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R"
-            " /Resources << /Font << /F1 3 0 R >> >> >>"
+            f" /Annots [{annotations}] /Resources << /Font << /F1 3 0 R >> >> >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
     return _pdf_of(objects)

@@ -13,6 +13,7 @@ from kgfs.domain.places import locate
 from kgfs.domain.text import Text
 from kgfs.errors import LostLeaseError, ParserFailedError, UnreadableTextError
 from kgfs.formats import recognition
+from kgfs.formats.html import decoded
 from kgfs.formats.isolated import network_barrier
 from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse
@@ -47,7 +48,7 @@ def test_a_pdf_has_pages_and_its_running_header_is_furniture() -> None:
     ]
     text = parse("lying.txt", pdf(*pages, ""))
     covered(text)
-    assert (text.parser, text.pages, text.encoding) == ("pdf/2", 4, "")
+    assert (text.parser, text.pages, text.encoding) == ("pdf/3", 4, "")
     assert text.note == "no text was found on 1 of 4 pages: 4"
     assert where(text, "led the ship") == {"page": 2} and where(text, "left") == {"page": 3}
     furniture = {text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture"}
@@ -103,7 +104,7 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     rows = (
         '<row r="2"><c r="B2" t="s"><v>0</v></c><c r="C2"><v>1.0</v></c></row>'
         '<row r="3"><c r="B3"><v>0.10000000000000001</v></c><c r="C3" s="1"><v>45292</v></c></row>'
-        '<row r="9"><c r="C9" t="b"><v>1</v></c><c r="D9"><f>SUM(B2)</f></c></row>'
+        '<row r="9"><c r="C9" t="b"><v>1</v></c><c r="D9"><f>SUM(B2)</f></c><c r="E9" s="1"><v>45292.5</v></c></row>'
     )
     text = parse("a.xlsx", xlsx(rows, "<si><t>Name | of</t></si>", '<xf numFmtId="0"/><xf numFmtId="14"/>'))
     covered(text)
@@ -113,6 +114,7 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     assert where(text, "Name") == {"sheet": "Data", "row": 2, "column": 2}
     assert where(text, "TRUE") == {"sheet": "Data", "row": 9, "column": 3}
     assert where(text, "=SUM(B2)") == {"sheet": "Data", "row": 9, "column": 4}
+    assert where(text, "2024-01-01T12:00:00") == {"sheet": "Data", "row": 9, "column": 5}  # which its format hides
 
 
 def test_slides_have_their_numbers() -> None:
@@ -123,6 +125,58 @@ def test_slides_have_their_numbers() -> None:
     covered(text)
     assert text.text == "## Ports\n\n- One\n- Two\n\n## 潮の満ち引き\n\n7\n" and text.pages == 2
     assert where(text, "Two") == {"slide": 1} and where(text, "潮") == {"slide": 2} and kinds(text)[-1] == "furniture"
+
+
+def test_slides_number_their_lines() -> None:
+    numbered = '<a:p><a:pPr lvl="{}"><a:buAutoNum type="{}"/></a:pPr><a:r><a:t>{}</a:t></a:r></a:p>'.format
+    lines = (
+        numbered(0, "arabicPeriod", "One")
+        + numbered(1, "alphaLcParenR", "inner")
+        + numbered(1, "alphaLcParenR", "second")
+        + numbered(0, "arabicPeriod", "Two")
+        + numbered(1, "alphaLcParenR", "anew")
+        + "<a:p><a:r><a:t>between</a:t></a:r></a:p>"
+        + numbered(0, "romanUcPeriod", "Anew")
+    )
+    slide = shape("LINES", "body").replace("<a:p><a:r><a:t>LINES</a:t></a:r></a:p>", lines)
+    shown = ["- 1. One", "- a) inner", "- b) second", "- 2. Two", "- a) anew", "- between", "- I. Anew"]
+    assert parse("a.pptx", pptx(slide)).text.splitlines() == shown
+
+
+def test_a_pdf_has_its_comments_and_the_fields_that_were_filled_in() -> None:
+    field = "<< /Type /Annot /Subtype /Widget /FT /{} /Rect [1 1 2 2] /TU (Berth) /V ({}) {} >>".format
+    note = "<< /Type /Annot /Subtype /{} /Rect [1 1 2 2] /T (Ann) /Contents ({}) {} >>".format
+    annotations = " ".join(
+        [
+            field("Tx", "Nine", ""),
+            field("Tx", "swordfish", "/Ff 8192"),  # a password
+            note("Highlight", "Is that so?", ""),
+            note("FreeText", "Written on it", ""),
+            note("Text", "not to be seen", "/F 2"),
+            note("Popup", "the highlight's", ""),
+        ]
+    )
+    text = parse("a.pdf", pdf("The tide turns.", annotations=annotations))
+    covered(text)
+    assert text.text == "The tide turns.\n\nBerth: Nine\n\nComment: Ann: Is that so?\n\nWritten on it\n"
+    assert where(text, "Is that so") == {"page": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "declared", "words"),
+    [
+        ('<meta charset="iso-8859-1">Jürgen'.encode(), "", "Jürgen"),  # UTF-8 in truth
+        ('<meta charset="utf-8">Jürgen'.encode("cp1252"), "", "Jürgen"),
+        (b'<meta charset="utf-8">' + "Größe übel ähnlich öfter süß über".encode() + b"\xff", "", "Größe übel ähnlich öfter süß über\ufffd"),
+        ('<meta charset="shift_jis">潮の満ち引きが港を変える'.encode("shift_jis") + b"\xff!", "", "潮の満ち引きが港を変える\ufffd!"),
+        ('<meta charset="utf-16">Jürgen'.encode(), "", "Jürgen"),
+        ('<meta charset="shift_jis">מים'.encode("iso-8859-8"), "iso-8859-8", "מים"),
+        ("Jürgen".encode(), "us-ascii", "Jürgen"),
+        ("Jürgen".encode("cp1252"), "no-such\0", "Jürgen"),
+    ],
+)  # fmt: skip
+def test_a_page_is_decoded_whatever_it_declares(content: bytes, declared: str, words: str) -> None:
+    assert decoded(content, declared).partition(">")[2] == words or decoded(content, declared) == words
 
 
 def test_a_web_page_keeps_its_menus_apart() -> None:
@@ -149,7 +203,7 @@ def test_mails_and_mailboxes() -> None:
     )
     text = parse("engine", mail.encode())
     covered(text)
-    assert (text.parser, text.title) == ("eml/2", "Tide tables")
+    assert (text.parser, text.title) == ("eml/3", "Tide tables")
     assert "**From:** Jürgen <j@example.org>" in text.text and "The harbour is open, Jürgen." in text.text
     assert "- report.pdf (application/pdf, 5 bytes)" in text.text and "JVBERi0" not in text.text
     assert text.about["participants"] == ["j@example.org", "a@example.org"] and text.about["messages"] == 1

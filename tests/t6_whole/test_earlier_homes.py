@@ -100,10 +100,10 @@ def test_what_an_earlier_version_could_not_read_is_offered_and_read(files: Earli
     }
     files.run("reprocess", "--yes")
     parsers = {
-        "survey.pdf": "pdf/2",
-        "letter.docx": "docx/1",
-        "pages/berths.html": "html/1",
-        "mail/engine.eml": "eml/2",
+        "survey.pdf": "pdf/3",
+        "letter.docx": "docx/2",
+        "pages/berths.html": "html/2",
+        "mail/engine.eml": "eml/3",
         "mail/2026-03.mbox": "mbox/2",
         "notebooks/tides.ipynb": "notebook/1",
     }

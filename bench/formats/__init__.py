@@ -1,0 +1,1 @@
+"""What the parsers of documents find, against independent truths."""
