@@ -36,11 +36,13 @@ def found(truth: list[str], shown: list[str], size: int) -> float:
 
 def rows_found(truth: Truth, text: Text) -> tuple[Share, list[str]]:
     """Return how many rows stand in one line of a table with all their cells apart, and those that do not."""
-    given = Counter(
-        _cells(_TARGET.sub("", cell) for cell in _BAR.split(line))
-        for line in text.text.split("\n")
-        if line.startswith(("|", "> |"))
-    )
+    given: Counter[tuple[str, ...]] = Counter()
+    for line in text.text.split("\n"):
+        if line.startswith(("|", "> |")):
+            cells = _cells(_TARGET.sub("", cell) for cell in _BAR.split(line))
+            given[cells] += 1
+            if cells and cells[0].isdecimal():  # a column of automatic numbers only, which some truths lack
+                given[cells[1:]] += 1
     missing: list[str] = []
     wanted = 0
     for row in truth.rows:

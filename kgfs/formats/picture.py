@@ -62,7 +62,8 @@ def _recognised(kind: str, content: bytes, pages: Sizes) -> Iterator[Piece]:
     elif empty:
         notes.append(f"{recognition.NOTHING} on {len(empty)} of {len(pages)} pages")
     shown = [*notes[:20], *(["…"] if len(notes) > 20 else [])]
-    yield Piece("", facts={"pages": len(pages) if len(pages) > 1 else 0, "note": "; ".join(shown)})
+    about = {"dimensions": f"{pages[0][0]}x{pages[0][1]}"} if len(pages) == 1 else None
+    yield Piece("", facts={"pages": len(pages) if len(pages) > 1 else 0, "note": "; ".join(shown)}, about=about)
 
 
 def _check_size(kind: str, width: int, height: int) -> None:
@@ -130,7 +131,7 @@ def _tiff_sizes(content: bytes) -> Sizes:
 def _format(kind: str, sizes: Callable[[bytes], Sizes], signature: Callable[[bytes], bool]) -> Format:
     """Return a row. Its extensions tell nothing: pictures have firm signatures."""
     name = kind.lower()
-    return Format(f"{name}/1", f"image/{name}", (), pieces=_pieces(kind, sizes), signature=signature)
+    return Format(f"{name}/2", f"image/{name}", (), pieces=_pieces(kind, sizes), signature=signature)
 
 
 PNG = _format("PNG", _png_sizes, lambda content: content.startswith(b"\x89PNG\r\n\x1a\n"))

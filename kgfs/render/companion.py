@@ -20,6 +20,8 @@ class Companion:
     """Of the file, in bytes."""
     pages: int
     """0 where there are none."""
+    dimensions: str
+    """Of a picture, in pixels: ``1920x1080``; empty for all else."""
     extracted_at: int
     """The time of the Reading (nanoseconds)."""
 
@@ -42,12 +44,13 @@ def link_to(name: str) -> str:
 
 def _header(companion: Companion) -> str:
     pages = f"**Pages:** {companion.pages:,}\n" if companion.pages else ""
+    dimensions = f"**Dimensions:** {companion.dimensions}\n" if companion.dimensions else ""
     return (
         f"# {fold(decode_name(companion.name).decode('utf-8', 'replace'))}\n"
         "\n"
         f"**Type:** {text_md.type_of(companion.media_type)}\n"
         f"**Size:** {counted(companion.size, 'byte')}\n"
-        f"{pages}"
+        f"{pages}{dimensions}"
         f"**Extracted:** {time_of(companion.extracted_at)}\n"
         "\n"
         f"[Download Original]({link_to(companion.name)})\n"

@@ -179,7 +179,7 @@ class CompanionFile(DerivedFile[None]):
 
     def _companion(self, row: DocumentRow) -> companion_md.Companion:
         about = row.source_title, row.document_type, row.size_bytes
-        return companion_md.Companion(self._name, *about, row.pages, row.ingested_at)
+        return companion_md.Companion(self._name, *about, row.pages, row.dimensions, row.ingested_at)
 
 
 def own_files(context: TreeContext, document: Document) -> dict[str, Node]:

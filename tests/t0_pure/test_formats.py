@@ -387,7 +387,7 @@ def test_the_text_of_a_picture_is_recognised() -> None:
     text = parse("lying.txt", png(*drawn))
     covered(text)
     assert text.text == "Harbour report\nThe pilot saw the ship.\n"
-    assert (text.parser, text.media_type, text.pages, text.places, text.note) == ("png/1", "image/png", 0, (), "")
+    assert (text.parser, text.media_type, text.pages, text.places, text.note) == ("png/2", "image/png", 0, (), "")
 
 
 @pytest.mark.usefixtures("recognised")
@@ -395,7 +395,7 @@ def test_pages_of_a_tiff_are_cited_and_a_bad_one_costs_itself_only() -> None:
     first, third = (page_image(pdf(words)) for words in ("The pilot saw the ship.", "The keeper lit the lamp."))
     text = parse("scan", tiff(first, (40, 40, bytes([255]) * 1600), third, (60_000, 60_000, b"")))
     covered(text)
-    assert (text.parser, text.media_type, text.pages) == ("tiff/1", "image/tiff", 4)
+    assert (text.parser, text.media_type, text.pages) == ("tiff/2", "image/tiff", 4)
     assert where(text, "pilot") == {"page": 1} and where(text, "lamp") == {"page": 3}
     assert text.note == (
         "page 4: too large: 60000 × 60000 pixels; 150 million at most are read; no text was recognised on 1 of 4 pages"

@@ -35,6 +35,7 @@ EMPTY = {
         "error_message": "what cannot be read does not stand in the graph",
         "superseded_by": "what was superseded does not stand in the graph",
         "shard_origin": NOTHING,
+        "dimensions": "it is no picture",
         "hidden_by": "its successor's text is not shown yet",
         "project": NOTHING,
     },

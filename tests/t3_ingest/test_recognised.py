@@ -13,10 +13,12 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.ingest.reading import recognised
+from kgfs.knowledge.metadata import metadata
+from kgfs.render.companion import Companion, render
 from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.readings import pages_prefix
 from kgfs.stores.stores import Stores
-from tests.support.office import page_image, pdf, scan
+from tests.support.office import page_image, pdf, png, scan
 from tests.support.required import missing
 from tests.support.working import Counting, KilledError, documents, states, work
 
@@ -60,6 +62,21 @@ def test_a_kill_costs_the_page_that_is_under_way(
     work(config, stores, Counting())
     assert passed == ["page-recognised"]
     assert states(stores) == {State.DONE: 1}
+
+
+def test_a_picture_tells_its_size(home: Path, stores: Stores, tmp_path: Path) -> None:
+    width, height, pixels = page_image(pdf("The keeper lit the lamp."))
+    (tmp_path / "lamp.png").write_bytes(png(width, height, pixels))
+    config = Config(home=home)
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.ingest_file(tmp_path / "lamp.png", "Test")
+    work(config, stores, Counting())
+    [document] = documents(stores)
+    row = stores.graph.document(document.doc_id)
+    assert row is not None and row.dimensions == f"{width}x{height}"
+    page = Companion("lamp.png", row.source_title, row.document_type, row.size_bytes, row.pages, row.dimensions, 0)
+    assert f"\n**Dimensions:** {width}x{height}\n**Extracted:**" in render(page, "").decode()
+    assert metadata(stores, document.doc_id)[0].dimensions == row.dimensions
 
 
 def test_a_scan_gives_way_to_what_waits(

@@ -162,4 +162,6 @@ MIGRATIONS: tuple[str, ...] = (
     ) WITHOUT ROWID;""",
     # Counts the documents that earlier versions read.
     "CREATE INDEX document_read_by ON document (ingest_version) WHERE state = 1;",
+    # Width and height of pictures.
+    "ALTER TABLE document ADD COLUMN dimensions TEXT NOT NULL DEFAULT '';",
 )
