@@ -1,54 +1,40 @@
 """How long a search takes in a generated home: ``python -m bench.searching HOME --eval DIR [--sources 100000] [--mount MOUNTPOINT]``.
 
-HOME is made if it is not there: documents of 20 Sources of 120 words each, drawn from the words of ``DIR/cranfield`` with their
-frequencies; ten concepts a document with three quotes each; vectors are real ones of the abstracts with noise. Deposit,
-matching, publication and both indexes are the product's own. Then 500 different questions of 2 to 10 words, none asked before,
-are asked by the product's functions with the model beside, in one process. Prints p50, p95 and p99 in milliseconds, and
-what the time goes into. With ``--mount`` the same is done through a mount of HOME, whose worker must run: from opendir of
-``search/<words>`` to the last byte of ``results.json``.
+HOME is made by ``bench.generated_home`` if it is not there, and kept; where that takes longer than ``--seconds`` the same
+command goes on with it. Then 500 different questions of 2 to 10 words, none asked before, are asked by the product's functions
+with the model beside, in one process. Prints p50, p95 and p99 in milliseconds, and what the time goes into. With ``--mount``
+the same is done through a mount of HOME, whose worker must run: from opendir of ``search/<words>`` to the last byte of
+``results.json``. ``--profile FILE`` writes what cProfile sees of the questions.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import cProfile
 import random
 import re
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from bench.generated_home import Generator
 from bench.vectors import cranfield
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_stores
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.compute.questions import Materials, QuestionServer
 from kgfs.config import Config, load
-from kgfs.domain.documents import Document
-from kgfs.domain.identity import normalise_label
-from kgfs.domain.knowledge import FoundConcept, Quote
-from kgfs.domain.text import Chunk, Verdict
-from kgfs.ingest.reading import embeddings
-from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.knowledge.by_document import documents
 from kgfs.knowledge.search import search
-from kgfs.render.results import results_json
+from kgfs.render.results import results_json, texts_shown
 from kgfs.render.source import Marks
 from kgfs.settings import Models
-from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 
-SOURCES, WORDS, CONCEPTS, QUOTES = 20, 120, 10, 3
-"""Of a document, of a Source, of a document, of a concept."""
-NOISE = 0.05
-"""Standard deviation of the noise in each of a vector's dimensions."""
 QUESTIONS = 500
 FEW = 50
 """Questions asked before, which are not counted."""
@@ -59,54 +45,64 @@ def main() -> None:
     parser.add_argument("home", type=Path)
     parser.add_argument("--eval", type=Path, required=True)
     parser.add_argument("--sources", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--mount", type=Path)
+    parser.add_argument("--profile", type=Path)
     asked = parser.parse_args()
     config = load(asked.home)
     abstracts = cranfield(asked.eval / "cranfield/cran.all.1400")
-    compute = LocalCompute(Models(embedder="minilm-int8"))
-    done = asked.home / "bench.done"
-    if not done.exists():
-        with open_stores(config, vectors_of=compute.embedding_model) as stores:
-            make(config, stores, compute, abstracts, asked.sources)
-        done.touch()
     questions = drawn(abstracts, QUESTIONS + FEW)
     if asked.mount:
         through_mount(asked.mount, questions)
         return
+    compute = LocalCompute(Models(embedder="minilm-int8"))
+    if not Generator(config, compute, abstracts).make(asked.sources, asked.seconds):
+        print("It is not complete yet: run it again.")
+        return
     with open_stores(config, vectors_of=compute.embedding_model) as stores:
-        began = time.perf_counter()
-        stores.graph.index_words()
-        print(f"index of words: {time.perf_counter() - began:.1f} s, {size(config)} MiB")
         counts = stores.graph.counts()
-        print(f"{counts['sources']:,} Sources of {counts['documents']:,} documents, {counts['concepts']:,} concepts")
+        print(f"{asked.sources:,} Sources of {counts['documents']:,} documents; {', '.join(sizes(config))}")
         with QuestionServer(config.run, answering(Materials(compute.embed, stores.vectors))):
-            parts: Counter[str] = Counter()
+            by_the_api(config, stores, questions, asked.profile)
 
-            def ask(words: str) -> None:
-                at = [time.perf_counter()]
-                found = search(stores, config.run, words, "", Deadline(60.0))
-                at.append(time.perf_counter())
-                page, _ = documents(stores, found)
-                at.append(time.perf_counter())
-                results_json(page, Marks())
-                at.append(time.perf_counter())
-                assert not found.only_text, found.only_text
-                for name, seconds in zip(("search", "documents", "results.json"), np.diff(at), strict=True):
-                    parts[name] += float(seconds)
 
-            tell("by the api", ask, questions)
-            print({name: f"{1000 * seconds / len(questions):.1f} ms" for name, seconds in parts.items()})
+def by_the_api(config: Config, stores: Stores, questions: Sequence[str], profile: Path | None) -> None:
+    parts: dict[str, float] = {}
+    ways: Counter[str] = Counter()
+
+    def ask(words: str) -> None:
+        at = [time.perf_counter()]
+        found = search(stores, config.run, words, "", Deadline(60.0))
+        at.append(time.perf_counter())
+        page, _ = documents(stores, found)
+        at.append(time.perf_counter())
+        results_json(page, texts_shown(page, Marks()))
+        at.append(time.perf_counter())
+        ways[found.only_text or "words and meaning"] += 1
+        for name, seconds in zip(("search", "documents", "results.json"), np.diff(at), strict=True):
+            parts[name] = parts.get(name, 0.0) + float(seconds)
+
+    seen = cProfile.Profile()
+    if profile:
+        seen.enable()
+    tell("by the api", ask, questions)
+    seen.disable()
+    if profile:
+        seen.dump_stats(profile)
+    print({name: f"{1000 * seconds / len(questions):.1f} ms" for name, seconds in parts.items()}, dict(ways))
 
 
 def tell(name: str, ask: Callable[[str], None], questions: Sequence[str]) -> None:
     took = []
+    busy = 0.0
     for number, words in enumerate(questions):
-        began = time.perf_counter()
+        began, processor = time.perf_counter(), time.process_time()
         ask(words)
         if number >= FEW:
             took.append(1000 * (time.perf_counter() - began))
+            busy += 1000 * (time.process_time() - processor)
     shares = " ".join(f"p{share} {np.percentile(took, share):.1f}" for share in (50, 95, 99))
-    print(f"{name}: {shares} ms, {len(took)} questions", flush=True)
+    print(f"{name}: {shares} ms, {busy / len(took):.1f} ms of CPU, {len(took)} questions", flush=True)
 
 
 def through_mount(mount: Path, questions: Sequence[str]) -> None:
@@ -129,97 +125,12 @@ def drawn(abstracts: Sequence[str], count: int) -> list[str]:
     return list(found)
 
 
-def size(config: Config) -> int:
-    folder = config.graph_db.with_name("words")
-    return sum(path.stat().st_size for path in folder.iterdir()) >> 20
-
-
-# ------------------------------------------------------------------------------------------------------------- making
-
-
-def make(config: Config, stores: Stores, compute: LocalCompute, abstracts: Sequence[str], sources: int) -> None:
-    chance = np.random.default_rng(7)
-    counts = Counter(word for text in abstracts for word in re.findall(r"[A-Za-z]+", text))
-    words = np.array([*counts])
-    shares = np.array([*counts.values()], float)
-    shares /= shares.sum()
-    some = [rows[0] for rows in compute.embed(list(abstracts[:300]))]
-    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
-    began = time.perf_counter()
-    for first in range(0, sources // SOURCES, 500):
-        texts = {}
-        with tempfile.TemporaryDirectory() as scratch, open_deposits(config, stores) as (deposits, _):
-            for number in range(first, min(first + 500, sources // SOURCES)):
-                chosen = chance.choice(words, (SOURCES, WORDS), p=shares)
-                texts[f"{number:06}.txt"] = [" ".join(row) + ".\n" for row in chosen.tolist()]
-                path = Path(scratch) / f"{number:06}.txt"
-                path.write_text("".join(texts[path.name]))
-                deposits.ingest_file(path, "Bench", None, lambda size: None)
-            deposits.settler.settle_now()
-        while job := stores.catalog.jobs.claim("bench", 3600.0):
-            document = stores.catalog.names.document(job.doc_id)
-            assert document is not None
-            pieces = texts[document.source_id.rpartition("/")[2]]
-            rows = np.stack([some[int(at)] for at in chance.integers(0, len(some), SOURCES)])
-            rows = rows + chance.normal(0, NOISE, rows.shape).astype(np.float32)
-            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-            reading = reading_of(document, pieces, rows, compute, stores)
-            stores.garage.objects.put(reading.key, reading.encode())
-            pipeline.publish(document, reading, lambda: None, job)
-        print(f"{(first + 500) * SOURCES:,} Sources, {time.perf_counter() - began:.0f} s", flush=True)
-
-
-def reading_of(
-    document: Document,
-    pieces: Sequence[str],
-    rows: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
-    compute: LocalCompute,
-    stores: Stores,
-) -> Reading:
-    chunks, at = [], 0
-    for index, piece in enumerate(pieces):
-        chunks.append(Chunk(index, at, at + len(piece), index + 1, index + 1, at, at + len(piece), ("Text",), 150, at))
-        at += len(piece)
-    concepts = []
-    for n in range(CONCEPTS):
-        label = f"concept {document.doc_id[:6]} {n}"
-        quotes = tuple(Quote(chunk.start, chunk.start + 40, chunk.index) for chunk in chunks[n : n + QUOTES])
-        concepts.append(FoundConcept(label, normalise_label(label), (label,), "term", 0.5, "", quotes))
-    found = embeddings.Embeddings(
-        rows,
-        np.arange(len(pieces), dtype=np.int32),
-        np.zeros(len(pieces), np.int32),
-        rows[:CONCEPTS],
-    )
-    encoded = found.encode()
-    key = embeddings.key_of(document.doc_id, encoded)
-    stores.garage.objects.put(key, encoded)
-    text = "".join(pieces)
-    return Reading(
-        doc_id=document.doc_id,
-        content_hash=document.sha256,
-        ingest_version=document.ingest_version,
-        parser="plain/1",
-        media_type="text/plain",
-        encoding="utf-8",
-        text_key="",
-        text_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        text_length=len(text),
-        title=f"Text {document.doc_id[:6]}",
-        chunk_method="bench/1",
-        chunks=tuple(chunks),
-        verdicts=(Verdict(passed=True),) * len(pieces),
-        extractor="bench/1",
-        extractor_model="",
-        strategy="hybrid",
-        known=(),
-        records=(),
-        concepts=tuple(concepts),
-        relationships=(),
-        dropped={},
-        embedding_model=compute.embedding_model,
-        vectors_key=key,
-    )
+def sizes(config: Config) -> Iterator[str]:
+    """Yield the MiB of each part of a home that a search reads."""
+    home = config.graph_db.parent
+    for name in ("catalog.sqlite", "graph.sqlite", "vectors.sqlite*", "words"):
+        files = [path for found in home.glob(name) for path in (found.iterdir() if found.is_dir() else [found])]
+        yield f"{name} {sum(path.stat().st_size for path in files) >> 20} MiB"
 
 
 if __name__ == "__main__":

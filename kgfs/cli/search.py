@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 import click
 
@@ -61,26 +63,32 @@ def command(
     asked = " ".join(words).encode("utf-8", "replace").decode()
     marks = Marks(config.tree.mark_start, config.tree.mark_end)
     found: Results | ResultPage
+    data: Callable[[], dict[str, Any]]
+    lines: Iterable[str]
     if passages:
         found = api.search_passages(config, asked, ontology or "", limit or api.PASSAGES)
         wanted = words_of(found.wanted)
-        data, lines = as_data(found), [_passage(hit, wanted, marks) for hit in found.hits]
+        data, lines = partial(as_data, found), (_passage(hit, wanted, marks) for hit in found.hits)
     else:
         search = api.search_reranked if rerank else api.search
         found = search(config, asked, ontology or "", limit or api.LIMIT, page)
         wanted = words_of(found.wanted)
-        data, lines = by_document.as_data(found, marks), [_document(one, wanted, marks) for one in found.documents]
+        data, lines = partial(_as_data, found, marks), (_document(one, wanted, marks) for one in found.documents)
     if found.only_text:
         click.echo(f"full text only: {found.only_text}", err=True)
     if as_json:
-        click.echo(json.dumps(data))
+        click.echo(json.dumps(data()))
         return
-    if not lines:
+    if not (found.documents if isinstance(found, Results) else found.hits):
         click.echo("nothing found", err=True)
     for line in lines:
         click.echo(line.encode("utf-8", "replace").decode())
     if isinstance(found, Results) and found.pagination.has_next:
         click.echo(f"more: --page {page + 1}", err=True)
+
+
+def _as_data(found: Results, marks: Marks) -> dict[str, Any]:
+    return by_document.as_data(found, by_document.texts_shown(found, marks))
 
 
 def _document(one: DocumentResult, wanted: frozenset[str], marks: Marks) -> str:

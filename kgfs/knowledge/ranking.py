@@ -9,10 +9,15 @@ those that are like them. docs/search.md says what was measured.
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # it is loaded where something is searched
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.float64]
 
 WORDS, HEADER, MEANING, BESIDE = 1.0, 0.5, 1.3, 0.2
 """The weights of the z-scores."""
@@ -29,8 +34,9 @@ BY_MEANING, BY_WORDS = 0.4, 0.3
 
 ChunkRef = tuple[str, int]
 """The doc_id and chunk index of a Source."""
-Likeness = Callable[[Sequence[ChunkRef]], Sequence[Sequence[float]]]
-"""A function that returns the cosines between Sources, as a square matrix; an empty one where they are not known."""
+Likeness = Callable[[Sequence[ChunkRef]], Any]
+"""A function that returns the cosines between Sources, as a square matrix (lists, or an array); an empty one where they are
+not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,57 +62,55 @@ def ranked(
     ``share`` is what a score takes from Sources alike. Scores are rounded, so that they do not depend on the order of
     additions.
     """
+    import numpy as np
+
     places = sorted(matches)
+    if not places:
+        return []
     own = _own([matches[place] for place in places])
-    of_document: dict[str, list[float]] = defaultdict(list)
-    for (doc_id, _), score in zip(places, own, strict=True):
-        of_document[doc_id].append(score)
-    prior = {doc_id: _mean(sorted(scores, reverse=True)[:BEST]) for doc_id, scores in of_document.items()}
-    scores = {place: score + PRIOR * prior[place[0]] for place, score in zip(places, own, strict=True)}
-    order = _ordered(scores)
-    prose = [place for place, _ in order[:SMOOTHED] if not matches[place].is_code]
-    if len(prose) > 1 and (cosines := likeness(prose)):
-        lent = smoothed([scores[place] for place in prose], cosines, share)
-        order = _ordered({**scores, **dict(zip(prose, lent, strict=True))})
-    return order
+    number: dict[str, int] = {}
+    documents = np.array([number.setdefault(doc_id, len(number)) for doc_id, _ in places])
+    order = np.lexsort((-own, documents))  # by document, its best Sources first
+    first = np.searchsorted(documents[order], np.arange(len(number)))
+    behind = np.append(first[1:], len(order))
+    rest = np.minimum(first + BEST, behind)
+    sums = np.concatenate([[0.0], np.cumsum(own[order])])
+    prior = (sums[rest] - sums[first]) / (rest - first)
+    scores = own + PRIOR * prior[documents]
+    best = np.lexsort((np.arange(len(places)), -np.round(scores, 6)))[:SMOOTHED]
+    prose = [at for at in best.tolist() if not matches[places[at]].is_code]
+    if len(prose) > 1 and len(cosines := likeness([places[at] for at in prose])):
+        scores[prose] = smoothed(scores[prose], cosines, share)
+    scores = np.round(scores, 6)
+    best = np.lexsort((np.arange(len(places)), -scores))
+    return [(places[at], score) for at, score in zip(best.tolist(), scores[best].tolist(), strict=True)]
 
 
-def smoothed(scores: Sequence[float], cosines: Sequence[Sequence[float]], share: float) -> list[float]:
+def smoothed(scores: Sequence[float] | Numbers, cosines: Sequence[Sequence[float]] | Numbers, share: float) -> Numbers:
     """Return each score, of which ``share`` is replaced by the mean of those of the LIKE Sources most like it, weighted by
     their cosines. Negative cosines, and that of a Source with itself, are 0."""
-    found = []
-    for own, (at, row) in zip(scores, enumerate(cosines), strict=True):
-        near = sorted(((-cosine, other) for other, cosine in enumerate(row) if other != at and cosine > 0))[:LIKE]
-        total = math.fsum(-cosine for cosine, _ in near)
-        lent = math.fsum(-cosine * scores[other] for cosine, other in near) / total if total else 0.0
-        found.append((1 - share) * own + share * lent)
+    import numpy as np
+
+    own, near = np.asarray(scores, float), np.maximum(np.asarray(cosines, float), 0.0)
+    np.fill_diagonal(near, 0.0)
+    most = np.argsort(-near, axis=1, kind="stable")[:, :LIKE]
+    weights = np.take_along_axis(near, most, axis=1)
+    total = weights.sum(axis=1)
+    lent = (weights * own[most]).sum(axis=1) / np.where(total > 0, total, 1.0)
+    found: Numbers = (1 - share) * own + share * lent
     return found
 
 
-def _own(matches: Sequence[Match]) -> list[float]:
+def _own(matches: Sequence[Match]) -> Numbers:
+    import numpy as np
+
     known = [match.cosine for match in matches if match.cosine is not None]
     least = min(known, default=0.0)
-    parts = (
-        (WORDS, [match.text for match in matches]),
-        (HEADER, [match.header for match in matches]),
-        (MEANING, [least if match.cosine is None else match.cosine for match in matches]),
-        (BESIDE, [match.beside for match in matches]),
+    columns = np.array(
+        [(match.text, match.header, least if match.cosine is None else match.cosine, match.beside) for match in matches]
     )
-    standard = [[weight * score for score in _standard(values)] for weight, values in parts]
-    return [math.fsum(scores) for scores in zip(*standard, strict=True)]
-
-
-def _ordered(scores: Mapping[ChunkRef, float]) -> list[tuple[ChunkRef, float]]:
-    rounded = ((place, round(score, 6)) for place, score in scores.items())
-    return sorted(rounded, key=lambda found: (-found[1], found[0]))
-
-
-def _standard(values: Sequence[float]) -> list[float]:
-    """Return the z-scores; zeros where all values are equal."""
-    mean = _mean(values)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if values else 0.0
-    return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else 0.0
+    from_mean = columns - columns.mean(axis=0)
+    spread = np.sqrt((from_mean**2).mean(axis=0))
+    standard = np.where(spread > 1e-12, from_mean / np.maximum(spread, 1e-12), 0.0)
+    found: Numbers = standard @ np.array([WORDS, HEADER, MEANING, BESIDE])
+    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
@@ -134,13 +135,18 @@ class Results:
     """Concepts that the question may mean: a word of it is spelled in no known way."""
 
 
-def as_data(results: Results, marks: Marks) -> dict[str, Any]:
+def texts_shown(results: Results, marks: Marks) -> tuple[str, ...]:
+    """Return what a person reads of each document (:func:`shown`), for the files of a page, which share it."""
+    return tuple(shown(one, results.wanted, marks) for one in results.documents)
+
+
+def as_data(results: Results, texts: Sequence[str]) -> dict[str, Any]:
     return question_data(results) | {
         "concepts": [_concept(one) for one in results.named],
         "did_you_mean": [_concept(one) for one in results.meant],
-        "results": [_document(one, results.wanted, marks) for one in results.documents],
+        "results": [_document(one, text) for one, text in zip(results.documents, texts, strict=True)],
         "pagination": results.pagination.as_data(),
-        "terms": [asdict(term) for term in results.terms],
+        "terms": [_fields(term) for term in results.terms],
     }
 
 
@@ -148,11 +154,16 @@ def _concept(one: NamedConcept) -> dict[str, str]:
     return {"name": one.name, "label": one.label, "path": one.path}
 
 
-def results_json(results: Results, marks: Marks) -> bytes:
-    return json_page(as_data(results, marks))
+def _fields(row: Also | ShownTerm) -> dict[str, Any]:
+    """Return the fields, as ``asdict`` does, without copies of what they hold."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
-def _document(one: DocumentResult, words: str, marks: Marks) -> dict[str, Any]:
+def results_json(results: Results, texts: Sequence[str]) -> bytes:
+    return json_page(as_data(results, texts))
+
+
+def _document(one: DocumentResult, text: str) -> dict[str, Any]:
     return {
         "id": one.doc_id,
         "doc_id": one.doc_id,
@@ -183,9 +194,9 @@ def _document(one: DocumentResult, words: str, marks: Marks) -> dict[str, Any]:
             for chunk in one.chunks
         ],
         "full_content": full_content(one.pieces),
-        "shown": shown(one, words, marks),
+        "shown": text,
         "concepts": list(one.concepts),
-        "also_see": [asdict(also) for also in one.also],
+        "also_see": [_fields(also) for also in one.also],
         "metadata": {
             "content_hash": one.content_hash,
             "content_length": one.content_length,
@@ -195,7 +206,7 @@ def _document(one: DocumentResult, words: str, marks: Marks) -> dict[str, Any]:
     }
 
 
-def results_md(results: Results, marks: Marks) -> bytes:
+def results_md(results: Results, texts: Sequence[str]) -> bytes:
     """Return the page for people: each document as its own file shows it."""
     pages = results.pagination
     page = f", page {pages.page}" if pages.page > 1 else ""
@@ -205,20 +216,18 @@ def results_md(results: Results, marks: Marks) -> bytes:
         if concepts:
             links = ", ".join(f"[{fold(each.label)}]({link(f'../../{up}{each.path}')})" for each in concepts)
             out.append(f"\n{words}: {links}{'?' * (words != 'Concepts')}\n")
-    for one in results.documents:
+    for one, text in zip(results.documents, texts, strict=True):
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
-        out.append(f"{_quoted(shown(one, results.wanted, marks))}\n\n{_links(one, up)}")
+        out.append(f"{_quoted(text)}\n\n{_links(one, up)}")
     if pages.has_next:
         out.append(f"\nNext page: {up}page-{pages.page + 1}/results.md\n")
     return rendered("".join(out))
 
 
-def document_md(results: Results, one: DocumentResult, marks: Marks) -> bytes:
+def document_md(results: Results, one: DocumentResult, text: str) -> bytes:
     """Return ``NN~<name>.md``: what was found in one document."""
     up = "../" if results.pagination.page > 1 else ""
-    return rendered(
-        f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{shown(one, results.wanted, marks)}\n\n{_links(one, up)}"
-    )
+    return rendered(f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{text}\n\n{_links(one, up)}")
 
 
 def shown(one: DocumentResult, words: str, marks: Marks) -> str:
@@ -227,14 +236,15 @@ def shown(one: DocumentResult, words: str, marks: Marks) -> str:
     Words of the question stand between marks. A part that is not whole ends in ``[…]``.
     """
     wanted, room = words_of(words), SHOWN
-    text = _joined(weighted(one.pieces, room), wanted, marks)
+    mark = lru_cache(None)(lambda text: marked(text, wanted, marks))
+    text = _joined(weighted(one.pieces, room), mark)
     while len(text) > SHOWN and room > 0:  # marks take room, too
         room -= len(text) - SHOWN
-        text = _joined(weighted(one.pieces, room), wanted, marks)
+        text = _joined(weighted(one.pieces, room), mark)
     return text
 
 
-def _joined(parts: Sequence[Part], wanted: frozenset[str], marks: Marks) -> str:
+def _joined(parts: Sequence[Part], mark: Callable[[str], str]) -> str:
     out: list[str] = []
     last = -1
     for part in parts:
@@ -243,13 +253,13 @@ def _joined(parts: Sequence[Part], wanted: frozenset[str], marks: Marks) -> str:
         index = part.piece.index
         if last >= 0 and index > last + 1:
             out.append(f"\n{omitted(last + 1, index - 1)}\n")
-        out.append(_text(part, wanted, marks))
+        out.append(_text(part, mark))
         last = index
     return "".join(out).strip("\n")
 
 
-def _text(part: Part, wanted: frozenset[str], marks: Marks) -> str:
-    text = marked(part.text, wanted, marks) if part.piece.matched else part.text
+def _text(part: Part, mark: Callable[[str], str]) -> str:
+    text = mark(part.text) if part.piece.matched else part.text
     return text if part.whole else f"{text.rstrip()} […]\n"
 
 

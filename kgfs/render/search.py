@@ -21,6 +21,7 @@ EXCERPT = 320
 """Characters of a Source that ``results.md`` shows. The Source's own file has all of it."""
 
 _WORD = re.compile(r"\w+")
+_AROUND_WORDS = re.compile(r"(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,17 +231,15 @@ def words_of(question: str) -> frozenset[str]:
     return found - FUNCTION_WORDS or found
 
 
-def _is_wanted(word: str, wanted: frozenset[str]) -> bool:
-    return not wanted.isdisjoint(forms_of(word))
-
-
 def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:
     """Return a text with marks around the words that have one of the forms, as the index of words compares them."""
-
-    def mark(found: re.Match[str]) -> str:
-        return f"{marks.start}{found[0]}{marks.end}" if _is_wanted(found[0], wanted) else found[0]
-
-    return _WORD.sub(mark, text)
+    parts = _AROUND_WORDS.split(text)
+    words = parts[1::2]
+    shown = {word: f"{marks.start}{word}{marks.end}" for word in set(words) if not wanted.isdisjoint(forms_of(word))}
+    if not shown:
+        return text
+    parts[1::2] = [shown.get(word, word) for word in words]
+    return "".join(parts)
 
 
 def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:

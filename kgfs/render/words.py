@@ -54,7 +54,39 @@ def folded_size(text: str) -> int:
 
 def json_page(content: Any) -> bytes:
     """Return a JSON file for people and programs: indented by two spaces, UTF-8, with a newline at the end."""
-    return _json_bytes(json.dumps(content, indent=2, ensure_ascii=False))
+    out: list[str] = []
+    _indented(content, "\n", out.append)
+    return _json_bytes("".join(out))
+
+
+def _indented(value: Any, line: str, put: Callable[[str], object]) -> None:
+    """Write a value as ``json.dumps(value, indent=2, ensure_ascii=False)`` does, in a fraction of its time.
+
+    ``line`` is the line end with the indentation of the value.
+    """
+    kind = type(value)
+    if kind is str:
+        put(encode_basestring(value))
+    elif kind is dict and value:
+        inner = f"{line}  "
+        before = f"{{{inner}"
+        for name, one in value.items():
+            put(f"{before}{encode_basestring(name)}: ")
+            _indented(one, inner, put)
+            before = f",{inner}"
+        put(f"{line}}}")
+    elif kind in (list, tuple) and value:
+        inner = f"{line}  "
+        before = f"[{inner}"
+        for one in value:
+            put(before)
+            _indented(one, inner, put)
+            before = f",{inner}"
+        put(f"{line}]")
+    elif kind is int:
+        put(str(value))
+    else:
+        put(json.dumps(value, ensure_ascii=False))
 
 
 def json_lines(fields: Mapping[str, Any]) -> bytes:

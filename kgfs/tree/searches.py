@@ -137,9 +137,13 @@ class Searches:
             files["results.md"] = Content(results_md(page, marks), changed)
             return files
         results, changed = documents(self._stores, found, int(part.removeprefix("page-") or 1))
-        files = {one.file: Content(by_document.document_md(results, one, marks), changed) for one in results.documents}
-        files["results.json"] = Content(by_document.results_json(results, marks), changed)
-        files["results.md"] = Content(by_document.results_md(results, marks), changed)
+        texts = by_document.texts_shown(results, marks)
+        files = {
+            one.file: Content(by_document.document_md(results, one, text), changed)
+            for one, text in zip(results.documents, texts, strict=True)
+        }
+        files["results.json"] = Content(by_document.results_json(results, texts), changed)
+        files["results.md"] = Content(by_document.results_md(results, texts), changed)
         return files
 
     def _keep(self, key: tuple[str, str, str], answer: Answer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from hypothesis import given, settings
@@ -42,3 +43,19 @@ def test_no_form_of_words_has_a_control_character(text: str) -> None:
     assert not controls_in(yaml_word(text))
     for page in (json_lines({"quote": text, "paths": [text]}), json_page({"text": text})):
         assert controls_in(page.decode()) == {"\n"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES)
+def test_a_page_of_json_is_what_the_standard_encoder_writes(value: object) -> None:
+    assert json.loads(json_page(value)) == value
+    plain = json.dumps(value, indent=2, ensure_ascii=False)
+    if not controls_in(plain) - {"\n"}:
+        assert json_page(value).decode() == f"{plain}\n"
