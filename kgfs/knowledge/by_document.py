@@ -29,6 +29,8 @@ DOCUMENTS_BATCH = 50
 """The most documents whose Sources are read together; a page reads its own only."""
 ALSO = 3
 """The number of other documents that are named for one."""
+COMMON = 100
+"""A concept that more documents mention relates none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,12 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
     scope = scope_of(stores, found)
     changed = scope.changed
     results = []
-    on_page = {group.document.doc_id for group in groups}
+    evident_of = {group.document.doc_id: _concepts(evidence, group) for group in groups}
+    also = _also(stores, evident_of, scope)
     for rank, group in enumerate(groups, (page - 1) * limit + 1):
         document = group.document
         standing = standing_of(stores.catalog.names, document.doc_id)
         changed = max(changed, standing.changed_at)
-        evident = _concepts(evidence, group)
         around = [neighbours[place] for place in _neighbours(group) if place in neighbours]
         chunks = [
             *(_chunk(source, score, True) for source, score in group.best),
@@ -84,8 +86,8 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
                 ingested_at=document.ingested_at,
                 count=document.chunk_count,
                 chunks=tuple(sorted(chunks, key=lambda chunk: chunk.piece.index)),
-                concepts=tuple(concept.name for concept in evident),
-                also=_also(stores, evident, on_page, scope),
+                concepts=tuple(concept.name for concept in evident_of[document.doc_id]),
+                also=also[document.doc_id],
             )
         )
     pagination = Pagination(page, limit, len(net), found.all_words, more)
@@ -182,19 +184,26 @@ def _concepts(evidence: Mapping[ChunkRef, Sequence[Concept]], group: _Group) -> 
     return list(found.values())[:CONCEPTS]
 
 
-def _also(stores: Stores, concepts: Sequence[Concept], without: set[str], scope: Scope) -> tuple[Also, ...]:
-    """Return other documents that mention the most of these concepts."""
-    mentioned = stores.graph.documents_of([concept.concept_id for concept in concepts]) if concepts else {}
-    labels: dict[str, list[str]] = {}
-    for concept in concepts:
-        for doc_id in mentioned[concept.concept_id]:
-            if doc_id not in without:
-                labels.setdefault(doc_id, []).append(concept.label)
-    found = []
-    for doc_id, shared in sorted(labels.items(), key=lambda item: (-len(item[1]), item[0]))[:ALSO]:
-        document = stores.graph.document(doc_id)
-        if document is not None:
-            path = standing_of(stores.catalog.names, doc_id).origin.path
-            folder = scope.folder(document.ontology)
-            found.append(Also(doc_id, document.source_title, folder, path, tuple(shared)))
-    return tuple(found)
+def _also(stores: Stores, of: Mapping[str, Sequence[Concept]], scope: Scope) -> dict[str, tuple[Also, ...]]:
+    """Return for each document of a page, with its concepts, other documents that mention the most of these."""
+    every = {concept.concept_id for concepts in of.values() for concept in concepts}
+    mentioned = stores.graph.documents_of(every, COMMON) if every else {}
+    chosen: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for doc_id, concepts in of.items():
+        labels: dict[str, list[str]] = {}
+        for concept in concepts:
+            for other in mentioned[concept.concept_id]:
+                if other not in of:
+                    labels.setdefault(other, []).append(concept.label)
+        most = sorted(labels, key=lambda other: (-len(labels[other]), other))[:ALSO]
+        chosen[doc_id] = [(other, tuple(labels[other])) for other in most]
+    rows = stores.graph.documents_among([*{other for some in chosen.values() for other, _ in some}])
+    paths = {other: standing_of(stores.catalog.names, other).origin.path for other in rows}
+    return {
+        doc_id: tuple(
+            Also(other, rows[other].source_title, scope.folder(rows[other].ontology), paths[other], shared)
+            for other, shared in some
+            if other in rows
+        )
+        for doc_id, some in chosen.items()
+    }

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgfs.compute.alike import alike
 from kgfs.compute.deadline import Deadline
@@ -176,7 +176,7 @@ def _ranked(
 
         return ranked(matches, partial(like_by_words, graph, view), BY_WORDS)
 
-    def like_by_meaning(places: Sequence[ChunkRef]) -> Sequence[Sequence[float]]:
+    def like_by_meaning(places: Sequence[ChunkRef]) -> Any:
         try:
             return alike(run, places, patience.within(timing.SEARCH_MODEL))
         except GivenUpError:

@@ -22,6 +22,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, StoreError, TimedOutError
+from kgfs.stores.vectors import scan
 from kgfs.stores.vectors.contract import Filter, Row, Vector, Vectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
 from tests.fakes.vectors import MemoryVectors
@@ -675,6 +676,22 @@ def test_two_openings_see_each_others_writes_at_once(tmp_path: Path) -> None:
     other.close()
 
 
+def test_of_many_rows_those_with_like_signs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "SIGNS_FROM", 100)
+    chance = np.random.default_rng(3)
+    near = chance.normal(size=(40, 100))
+    rows = near[chance.integers(0, 40, 2000)] + chance.normal(0, 0.7, (2000, 100))
+    with closing(SqliteVectors(tmp_path / "vectors.sqlite", "m")) as store:
+        store.upsert([Row("source", f"{n:04}", 0, row.astype(np.float32)) for n, row in enumerate(rows)])
+        same = 0
+        for asked in near.astype(np.float32):
+            exact, some = (store.query(asked, Filter(kind="source"), 10, exact=exact) for exact in (True, False))
+            every = {hit.item: hit.score for hit in store.query(asked, Filter(), 2000, exact=True)}
+            assert all(hit.score == pytest.approx(every[hit.item], abs=1e-6) for hit in some)
+            same += len({hit.item for hit in exact} & {hit.item for hit in some})
+        assert same >= 0.95 * 10 * len(near)
+
+
 def test_many_replacements_keep_the_matrix_small(tmp_path: Path) -> None:
     store, other = (SqliteVectors(tmp_path / "v.sqlite", MODEL) for _ in range(2))
     for n in range(40):
@@ -746,6 +763,7 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
+from kgfs.stores.vectors import scan
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.vectors.sqlite import SqliteVectors
 store = SqliteVectors(Path(sys.argv[1]), "small/1")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain.word_forms import forms_in
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.words import index
+from kgfs.stores.words import index, scoring
 from kgfs.stores.words.scoring import WordView
 from kgfs.stores.words.segment import Indexed, build, merge, opened, save
 from tests.support.graph_building import Doc, prepared, publish
@@ -186,6 +186,9 @@ def test_scores_do_not_depend_on_how_documents_are_in_segments(
             assert scored(view, words) == scored(alone, words)
             assert view.scores(words, places) == alone.scores(words, places)
             assert view.rows == alone.rows
+            with pytest.MonkeyPatch.context() as patched:  # the lists of frequent words are not read whole
+                patched.setattr(scoring, "FREQUENT", 0)
+                assert view.best(words, 2) == scored(alone, words)[:2]
         found = alone.scores(words, places)
         for place, score in scored(alone, words):
             assert found[place].bag == pytest.approx(score, abs=1e-4)

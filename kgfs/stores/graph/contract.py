@@ -320,8 +320,9 @@ class Graph(Protocol):
         order of the text, in one read. Sources without any are missing."""
         ...
 
-    def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return for each of these concepts the doc_ids of the documents that mention it, in order of deposit."""
+    def documents_of(self, concept_ids: Collection[str], most: int = 0) -> dict[str, list[str]]:
+        """Return for each of these concepts the doc_ids of the documents that mention it, in order of deposit; with ``most``
+        none for a concept that more documents mention."""
         ...
 
     def page(self, concept_id: str) -> ConceptPage | None:

@@ -338,13 +338,14 @@ class GraphReads:
         known = self.concepts_by_id({owner for owners in found.values() for owner in owners})
         return {place: [known[owner] for owner in owners if owner in known] for place, owners in found.items()}
 
-    def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+    def documents_of(self, concept_ids: Collection[str], most: int = 0) -> dict[str, list[str]]:
+        few = "(SELECT count(*) FROM (SELECT 1 FROM mention WHERE mention.concept = concept.key LIMIT ?2 + 1)) <= ?2"
         rows = self._database.rows(
             "SELECT DISTINCT concept.concept_id, document.deposit, document.doc_id"
             " FROM concept CROSS JOIN mention ON mention.concept = concept.key"
             f" CROSS JOIN document ON document.key = mention.document AND document.state = {SHOWN}"
-            f" WHERE concept.concept_id IN {_THOSE} ORDER BY document.deposit, document.doc_id",
-            (json.dumps([*concept_ids]),),
+            f" WHERE concept.concept_id IN {_THOSE} AND (?2 = 0 OR {few}) ORDER BY document.deposit, document.doc_id",
+            (json.dumps([*concept_ids]), most),
         )
         found: dict[str, list[str]] = {concept_id: [] for concept_id in concept_ids}
         for concept_id, _, doc_id in rows:

@@ -1,4 +1,8 @@
-"""Exact search: an immutable snapshot of all rows of a model, and the best rows that pass a filter."""
+"""Search: an immutable snapshot of all rows of a model, and the best rows that pass a filter.
+
+Of many rows those with the most signs in common with the question are compared, unless an exact answer is asked for.
+``docs/search.md`` says what that costs and misses.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kgfs.stores.vectors.contract import Filter, Hit, Vector
+from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 from kgfs.stores.vectors.matrix import Matrix
 
 Codes = npt.NDArray[np.int32]
 ATTRIBUTES = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
 NUMBERS = ("window", "chunk_index")
+SIGNS_FROM = 20_000
+"""Rows that pass a filter from which on only those with like signs are compared."""
+COMPARED = 20
+"""Rows compared for each one wanted."""
+COMPARED_SHARE = 0.01
+"""The least share of the rows that is compared."""
 GATHER_BELOW = 0.15
 """The share of rows below which a filter is applied before the scores are computed, not after."""
 
@@ -109,11 +119,39 @@ class Picture:
             passing = passing & np.isin(self.columns["doc_id"], codes)
         return np.flatnonzero(passing)
 
-    def best(self, vector: Vector, where: Filter, limit: int, threshold: float) -> list[Hit]:
-        """Return the ``limit`` best items that pass the filter and score at least ``threshold``, best first."""
+    @cached_property
+    def _signs(self) -> npt.NDArray[np.uint64]:
+        """The signs of the vectors, of shape (words of 64 bits, slots)."""
+        dimensions = self.matrix.shape[1]
+        signs = np.zeros((len(self.matrix), -(-dimensions // 64) * 8), np.uint8)
+        for start in range(0, len(self.matrix), SIGNS_FROM):  # so that no second matrix is made
+            some = slice(start, start + SIGNS_FROM)
+            signs[some, : -(-dimensions // 8)] = np.packbits(self.matrix[some] > 0, axis=1)
+        return np.ascontiguousarray(signs.view(np.uint64).T)
+
+    def _like(self, vector: Vector, slots: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+        """Return at least ``count`` of these slots, with all ties: those with the most signs in common with the vector."""
+        signs = np.zeros(len(self._signs) * 8, np.uint8)
+        signs[: -(-vector.size // 8)] = np.packbits(vector > 0)
+        different = np.zeros(len(self.matrix), np.uint16)
+        for column, word in zip(self._signs, signs.view(np.uint64), strict=True):
+            different += np.bitwise_count(column ^ word)
+        if slots.size < len(different):
+            different = different[slots]
+        most = int(np.searchsorted(np.cumsum(np.bincount(different)), count))
+        return slots[different <= most]
+
+    def best(self, vector: Vector, where: Filter, limit: int, threshold: float, *, exact: bool = True) -> list[Hit]:
+        """Return the ``limit`` best items that pass the filter and score at least ``threshold``, best first.
+
+        Without ``exact`` a few of the best may be missed among SIGNS_FROM rows or more.
+        """
         slots = self.candidates(where)
         if not slots.size or limit < 1:
             return []
+        count = max(COMPARED * limit, int(COMPARED_SHARE * slots.size))
+        if not exact and slots.size >= SIGNS_FROM and count < slots.size:
+            slots = self._like(vector, slots, count)
         if slots.size < GATHER_BELOW * len(self.matrix):
             scores = self.matrix[slots] @ vector
         else:
@@ -130,24 +168,37 @@ class Picture:
 
         Look at more and more of the top scores, always with all ties, until they contain ``limit`` different items.
         """
-        top = 4 * limit
+        top = 2 * limit
         while True:
             if top < slots.size:
                 least = np.partition(scores, slots.size - top)[slots.size - top]
                 chosen = np.flatnonzero(scores >= least)
             else:
                 chosen = np.arange(slots.size)
-            hits = _each_once([self._hit(int(slots[at]), float(scores[at])) for at in chosen])
+            hits = _each_once(self._hits(slots[chosen], scores[chosen]))
             if len(hits) >= limit or chosen.size == slots.size:
                 return hits[:limit]
             top *= 8
 
-    def _hit(self, slot: int, score: float) -> Hit:
-        def word(name: str) -> str:
-            return self.vocabulary.word(int(self.columns[name][slot]))
+    def _hits(self, slots: npt.NDArray[np.intp], scores: npt.NDArray[np.float32]) -> list[Hit]:
+        word = self.vocabulary.word
+        columns = [self.columns[name][slots].tolist() for name in ("kind", "item", "window", "doc_id", "chunk_index")]
+        return [
+            Hit(word(kind), word(item), window, score, word(doc_id), chunk_index)
+            for kind, item, window, doc_id, chunk_index, score in zip(*columns, scores.tolist(), strict=True)
+        ]
 
-        window, chunk_index = (int(self.columns[name][slot]) for name in NUMBERS)
-        return Hit(word("kind"), word("item"), window, score, word("doc_id"), chunk_index)
+    def rows(self, where: Filter) -> list[Row]:
+        """Return all rows that pass the filter, in order of key."""
+        slots = self.candidates(where)
+        word = self.vocabulary.word
+        words = [[word(code) for code in self.columns[name][slots].tolist()] for name in ATTRIBUTES]
+        numbers = [self.columns[name][slots].tolist() for name in NUMBERS]
+        found = [
+            Row(vector=vector, **dict(zip((*ATTRIBUTES, *NUMBERS), values, strict=True)))
+            for vector, *values in zip(np.array(self.matrix[slots]), *words, *numbers, strict=True)
+        ]
+        return sorted(found, key=lambda row: (row.kind, row.item, row.window))
 
 
 def _each_once(hits: Sequence[Hit]) -> list[Hit]:

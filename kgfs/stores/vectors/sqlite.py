@@ -1,4 +1,4 @@
-"""Vectors as rows of one SQLite file, searched exactly through a memory-mapped matrix derived from the rows."""
+"""Vectors as rows of one SQLite file, searched through a memory-mapped matrix derived from the rows."""
 
 from __future__ import annotations
 
@@ -164,9 +164,13 @@ class SqliteVectors:
         if picture is None:
             return []
         same_dimensions(wanted, picture.matrix.shape[1], self._name)
-        return picture.best(wanted, where, limit, threshold)
+        return picture.best(wanted, where, limit, threshold, exact=exact)
 
     def fetch(self, where: Filter) -> list[Row]:
+        if where.items is not None and self._picture is not None:  # a process that searches has them in memory
+            checked(where)
+            picture = self._newest()
+            return picture.rows(where) if picture is not None else []
         condition, values = _condition(checked(where))
         rows = self._database.rows(
             f"SELECT {', '.join('row.' + column for column in COLUMNS)}, vector.vector"

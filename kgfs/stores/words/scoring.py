@@ -15,6 +15,10 @@ ChunkRef = tuple[str, int]
 """The doc_id and chunk index of a Source."""
 
 K1, B, HEADER_B = 1.2, 0.75, 0.5
+FREQUENT = 2000
+"""The length of a list of rows from which on it is asked whether it need be read whole."""
+CLOSE = 1e-4
+"""A difference of scores that rounding may make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,36 +141,48 @@ class WordView:
 
         ``doc_ids`` and ``only`` are the documents and the Sources to look in; None for all.
         """
-        found: list[tuple[float, str, int]] = []
-        terms = self._terms(forms)
-        if only is not None:
-            doc_ids = {doc_id for doc_id, _ in only}
+        terms = sorted(self._terms(forms), key=lambda term: -term[0])
+        found: list[tuple[int, Array, Array]] = []
+        best = np.zeros(0, np.float32)
         for number, segment in enumerate(self.segments):
-            total = np.zeros(segment.rows, np.float32)
-            norms = self._norms[number]
-            for idf, numbers in terms:
-                if numbers[number] < 0:
-                    continue
-                rows, body, head = segment.postings(numbers[number])
-                count = body.astype(np.float32) + head
-                total[rows] += (idf * (K1 + 1)) * count / (count + norms[rows])
             mask = self._allowed(number, ontology, doc_ids)
-            if mask is not None:
-                total = np.where(mask, total, 0)
-            rows = np.flatnonzero(total)
-            if only is None and len(rows) > limit:
-                scores = total[rows]
-                rows = rows[scores >= np.partition(scores, len(rows) - limit)[len(rows) - limit]]
-            for row in rows.tolist():
-                ref = self._ref(segment, row)
-                if only is None or ref in only:
-                    found.append((-round(float(total[row]), 5), *ref))
-        return [((doc_id, chunk), -score) for score, doc_id, chunk in sorted(found)[:limit]]
+            if only is not None:
+                chosen = np.zeros(segment.rows, np.bool_)
+                chosen[[row for row in self._rows_of(number, [*only]).tolist() if row >= 0]] = True
+                mask = chosen if mask is None else mask & chosen
+            own = [(idf, numbers[number]) for idf, numbers in terms if numbers[number] >= 0]
+            floor = float(best.min()) if len(best) == limit else 0.0
+            rows, scores = _best_of(segment, self._norms[number], own, mask, limit, floor)
+            found.append((number, rows, scores))
+            best = np.sort(np.concatenate([best, scores]))[-limit:]
+        least = float(best[0]) - CLOSE if len(best) == limit else 0.0
+        ranked = [
+            (-round(score, 5), *self._ref(self.segments[number], row))
+            for number, rows, scores in found
+            for row, score in zip(rows[scores >= least].tolist(), scores[scores >= least].tolist(), strict=True)
+        ]
+        return [((doc_id, chunk), -score) for score, doc_id, chunk in sorted(ranked)[:limit]]
 
     @staticmethod
     def _ref(segment: Segment, row: int) -> ChunkRef:
         doc_id = bytes(segment.doc_ids[segment.row_doc[row]]).decode("utf-8", "surrogatepass")
         return doc_id, int(segment.row_chunk[row])
+
+    def _rows_of(self, number: int, refs: Sequence[ChunkRef]) -> Array:
+        """Return the row of each of these Sources in a segment; -1 for those that it does not have, or are gone."""
+        segment, living = self.segments[number], self.living[number]
+        if not refs or not segment.rows:
+            return np.full(len(refs), -1, np.int64)
+        documents = segment.find(np.array([doc_id.encode("utf-8", "surrogatepass") for doc_id, _ in refs], np.bytes_))
+        held = (documents >= 0) & living[documents]
+        chunks = np.array([chunk for _, chunk in refs], np.int64)
+        # Nearly all documents have all of their chunks, from 0 on.
+        at = np.minimum(segment.doc_first[documents] + chunks, segment.rows - 1).astype(np.int64)
+        there = held & (segment.row_doc[at] == documents) & (segment.row_chunk[at] == chunks)
+        at[~there] = -1
+        for which in np.flatnonzero(held & ~there).tolist():
+            at[which] = segment.row_of(int(documents[which]), int(chunks[which]))
+        return at
 
     # ------------------------------------------------------------------------------------- scores of some
 
@@ -174,14 +190,9 @@ class WordView:
         """Return the scores of those of these Sources that are known."""
         terms = self._terms(forms)
         found: dict[ChunkRef, WordScores] = {}
-        wanted = np.array([doc_id.encode("utf-8", "surrogatepass") for doc_id, _ in refs] or [b""], np.bytes_)
-        for number, (segment, mask) in enumerate(zip(self.segments, self.living, strict=True)):
-            if not segment.documents:
-                continue
-            places: list[tuple[ChunkRef, int]] = []
-            for ref, document in zip(refs, segment.find(wanted).tolist(), strict=False):
-                if document >= 0 and mask[document] and (row := segment.row_of(document, ref[1])) >= 0:
-                    places.append((ref, row))
+        for number, segment in enumerate(self.segments):
+            rows = self._rows_of(number, refs)
+            places = [(ref, row) for ref, row in zip(refs, rows.tolist(), strict=True) if row >= 0]
             if places:
                 found |= self._scored(segment, [(idf, numbers[number]) for idf, numbers in terms], places)
         return found
@@ -215,6 +226,58 @@ class WordView:
             ref: WordScores(float(bag[at]), float(header[at]), float(near), bool(is_code))
             for (ref, _), at, near, is_code in zip(places, where, beside, code, strict=True)
         }
+
+
+def _best_of(
+    segment: Segment,
+    norms: Array,
+    terms: Sequence[tuple[float, int]],
+    mask: Array | None,
+    limit: int,
+    floor: float,
+) -> tuple[Array, Array]:
+    """Return rows of a segment and their scores: the ``limit`` best ones that are at least ``floor``, and perhaps others.
+
+    ``terms`` are (idf, number), rarest first. Once a row needs one of the terms before to be among the best, only the
+    rows that have one are scored for the rest: so the lists of frequent words are hardly read.
+    """
+    total = np.zeros(segment.rows, np.float32)
+    postings = [(idf, *segment.postings(term)) for idf, term in terms]
+    least_norm = float(norms.min()) if len(norms) else 0.0
+    most = [_most(idf, body, head, least_norm) for idf, _, body, head in postings]
+    rest, at, theta = sum(most), 0, floor
+    for at, (idf, rows, body, head) in enumerate(postings):
+        if len(rows) > FREQUENT:
+            scored = total[total > 0]
+            if len(scored) > limit:
+                theta = max(theta, float(np.partition(scored, len(scored) - limit)[len(scored) - limit]))
+            if theta > rest + CLOSE:
+                break
+        count = body.astype(np.float32) + head
+        if mask is not None:
+            passing = mask[rows]
+            rows, count = rows[passing], count[passing]
+        total[rows] += (idf * (K1 + 1)) * count / (count + norms[rows])
+        rest -= most[at]
+    else:
+        at = len(postings)
+        rest = 0.0
+    found = np.flatnonzero(total > max(theta - rest - CLOSE, 0.0))
+    scores = total[found]
+    for idf, rows, body, head in postings[at:]:
+        place = np.minimum(np.searchsorted(rows, found), len(rows) - 1)
+        count = np.where(rows[place] == found, body[place].astype(np.float32) + head[place], np.float32(0))
+        scores += (idf * (K1 + 1)) * count / (count + norms[found])
+    if len(scores) > limit:
+        least = np.partition(scores, len(scores) - limit)[len(scores) - limit] - CLOSE
+        found, scores = found[scores >= least], scores[scores >= least]
+    return found, scores
+
+
+def _most(idf: float, body: Array, head: Array, least_norm: float) -> float:
+    """Return what a term adds to a score at most."""
+    count = float(body.max()) + float(head.max())
+    return idf * (K1 + 1) * count / (count + least_norm)
 
 
 def _bm25(idf: float, counts: Array, lengths: Array, b: float) -> Array:
