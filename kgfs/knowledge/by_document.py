@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kgfs.errors import BadInputError
-from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.document_location import Folders, path_of, standing_of
 from kgfs.knowledge.named_concepts import meant, named
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, file_name, scope_of
@@ -60,10 +60,11 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
     changed = scope.changed
     results = []
     evident_of = {group.document.doc_id: _concepts(evidence, group) for group in groups}
-    also = _also(stores, evident_of, scope)
+    folders_known: Folders = {}
+    also = _also(stores, evident_of, scope, folders_known)
     for rank, group in enumerate(groups, (page - 1) * limit + 1):
         document = group.document
-        standing = standing_of(stores.catalog.names, document.doc_id)
+        standing = standing_of(stores.catalog.names, document.doc_id, folders_known)
         changed = max(changed, standing.changed_at)
         around = [neighbours[place] for place in _neighbours(group) if place in neighbours]
         chunks = [
@@ -184,7 +185,9 @@ def _concepts(evidence: Mapping[ChunkRef, Sequence[Concept]], group: _Group) -> 
     return list(found.values())[:CONCEPTS]
 
 
-def _also(stores: Stores, of: Mapping[str, Sequence[Concept]], scope: Scope) -> dict[str, tuple[Also, ...]]:
+def _also(
+    stores: Stores, of: Mapping[str, Sequence[Concept]], scope: Scope, folders: Folders
+) -> dict[str, tuple[Also, ...]]:
     """Return for each document of a page, with its concepts, other documents that mention the most of these."""
     every = {concept.concept_id for concepts in of.values() for concept in concepts}
     mentioned = stores.graph.documents_of(every, COMMON) if every else {}
@@ -198,7 +201,7 @@ def _also(stores: Stores, of: Mapping[str, Sequence[Concept]], scope: Scope) -> 
         most = sorted(labels, key=lambda other: (-len(labels[other]), other))[:ALSO]
         chosen[doc_id] = [(other, tuple(labels[other])) for other in most]
     rows = stores.graph.documents_among([*{other for some in chosen.values() for other, _ in some}])
-    paths = {other: standing_of(stores.catalog.names, other).origin.path for other in rows}
+    paths = {other: path_of(stores.catalog.names, other, folders) for other in rows}
     return {
         doc_id: tuple(
             Also(other, rows[other].source_title, scope.folder(rows[other].ontology), paths[other], shared)

@@ -33,7 +33,20 @@ class DocumentLocation:
         return () if self.origin.note else (self.origin.path, *self.origin.others)
 
 
-def standing_of(names: Names, doc_id: str) -> DocumentLocation:
+Folders = dict[int, Name | None]
+"""Folders by their ids: what a caller that asks for many documents at one moment keeps from one call to the next."""
+
+
+def path_of(names: Names, doc_id: str, folders: Folders) -> str:
+    """Return the path of a document's present location (:func:`standing_of`), at a fraction of its cost."""
+    for name in names.names_of(doc_id):
+        found = place_of(names, name, folders)
+        if found is not None:
+            return f"documents/{found[0]}"
+    return standing_of(names, doc_id, folders).origin.path
+
+
+def standing_of(names: Names, doc_id: str, folders: Folders | None = None) -> DocumentLocation:
     """Return the present location of a document. Quick, in proportion to the number of its names.
 
     The location is its files in ``documents/``, that of its first name before the others. If it has none, it is the
@@ -44,7 +57,7 @@ def standing_of(names: Names, doc_id: str) -> DocumentLocation:
     changed = document.named_at if document else 0
     paths = []
     for name in names.names_of(doc_id):
-        found = place_of(names, name)
+        found = place_of(names, name, folders)
         if found is not None:
             paths.append(f"documents/{found[0]}")
             changed = max(changed, found[1], _minted_at(names, name, name.version))
@@ -84,7 +97,7 @@ def attachment_path(place: PartRow) -> str:
     return f"archive/{place.parent}/attachments/{place.name}"
 
 
-def place_of(names: Names, name: Name) -> tuple[str, int] | None:
+def place_of(names: Names, name: Name, folders: Folders | None = None) -> tuple[str, int] | None:
     """Return the path of a live name below documents/, and since when it has been that path (nanoseconds). Quick.
 
     The result is ``""`` and 0 for documents/ itself, and None if the name, or a folder above it, is gone.
@@ -95,7 +108,10 @@ def place_of(names: Names, name: Name) -> tuple[str, int] | None:
     while step is not None and step.parent:
         parts.append(step.name)
         since = max(since, step.arrived_at or step.ctime)
-        step = names.name(step.parent)
+        parent = step.parent
+        step = folders[parent] if folders is not None and parent in folders else names.name(parent)
+        if folders is not None:
+            folders[parent] = step
     return ("/".join(reversed(parts)), since) if step is not None else None
 
 

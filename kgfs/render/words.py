@@ -83,8 +83,8 @@ def _indented(value: Any, line: str, put: Callable[[str], object]) -> None:
             _indented(one, inner, put)
             before = f",{inner}"
         put(f"{line}]")
-    elif kind is int:
-        put(str(value))
+    elif kind is int or (kind is float and value - value == 0):  # neither infinite nor NaN
+        put(repr(value))
     else:
         put(json.dumps(value, ensure_ascii=False))
 

@@ -148,7 +148,8 @@ class WordView:
             mask = self._allowed(number, ontology, doc_ids)
             if only is not None:
                 chosen = np.zeros(segment.rows, np.bool_)
-                chosen[[row for row in self._rows_of(number, [*only]).tolist() if row >= 0]] = True
+                rows = self._rows_of(number, *_keys([*only]))
+                chosen[rows[rows >= 0]] = True
                 mask = chosen if mask is None else mask & chosen
             own = [(idf, numbers[number]) for idf, numbers in terms if numbers[number] >= 0]
             floor = float(best.min()) if len(best) == limit else 0.0
@@ -168,16 +169,15 @@ class WordView:
         doc_id = bytes(segment.doc_ids[segment.row_doc[row]]).decode("utf-8", "surrogatepass")
         return doc_id, int(segment.row_chunk[row])
 
-    def _rows_of(self, number: int, refs: Sequence[ChunkRef]) -> Array:
+    def _rows_of(self, number: int, doc_ids: Array, chunks: Array) -> Array:
         """Return the row of each of these Sources in a segment; -1 for those that it does not have, or are gone."""
         segment, living = self.segments[number], self.living[number]
-        if not refs or not segment.rows:
-            return np.full(len(refs), -1, np.int64)
-        documents = segment.find(np.array([doc_id.encode("utf-8", "surrogatepass") for doc_id, _ in refs], np.bytes_))
+        if not len(doc_ids) or not segment.rows:
+            return np.full(len(doc_ids), -1, np.int64)
+        documents = segment.find(doc_ids)
         held = (documents >= 0) & living[documents]
-        chunks = np.array([chunk for _, chunk in refs], np.int64)
         # Nearly all documents have all of their chunks, from 0 on.
-        at = np.minimum(segment.doc_first[documents] + chunks, segment.rows - 1).astype(np.int64)
+        at: Array = np.minimum(segment.doc_first[documents] + chunks, segment.rows - 1).astype(np.int64)
         there = held & (segment.row_doc[at] == documents) & (segment.row_chunk[at] == chunks)
         at[~there] = -1
         for which in np.flatnonzero(held & ~there).tolist():
@@ -190,17 +190,18 @@ class WordView:
         """Return the scores of those of these Sources that are known."""
         terms = self._terms(forms)
         found: dict[ChunkRef, WordScores] = {}
+        keys = _keys(refs)
         for number, segment in enumerate(self.segments):
-            rows = self._rows_of(number, refs)
-            places = [(ref, row) for ref, row in zip(refs, rows.tolist(), strict=True) if row >= 0]
-            if places:
-                found |= self._scored(segment, [(idf, numbers[number]) for idf, numbers in terms], places)
+            rows = self._rows_of(number, *keys)
+            places = np.flatnonzero(rows >= 0)
+            if len(places):
+                own = [refs[at] for at in places.tolist()]
+                found |= self._scored(segment, [(idf, numbers[number]) for idf, numbers in terms], own, rows[places])
         return found
 
     def _scored(
-        self, segment: Segment, terms: Sequence[tuple[float, int]], places: Sequence[tuple[ChunkRef, int]]
+        self, segment: Segment, terms: Sequence[tuple[float, int]], refs: Sequence[ChunkRef], own: Array
     ) -> dict[ChunkRef, WordScores]:
-        own = np.array([row for _, row in places])
         before, behind = _beside(segment, own, -1), _beside(segment, own, 1)
         rows = np.unique(np.concatenate([own, before[before >= 0], behind[behind >= 0]]))
         mean, mean_head, mean_body = self._averages
@@ -222,10 +223,16 @@ class WordView:
             at = np.minimum(np.searchsorted(rows, np.maximum(others, 0)), len(rows) - 1)
             beside = np.maximum(beside, np.where(others >= 0, body[at], 0.0))
         code = segment.doc_code[segment.row_doc[own]]
+        columns = (bag[where], header[where], beside, code)
         return {
-            ref: WordScores(float(bag[at]), float(header[at]), float(near), bool(is_code))
-            for (ref, _), at, near, is_code in zip(places, where, beside, code, strict=True)
+            ref: WordScores(*values) for ref, *values in zip(refs, *(each.tolist() for each in columns), strict=True)
         }
+
+
+def _keys(refs: Sequence[ChunkRef]) -> tuple[Array, Array]:
+    """Return the doc_ids, as segments hold them, and the chunk indices."""
+    doc_ids = [doc_id.encode("utf-8", "surrogatepass") for doc_id, _ in refs]
+    return np.array(doc_ids or [], np.bytes_), np.array([chunk for _, chunk in refs], np.int64)
 
 
 def _best_of(
