@@ -1,11 +1,25 @@
-"""Program source and data in lines: each run of lines without a blank one is a code block."""
+"""Program source and data in lines: each run of lines without a blank one is a code block.
+
+Of languages whose comments are read (:data:`PROGRAMS`) comments are blocks of their own, and definitions begin sections.
+"""
 
 from __future__ import annotations
 
-from kgfs.domain.text import Block
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kgfs.domain.names import extension_of
+from kgfs.domain.text import Block, Text
+from kgfs.formats import python_source, token_source
 from kgfs.formats.code import is_code
-from kgfs.formats.contract import text_format
-from kgfs.formats.lines import Line, stretches
+from kgfs.formats.contract import Format
+from kgfs.formats.decoding import decode
+from kgfs.formats.lines import Line, lines_of, stretches
+from kgfs.formats.outline import LARGEST, Outline, blocks_of
+from kgfs.formats.titles import title_of
 
 EXTENSIONS = frozenset(
     [
@@ -16,6 +30,12 @@ EXTENSIONS = frozenset(
         "jsx",
         "c",
         "h",
+        "pyi",
+        "mjs",
+        "cjs",
+        "cxx",
+        "hh",
+        "hxx",
         "cc",
         "cpp",
         "hpp",
@@ -66,6 +86,50 @@ EXTENSIONS = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A programming language whose comments are read."""
+
+    media_type: str
+    lexer: str
+    """The name of its lexer; '' for Python, which is parsed."""
+    extensions: tuple[str, ...]
+
+
+PROGRAMS: tuple[Program, ...] = (
+    Program("text/x-python", "", ("py", "pyi")),
+    Program("text/x-c", "c", ("c", "h")),
+    Program("text/x-c++", "cpp", ("cc", "cpp", "cxx", "hpp", "hh", "hxx")),
+    Program("text/x-java", "java", ("java",)),
+    Program("text/javascript", "javascript", ("js", "jsx", "mjs", "cjs")),
+    Program("text/x-typescript", "typescript", ("ts", "tsx")),
+    Program("text/x-go", "go", ("go",)),
+    Program("text/x-rust", "rust", ("rs",)),
+)
+_BY_EXTENSION: Mapping[str, Program] = {end: program for program in PROGRAMS for end in program.extensions}
+_BY_TYPE: Mapping[str, Program] = {program.media_type: program for program in PROGRAMS}
+PLAIN = "text/plain"
+_CPP = re.compile(r"^(?:class|namespace|template)\b", re.MULTILINE)
+"""What a header of C does not have."""
+
+
+def program_of(media_type: str) -> Program | None:
+    """Return the programming language of a media type; None for any other."""
+    return _BY_TYPE.get(media_type)
+
+
+@lru_cache(4)
+def outline(media_type: str, source: str) -> Outline | None:
+    """Return the comments and names of a source. None for what is no program, not valid, or too long."""
+    program = _BY_TYPE.get(media_type)
+    if program is None or len(source) > LARGEST:
+        return None
+    if not program.lexer:
+        return python_source.outline(source)
+    is_header = program.lexer == "c" and _CPP.search(source)
+    return token_source.outline(source, "cpp" if is_header else program.lexer)
+
+
 def source_blocks(lines: list[Line]) -> list[Block]:
     """Return one code block for each stretch of lines."""
     return stretches(lines, "code")
@@ -76,4 +140,17 @@ def source_signs(start: str) -> int:
     return 2 if is_code(start) else 0
 
 
-FORMAT = text_format("source/1", "text/plain", EXTENSIONS, source_blocks, source_signs)
+def read(name: str, content: bytes) -> Text:
+    """Return the Text of program source or data, its exact decoding."""
+    source, encoding = decode(name, content)
+    program = _BY_EXTENSION.get(extension_of(name))
+    found = outline(program.media_type, source) if program else None
+    blocks = tuple(source_blocks(lines_of(source)) if found is None else blocks_of(source, found))
+    title = title_of(name, source, blocks) if program is None else name.rpartition("/")[2]
+    encoded = content if encoding == "utf-8" else source.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(encoded).hexdigest()
+    media_type = program.media_type if program else PLAIN
+    return Text(source, digest, "source/2", media_type, encoding, title, blocks)
+
+
+FORMAT = Format("source/2", PLAIN, EXTENSIONS, read, signs=source_signs)

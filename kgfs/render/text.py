@@ -21,6 +21,14 @@ RESTRUCTURED = "text/x-rst"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _TYPES = {
     "text/plain": "Plain text",
+    "text/x-python": "Python source",
+    "text/x-c": "C source",
+    "text/x-c++": "C++ source",
+    "text/x-java": "Java source",
+    "text/javascript": "JavaScript source",
+    "text/x-typescript": "TypeScript source",
+    "text/x-go": "Go source",
+    "text/x-rust": "Rust source",
     RESTRUCTURED: "reStructuredText",
     "application/pdf": "PDF Document",
     f"{_OFFICE}wordprocessingml.document": "Word Document",

@@ -26,7 +26,7 @@ PROSE = "A cache keeps what was asked before.\nIt has a size; what is old leaves
 def test_code_is_told_by_its_lines() -> None:
     assert is_code(CODE)
     assert not is_code(PROSE)
-    assert format_of("notes.txt", CODE.encode()).parser == "source/1"
+    assert format_of("notes.txt", CODE.encode()).parser == "source/2"
     assert format_of("notes.txt", PROSE.encode()).parser == "plain/1"
 
 

@@ -185,7 +185,8 @@ def test_windows_1252_is_refused_with_a_way_out() -> None:
         ("a.txt", "", "plain/1", "a"),
         ("LICENSE", "----\n\nlong " * 40, "plain/1", "LICENSE"),
         ("notes", "# One\n\ntext\n\n## Two\n\ntext\n", "markdown/1", "One"),
-        ("tool.py", "def f():\n    return 1\n", "source/1", "def f():"),
+        ("tool.py", "def f():\n    return 1\n", "source/2", "tool.py"),
+        ("tool.sh", "run() {\n    true\n}\n", "source/2", "run() {"),
         ("t.csv", "a,b\n1,2\n", "table/2", "a,b"),
     ],
 )

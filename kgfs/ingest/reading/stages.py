@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse as parse_file
 from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import chunk as chunk_text
+from kgfs.ingest.reading.comments import comments_only, words_told
+from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import furniture_of, judge_all, without
 from kgfs.ingest.reading.joining import introductions, join
@@ -108,7 +111,7 @@ def extract(draft: Draft) -> None:
 
     Every answer is stored as a Record before it is parsed.
     """
-    text = draft.parsed
+    text = replace(draft.parsed, text=comments_only(draft.parsed.media_type, draft.parsed.text))
     furniture = furniture_of(text)
     passages = {
         chunk.index: Passage(
@@ -132,6 +135,7 @@ def extract(draft: Draft) -> None:
 def validate(draft: Draft) -> None:
     """Parse the Records and anchor every quote in the Text. Items that cannot be anchored are dropped and counted."""
     packs: dict[str, None] = {}
+    words = comments_only(draft.parsed.media_type, draft.parsed.text)
     for chunk in draft.passed:
         record = draft.records[chunk.index]
         packs[record.pack] = None
@@ -141,7 +145,7 @@ def validate(draft: Draft) -> None:
             _count(draft.dropped, f"unusable output: {error}", 1)
             draft.valid.append(ValidExtraction((), (), {}))
             continue
-        valid = validate_one(extraction, draft.parsed.text, chunk)
+        valid = validate_one(extraction, words, chunk)
         for reason, count in valid.dropped.items():
             _count(draft.dropped, reason, count)
         draft.valid.append(valid)
@@ -177,8 +181,10 @@ def rank(draft: Draft) -> None:
         return np.stack([draft.labels[label] for label in labels]), windows
 
     concepts, relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
-    draft.acronyms = introductions(draft.parsed.text)
-    concepts, relationships = join(concepts, relationships, draft.parsed.text)
+    words = words_told(draft.parsed.media_type, draft.parsed.text)
+    draft.acronyms = introductions(words)
+    concepts, relationships = join(concepts, relationships, words)
+    concepts = with_definitions(draft.parsed, draft.passed, concepts)
     draft.concepts, draft.relationships = with_links(
         draft.parsed, draft.filename, draft.passed, concepts, relationships
     )

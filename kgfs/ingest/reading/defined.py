@@ -1,0 +1,134 @@
+"""The names that program source defines, as concepts: the first sentence of its documentation is a name's evidence.
+
+What is documented and has a name that is understood alone is a concept; else it is a term at most.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kgfs.domain.forms import form_key
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import FoundConcept, Quote
+from kgfs.domain.sentences import sentence_starts
+from kgfs.domain.text import Chunk, Text
+from kgfs.formats.outline import Comment, Defined, Kind
+from kgfs.formats.source import outline
+from kgfs.ingest.reading.comments import prose
+from kgfs.models.extractor import junk
+
+SURE, LIKELY, POSSIBLE = 2.5, 1.6, 0.0
+"""Log odds of a documented class or module, of a documented function of two words or more, and of a term."""
+SAYS, NAMES = 0.6, 0.1
+"""The score of a sentence of documentation as evidence, and of a definition's own line."""
+_FEWEST_WORDS = 3
+"""Words of a sentence of documentation that says something."""
+_SEVERAL = re.compile(r"[A-Za-z\d]_[A-Za-z]|[a-z\d][A-Z]|[A-Z][A-Z][a-z]")
+_TEST = re.compile(r"test_|Test[A-Z]|_")
+_PLAIN = frozenset("main init setup run test get set close open new start stop index app config utils".split())  # noqa: SIM905
+"""Names that each program has."""
+_ARTICLE = re.compile(r"(?:An?|The) ")
+_PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n")
+
+
+def with_definitions(text: Text, chunks: Sequence[Chunk], concepts: Sequence[FoundConcept]) -> tuple[FoundConcept, ...]:
+    """Return the concepts of a document with those that its source defines. Pure.
+
+    ``chunks`` are those that may be quoted. A document that is no program source is returned as it is.
+    """
+    found = outline(text.media_type, text.text)
+    if found is None:
+        return tuple(concepts)
+    known = {form_key(concept.label): concept for concept in concepts}
+    chosen = bool(concepts) and all(concept.odds is None for concept in concepts)
+    module = [] if found.doc is None else [Defined(text.title, Kind.MODULE, 0, 0, 1, found.doc)]
+    for one in (*module, *found.defined):
+        concept = _concept(text.text, one, chunks)
+        if concept is None or junk.reason(one.name) not in ("", "code"):
+            continue
+        key = form_key(one.name)
+        known[key] = (
+            _both(known[key], concept) if key in known else replace(concept, odds=None if chosen else concept.odds)
+        )
+    return tuple(known.values())
+
+
+def _concept(source: str, one: Defined, chunks: Sequence[Chunk]) -> FoundConcept | None:
+    odds = _odds(one)
+    quotes = list(_quotes(source, one, chunks)) if odds is not None else []
+    if not quotes:
+        return None
+    quote = quotes[0]
+    said = " ".join(_words(source, one.doc, quote).split()) if one.doc and quote.score == SAYS else ""
+    defines = one.kind is Kind.CLASS and bool(_ARTICLE.match(said))
+    score = 0.5 if quote.score == SAYS else 0.3
+    if quote.score != SAYS:
+        odds = min(odds or 0.0, POSSIBLE)
+    return FoundConcept(
+        label=one.name,
+        norm=normalise_label(one.name),
+        forms=(one.name,),
+        kind=one.kind.value,
+        score=score,
+        definition=said.rstrip(".") if defines else "",
+        quotes=(replace(quote, defines=defines),),
+        odds=odds,
+    )
+
+
+def _odds(one: Defined) -> float | None:
+    """Return the log odds that a definition is worth looking up; None for what is not looked at."""
+    if _TEST.match(one.name) or one.name.casefold() in _PLAIN or len(one.name) < 3:
+        return None
+    several = bool(_SEVERAL.search(one.name))
+    if one.doc is None:
+        return POSSIBLE if one.kind is Kind.CLASS else None
+    if one.kind in (Kind.CLASS, Kind.MODULE):
+        return SURE
+    if one.member and not (one.kind is Kind.CONSTANT and one.name.isupper()):
+        return POSSIBLE if several else None
+    return LIKELY if several else POSSIBLE
+
+
+def _quotes(source: str, one: Defined, chunks: Sequence[Chunk]) -> Iterator[Quote]:
+    """Yield the first sentence of the documentation, if it says something, and the line of the definition."""
+    if one.doc is not None:
+        words = prose(source, one.doc)
+        start = len(words) - len(words.lstrip())
+        ended = _PARAGRAPH_END.search(words, start)
+        end = ended.start() if ended else len(words)
+        end = next(iter(sentence_starts(words, start, end)), end)
+        end = start + len(words[start:end].rstrip())
+        chunk = _chunk_at(chunks, one.doc.start + start, one.doc.start + end)
+        if chunk is not None and len(words[start:end].split()) >= _FEWEST_WORDS:
+            yield Quote(one.doc.start + start, one.doc.start + end, chunk, score=SAYS)
+    chunk = _chunk_at(chunks, one.start, one.end)
+    if chunk is not None and one.end > one.start:
+        yield Quote(one.start, one.end, chunk, score=NAMES)
+
+
+def _words(source: str, doc: Comment, quote: Quote) -> str:
+    return prose(source, doc)[quote.start - doc.start : quote.end - doc.start]
+
+
+def _chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:
+    behind = bisect_right(chunks, start, key=lambda chunk: chunk.start)
+    found = chunks[behind - 1] if behind else None
+    return found.index if found is not None and start < found.end and end <= found.end else None
+
+
+def _both(one: FoundConcept, defined: FoundConcept) -> FoundConcept:
+    """Return a concept of the prose that is a name which the source defines, too."""
+    quotes = {(quote.start, quote.end): quote for quote in (*one.quotes, *defined.quotes)}
+    odds = one.odds if one.odds is None or defined.odds is None else max(one.odds, defined.odds)
+    return replace(
+        one,
+        forms=tuple(dict.fromkeys((*one.forms, *defined.forms))),
+        kind=defined.kind,
+        definition=one.definition or defined.definition,
+        quotes=tuple(quotes[span] for span in sorted(quotes)),
+        odds=odds,
+    )
