@@ -39,6 +39,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; automatic numbers of lists and headings as word processors show them; documents within Word documents, formulas as one line"
         "; comments, typed texts and fields of PDF; pages in another encoding than they declare; times of day in cells of dates"
         "; the size of pictures"
+        "; program source by its comments and the names that it defines"
     ),
 }
 """The versions of the ingest logic, by number.
