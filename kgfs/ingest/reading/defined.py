@@ -47,7 +47,7 @@ def with_definitions(text: Text, chunks: Sequence[Chunk], concepts: Sequence[Fou
     module = [] if found.doc is None else [Defined(text.title, Kind.MODULE, 0, 0, 1, found.doc)]
     for one in (*module, *found.defined):
         concept = _concept(text.text, one, chunks)
-        if concept is None or junk.reason(one.name) not in ("", "code"):
+        if concept is None or junk.reason(one.name) not in ("", "code", "hollow" * (one.kind is Kind.CLASS)):
             continue
         key = form_key(one.name)
         known[key] = (
