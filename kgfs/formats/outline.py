@@ -19,6 +19,7 @@ LARGEST = 1 << 20
 _LICENCE = re.compile(
     r"copyright|\blicen[cs]ed?\b|spdx|permission is hereby granted|all rights reserved", re.IGNORECASE
 )
+_OWED = re.compile(r"[\s*]*(?:TODO|FIXME|XXX|HACK)\b")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 
@@ -88,9 +89,9 @@ def _undocumented(one: Defined) -> Defined:
 
 
 def tells(source: str, comment: Comment) -> bool:
-    """Return whether a comment has words, and is no notice of copyright or licence."""
+    """Return whether a comment has words, and is neither a notice of copyright or licence nor a work that is owed."""
     words = source[comment.marker : comment.end]
-    return _WORDS.search(words) is not None and not _LICENCE.search(words)
+    return _WORDS.search(words) is not None and not _LICENCE.search(words) and not _OWED.match(words)
 
 
 def blocks_of(source: str, outline: Outline) -> list[Block]:

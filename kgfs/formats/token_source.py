@@ -73,8 +73,8 @@ def outline(source: str, lexer: str) -> Outline:
     defined = list(_defined(source, lexer, tokens, {one.end: one for one in comments}))
     own = {one.doc.start for one in defined if one.doc is not None}
     first = next((one for one in comments if tells(source, one)), None)
-    start = min((at for at, what, words in tokens if what == "code" and words not in ("package",)), default=len(source))
-    doc = first if first is not None and first.start not in own and first.start <= start + 200 else None
+    start = min((at for at, what, _ in tokens if what in ("code", "name", "literal")), default=len(source))
+    doc = first if first is not None and first.start not in own and first.start < start else None
     return outline_of(source, comments, defined, doc)
 
 
@@ -86,6 +86,22 @@ def _lexer(name: str) -> Any:
 
 
 def _tokens(source: str, lexer: str) -> Iterator[tuple[int, str, str]]:
+    """Yield position, kind and text of each token; the pieces of one comment are one."""
+    held: tuple[int, str, str] | None = None
+    for at, what, words in _kinds(source, lexer):
+        if held is not None and what == "comment" and not words.startswith(("//", "/*")):
+            held = (held[0], what, held[2] + words)
+            continue
+        if held is not None:
+            yield held
+        held = (at, what, words) if what == "comment" else None
+        if held is None:
+            yield at, what, words
+    if held is not None:
+        yield held
+
+
+def _kinds(source: str, lexer: str) -> Iterator[tuple[int, str, str]]:
     """Yield position, kind (comment, define, name, code or space) and text of each token, without strings."""
     from pygments.token import Comment as CommentToken
     from pygments.token import Literal, Name, Whitespace
@@ -93,7 +109,7 @@ def _tokens(source: str, lexer: str) -> Iterator[tuple[int, str, str]]:
     for at, token, words in _lexer(lexer).get_tokens_unprocessed(source):
         if token in CommentToken.Preproc or token in CommentToken.PreprocFile:
             yield at, "define" if _DEFINE.match(words) else "preprocessor", words
-        elif token in CommentToken or (token in Literal.String.Doc and words.startswith("/")):
+        elif token in CommentToken or token in Literal.String.Doc:
             yield at, "comment", words
         elif token in Whitespace or not words.strip():
             yield at, "space", words
@@ -156,13 +172,18 @@ def _defined(
             continue
         for sign in words if what == "code" and not words.isalnum() else (words,):
             if what != "code":
-                if all(within) and not round_ and not header.value and (header.words or what == "name"):
+                if (
+                    all(within)
+                    and not round_
+                    and not header.value
+                    and (header.words or what == "name" or sign[0] == "@")
+                ):
                     if not header.words:
                         header.doc = _documents(source, last, at)
                     header.words.append((at, sign, what == "name"))
             elif sign in "([":
                 round_ += 1
-                if sign == "(" and round_ == 1:
+                if sign == "(" and round_ == 1 and header.words and header.words[-1][1][0] != "@":
                     header.words.append((at, "(", False))
             elif sign in ")]":
                 round_ = max(0, round_ - 1)

@@ -126,7 +126,8 @@ def _both(one: FoundConcept, defined: FoundConcept) -> FoundConcept:
     odds = one.odds if one.odds is None or defined.odds is None else max(one.odds, defined.odds)
     return replace(
         one,
-        forms=tuple(dict.fromkeys((*one.forms, *defined.forms))),
+        label=defined.label if defined.norm == one.norm else one.label,
+        forms=tuple(dict.fromkeys((*defined.forms, *one.forms))),
         kind=defined.kind,
         definition=one.definition or defined.definition,
         quotes=tuple(quotes[span] for span in sorted(quotes)),
