@@ -250,7 +250,12 @@ def test_plain_text() -> None:
 
 
 def test_source_and_tables_are_code_and_tables() -> None:
-    assert shape("a.py", "import os\n\n\ndef f():\n    pass\n") == ["code: import os", "code: def f():"]
+    assert shape("a.sh", "cd /\n\n\nrun () {\n    ls\n}\n") == ["code: cd /", "code: run () {"]
+    assert shape("a.py", "import os\n\n\ndef f():\n    pass\n") == [
+        "code: import os",
+        "heading1: def f():",
+        "code: pass",
+    ]
     assert shape("a.csv", "a,b\n1,2\n") == ["table: a,b"]
 
 
