@@ -36,6 +36,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     ),
     8: IngestVersion(
         "Evidence must say something of its concept: sentences are judged by weights fitted on blind judgements"
+        "; parts of longer names, ids and keywords alone are no concepts; items explain the terms that they begin with"
         "; automatic numbers of lists and headings as word processors show them; documents within Word documents, formulas as one line"
         "; comments, typed texts and fields of PDF; pages in another encoding than they declare; times of day in cells of dates"
         "; the size of pictures"

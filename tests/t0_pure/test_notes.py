@@ -81,3 +81,9 @@ def test_a_common_word_that_a_link_shows_is_no_alias() -> None:
     )
     assert found["probability measure"].forms == ("Probability measure",)
     assert "deviation of a sample" in found["standard deviation"].forms
+
+
+def test_an_id_that_a_program_gave_names_no_note_and_keywords_alone_are_no_concepts() -> None:
+    found, links = _read("Stubs answer as they were told. See [[Fake]].\n", "965AqO8bdqbS0Et9bKsUO.md")
+    assert found.keys() == {"fake"} and links == []
+    assert _read("---\ntags: [leadership]\n---\n# Roles\n\nNothing is linked here.\n") == ({}, [])

@@ -212,3 +212,32 @@ def test_a_sentence_goes_on_behind_an_abbreviation_at_the_end_of_a_line(grammar_
     )
     [raw] = grammar_extractor.extract([Passage("", (), text)])
     assert {quote.text for one in grammar_extractor.parse(raw).concepts for quote in one.quotes} == {text}
+
+
+def test_a_marked_term_before_a_colon_is_explained_by_its_item(grammar_extractor: GrammarExtractor) -> None:
+    text = "The design has two goals:\n\n- **Locality**: each module can be understood without others.\n- Ada: we should go home.\n"
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    found = grammar_extractor.parse(raw)
+    [locality] = [one for one in found.concepts if one.label.lower() == "locality"]
+    assert [quote.text for quote in locality.quotes] == ["**Locality**: each module can be understood without others."]
+    assert found.leads == ("Ada",)
+
+
+def test_parts_of_longer_names_stand_nowhere_whole(grammar_extractor: GrammarExtractor) -> None:
+    """A head before "of", the end of a name behind it, and a name behind an ordinal are parts."""
+    text = (
+        "Every project has a code of conduct. A code of conduct protects newcomers. "
+        "We used Inversion of Control in both frameworks. Callers rely on Inversion of Control everywhere. "
+        "The second line supervisor signs the form. The first line supervisor reads the form."
+    )
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    signs = {one.label: one.signs for one in grammar_extractor.parse(raw).concepts if one.signs is not None}
+    assert "code" not in signs and "Inversion" not in signs and "Control" not in signs
+    assert signs["Inversion of Control"].whole == 2 and signs["line supervisor"].pointed == 2
+
+
+def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it(grammar_extractor: GrammarExtractor) -> None:
+    text = "Cold nights kill young tomato plants. Therefore a greenhouse keeps tomato plants warm through the spring."
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    [found] = [one for one in grammar_extractor.parse(raw).concepts if one.label == "greenhouse"]
+    assert [quote.text for quote in found.quotes] == [text]

@@ -21,38 +21,40 @@ from kgfs.models.extractor import junk
 
 Vectors = npt.NDArray[np.float32]
 
-CONCEPT = 0.65
+CONCEPT = 0.62
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
-TELLING = 0.65
-"""The least Q of a concept's best sentence. Wikilinks and tags need none."""
+TELLING = 0.57
+"""The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
 SPEAKER = 3
 """A lead that stands so often is a speaker or a field."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
-_BIAS = -1.4
-_LIKE_DOCUMENT, _LIKE_LABELS = 3.1, -2.4
-_SHARE = -1.6
+_BIAS = -1.75
+_LIKE_DOCUMENT, _LIKE_LABELS = 4.09, -3.55
+_BEST = 1.08
+"""The weight of the Q of the best sentence."""
+_SHARE = -1.57
 """The weight of ln(1 + documents of the ontology that have the candidate)."""
 _WEIGHTS = {
-    "rank of one word": 0.43,
-    "rank of several": 0.17,
-    "several words": 0.85,
-    "long": -2.35,
-    "code name": 0.9,
-    "acronym": 0.95,
-    "name": 0.6,
+    "rank of one word": 0.64,
+    "rank of several": 0.1,
+    "several words": 1.23,
+    "long": -3.1,
+    "code name": 1.48,
+    "acronym": 1.74,
+    "name": 0.29,
     "link": 3.3,
-    "tag": 1.2,
-    "heading": 0.9,
-    "heading of several": 0.9,
-    "emphasis": 1.25,
-    "code": 0.7,
-    "says": 0.35,
+    "tag": 0.95,
+    "heading": 0.86,
+    "heading of several": 0.41,
+    "emphasis": 1.27,
+    "code": 0.92,
+    "says": 0.09,
     "whole": 0.45,
     "participle": -1.6,
-    "in the title": 0.45,
+    "in the title": 0.53,
 }
 _MIDDLE = 8.5
 """The logarithm of a middle background rank."""
@@ -75,12 +77,12 @@ def log_odds(label: str, title: str, signs: Signs, like_document: float, like_la
     """Return the log odds that a candidate is worth looking up.
 
     ``like_document`` and ``like_labels`` are the cosines of its label to the document and to the mean of all labels,
-    0 without an embedder. ``best`` is the Q of its best sentence: without a telling sentence, and without a link or
-    tag, it is never above that of a term.
+    0 without an embedder. ``best`` is the Q of its best sentence: without a telling sentence, and without a link, it
+    is never above that of a term.
     """
     odds = _BIAS + sum(_WEIGHTS[name] * value for name, value in features(label, title, signs).items())
-    odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels
-    if best < TELLING and not (signs.link or signs.tag):
+    odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels + _BEST * best
+    if best < TELLING and not signs.link:
         odds = min(odds, _logit(CONCEPT) - 0.1)
     return round(odds, 3)
 

@@ -45,6 +45,9 @@ _TAGS = re.compile(_FIELD.format("(?:tags?|keywords)"), re.MULTILINE | re.IGNORE
 _ALIASES = re.compile(_FIELD.format("alias(?:es)?"), re.MULTILINE | re.IGNORECASE)
 _TITLE = re.compile(_FIELD.format("title"), re.MULTILINE | re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
+_CHANGE = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])")
+_DIGIT = re.compile(r"\d")
+_SHORTEST_ID = 12
 _CODE = re.compile(r"`[^`\n]*`")
 _ARTICLE = re.compile(r"^(?:the|an?|this|that|these|those|its|their|our|my|your)\s+", re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
@@ -92,7 +95,8 @@ def with_links(
         found[key] = known = replace(known, forms=(*known.forms, *forms))
         return known
 
-    for tag in _tags(text, chunks):
+    inline = list(_tags(text, chunks))
+    for tag in (*(_field_tags(text, chunks) if links or inline else ()), *inline):
         name(tag)
     titled = _title(text, filename, chunks) if links else None
     for link in links:
@@ -158,11 +162,16 @@ def _links(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
                 yield _Named(label, quote, _shown(link["alias"] or ""))
 
 
-def _tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
+def _field_tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
+    """Yield the tags of the front matter. They are concepts in notes: elsewhere they are keywords of a publisher."""
     for word, start, end in _field_words(text, _TAGS):
         chunk = _chunk_at(chunks, start, end)
         if not junk.reason(word) and chunk is not None:
             yield _Named(word, Quote(start, end, chunk))
+
+
+def _tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
+    """Yield the tags in the text of a Markdown document."""
     if text.media_type != "text/markdown":
         return
     for block, start, end in _prose(text):
@@ -182,7 +191,7 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
     label = text.title if titled and len(text.title) <= _LONGEST and "[[" not in text.title else ""
     stem = _label(stem_of(filename))
     label = label if label and not junk.reason(label) else stem
-    if not label or junk.reason(label) == "empty":
+    if not label or junk.reason(label) == "empty" or _is_id(label):
         return None
     quotes = (
         (block.kind, _quote(text.text, block, start, min(start + 1, end), chunks))
@@ -192,14 +201,23 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
     known = [(kind, quote) for kind, quote in quotes if quote is not None]
     if not known:
         return None
-    telling = (quote for kind, quote in known if kind in ("paragraph", "quote") and _is_long(text.text, quote))
+    telling = [quote for kind, quote in known if kind in ("paragraph", "quote") and _is_long(text.text, quote)]
+    words = {word for word in form_key(label).split() if word not in junk.STOP_WORDS}
+    telling.sort(key=lambda quote: words.isdisjoint(form_key(text.text[quote.start : quote.end]).split()))
     kind, quote = known[0]
-    telling_quote = next(telling, quote)
     if kind != "heading":
-        quote = telling_quote
-    elif telling_quote.chunk == quote.chunk and telling_quote.end - quote.start <= _LONGEST_QUOTE:
-        quote = replace(quote, end=telling_quote.end)  # the heading names the note of which the sentence speaks
-    return _Named(label, quote, stem if form_key(stem) != form_key(label) else "")
+        quote = telling[0] if telling else quote
+    else:  # the heading names the note of which the sentence speaks
+        near = (one for one in telling if one.chunk == quote.chunk and one.end - quote.start <= _LONGEST_QUOTE)
+        said = next(near, None)
+        quote = replace(quote, end=said.end) if said else telling[0] if telling else quote
+    return _Named(label, quote, stem if form_key(stem) != form_key(label) and not _is_id(stem) else "")
+
+
+def _is_id(name: str) -> bool:
+    """Return whether a name is an id that a program gave: one long word whose letters and digits, or cases, keep changing."""
+    changes = len(_CHANGE.findall(name))
+    return len(name) >= _SHORTEST_ID and " " not in name and changes * 5 >= len(name) and bool(_DIGIT.search(name))
 
 
 def _is_long(content: str, quote: Quote) -> bool:

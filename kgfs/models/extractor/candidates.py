@@ -20,7 +20,7 @@ _VAGUE = frozenset(
     """new different various certain possible specific particular following existing current additional similar good better best
     main major important available necessary useful first second third last next previous whole entire actual original own
     other same such more most many several few further given proposed appropriate corresponding resulting interesting obvious
-    single multiple non""".split()  # noqa: SIM905 - reads better as a paragraph
+    single multiple non much little""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 """Modifiers that do not change the concept when they start a phrase."""
 MAX_RUN = 8
@@ -50,6 +50,8 @@ def phrases(doc: Doc) -> list[Phrase]:
     def note(start: int, end: int) -> Phrase:
         return found.setdefault((start, end), Phrase(start, end))
 
+    for start, end in _named_of(doc):
+        note(start, end).run = True
     for start, end in _runs(doc):
         if end - start == 1 and start > 0 and doc[start - 1].lower_ == "this":
             continue
@@ -76,11 +78,35 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
         if end == stop and is_numbered(doc, stop):
             end += 1
         first = at
-        while first < end and _is_vague(doc[first]):
+        while first < end and is_vague(doc[first]):
             first += 1
         if 0 < end - first <= MAX_RUN:
             yield first, end
         at = max(stop, at + 1)
+
+
+def _named_of(doc: Doc) -> Iterator[tuple[int, int]]:
+    """Yield names with "of" inside: "Inversion of Control", each noun with a capital."""
+    for token in doc[1:-1]:
+        if token.lower_ == "of" and _is_capital(doc[token.i - 1]) and _is_capital(doc[token.i + 1]):
+            first, end = token.i - 1, token.i + 2
+            while first > 0 and _is_capital(doc[first - 1]) and doc[first - 1].pos_ in ("NOUN", "PROPN", "ADJ"):
+                first -= 1
+            while end < len(doc) and _is_capital(doc[end]):
+                end += 1
+            if end - first <= MAX_RUN and (first > doc[first].sent.start or doc[first].pos_ == "PROPN"):
+                yield first, end
+
+
+def _is_capital(token: Token) -> bool:
+    return token.text[:1].isupper() and token.pos_ in ("NOUN", "PROPN", "ADJ")
+
+
+def belongs_to_of(doc: Doc, start: int, end: int) -> bool:
+    """Return whether a phrase is only the head, or the end, of a name with "of": "code" of "code of conduct"."""
+    follows = end + 1 < len(doc) and doc[end].lower_ == "of" and doc[end + 1].pos_ in ("NOUN", "PROPN")
+    capital = start > 1 and doc[start - 1].lower_ == "of" and _is_capital(doc[start]) and _is_capital(doc[start - 2])
+    return (follows and end - start == 1) or capital
 
 
 def _fits(token: Token) -> bool:
@@ -98,7 +124,8 @@ def _ends(doc: Doc, start: int, end: int) -> bool:
     return doc[end - 1].pos_ in ("NOUN", "PROPN") or (end - start > 1 and is_numbered(doc, end - 1))
 
 
-def _is_vague(token: Token) -> bool:
+def is_vague(token: Token) -> bool:
+    """Return whether a modifier at the start of a phrase does not change the concept."""
     return (token.lower_ in _VAGUE or token.tag_ in ("JJR", "JJS")) and bool(token.whitespace_)
 
 
@@ -131,7 +158,7 @@ def _parts(doc: Doc, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_leading(token: Token) -> bool:
-    return token.is_stop or token.pos_ in _LEADING or _is_vague(token)
+    return token.is_stop or token.pos_ in _LEADING or is_vague(token)
 
 
 def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:

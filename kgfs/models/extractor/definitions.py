@@ -19,10 +19,11 @@ _POINTING = frozenset(("this", "these", "those", "such", "we", "i", "you", "he",
 _HEDGING = frozenset(("may", "might", "could", "would", "should", "must", "will", "can", "not", "n't", "never"))
 _JUDGING = frozenset(
     """problem issue reason example way thing result consequence question matter choice concern fact case lot goal idea
-    requirement mistake pain step start solution improvement""".split()  # noqa: SIM905 - reads better as a paragraph
+    requirement mistake pain step start solution improvement resource term""".split()  # noqa: SIM905 - reads better as a paragraph
 )
+_CLASSES = frozenset(("type", "kind", "form", "sort", "variant", "family", "class"))
 _EVALUATING = frozenset(
-    "bad better best big common good great hard important interesting major nice popular simple useful worse".split()  # noqa: SIM905
+    "bad better best big common essential good great hard helpful important interesting major nice popular simple useful worse".split()  # noqa: SIM905
 )
 
 
@@ -48,16 +49,28 @@ def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> I
         opened = sum((word.text == "(") - (word.text == ")") for word in sentence.doc[first:last])
         if opened > 0 and last < sentence.end and sentence.doc[last].text == ")":
             last += 1
+        if last < sentence.end and not _is_border(sentence.doc[last]):
+            last = _without_stop(sentence, sentence.end)  # the grammar cut it
         words = sentence.doc[first:last]
         count = sum(1 for word in words if not word.is_punct and not word.is_space)
         if FEWEST <= count <= MOST and not any(word.lower_ in _POINTING for word in words):
             yield Defining(found.defined, first, last)
 
 
+def _is_border(token: Token) -> bool:
+    """Return whether a definition may end before a token: a mark, but no bracket, or the start of another clause."""
+    return (token.is_punct and token.text not in "([-/") or token.pos_ in ("CCONJ", "SCONJ")
+
+
 def names_a_thing(phrase: Span) -> bool:
     """Return whether the words below a term say what it is: a noun phrase with something after its noun."""
     root = phrase.root
-    if root.pos_ not in ("NOUN", "PROPN") or root.i == phrase.end - 1 or phrase[0].lower_ in (_POINTING | {"the"}):
+    if (
+        any(char in phrase.text for char in "#<=")
+        or root.pos_ not in ("NOUN", "PROPN")
+        or root.i == phrase.end - 1
+        or phrase[0].lower_ in (_POINTING | {"the"})
+    ):
         return False
     return FEWEST <= sum(1 for word in phrase if not word.is_punct and not word.is_space) <= MOST
 
@@ -67,8 +80,11 @@ def _glossary(sentence: Span, *, listed: bool, marked: bool) -> Iterator[Definin
         return
     doc = sentence.doc
     for at in range(sentence.start + 1, min(sentence.start + _SHORT_TERM, sentence.end - 3)):
-        if doc[at].text == ":":
-            if marked or doc[at + 1].lower_ in ("a", "an", "the"):
+        if doc[at].text in (":", "–", "—") or (doc[at].text == "-" and doc[at].whitespace_ and doc[at - 1].whitespace_):
+            asserts = any(
+                word.pos_ in ("VERB", "AUX") and word.dep_ in ("ROOT", "ccomp") for word in doc[at : sentence.end]
+            )
+            if marked or (doc[at + 1].lower_ in ("a", "an", "the") and not asserts):
                 yield Defining(doc[at - 1], at + 1, sentence.end)
             return
 
@@ -108,7 +124,11 @@ def _says_what(attribute: Token, subject: Token) -> bool:
     children = list(attribute.children)
     if any(child.lower_ in _EVALUATING or child.tag_ in ("JJS", "RBS") for child in children):
         return False
-    return any(child.i > attribute.i and child.dep_ in ("relcl", "acl", "prep", "appos") for child in children)
+    rest = [child for child in children if child.i > attribute.i and child.dep_ in ("relcl", "acl", "prep", "appos")]
+    if attribute.lemma_.lower() in _CLASSES and len(rest) == 1 and rest[0].lower_ == "of":
+        inner = next((child for child in rest[0].children if child.dep_ == "pobj"), None)
+        return inner is not None and inner.right_edge.i > inner.i  # "a kind of matcher" is a class alone
+    return bool(rest)
 
 
 def _apposed(sentence: Span) -> Iterator[Defining]:

@@ -30,7 +30,7 @@ HOLLOW = frozenset(
     author authors background bar basis baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
     circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
-    disadvantage document draft e.g. effect effort end entry etc everyone evidence example examples exception existence
+    disadvantage document draft e.g. effect eg ie effort end entry etc everyone evidence example examples exception existence
     experience explanation extent fact factor fashion feature figure finding first following foo footnote footnotes form future
     goal group half hand help history i.e. idea ideas impact implication importance instance intent intention introduction issue
     issues item kind lack level line list lot lots main majority manner matter mean meaning means mention method mind minor

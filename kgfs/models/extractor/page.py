@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
 from kgfs.models.extractor import junk
-from kgfs.models.extractor.candidates import Phrase, is_numbered, phrases
+from kgfs.models.extractor.candidates import Phrase, belongs_to_of, is_numbered, is_vague, phrases
 from kgfs.models.extractor.prose import Prose
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _SPOKEN = re.compile(r"\w")
 _LONGEST_MARKED = 5
 """The most words of emphasis that name something. Longer emphasis is a sentence."""
 _LONGEST_LINK = 8
+_LONGEST_LEAD = 6
+"""The most words and signs of a term and the colon behind it."""
 _FEW = 0.3
 """The weight of a spelling that its position explains: at the start of a sentence, or in a heading."""
 
@@ -145,7 +147,8 @@ def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str, nam
         return
     places.append((phrase.start, key))
     page.mentions.setdefault(sentence, []).append(((phrase.start, phrase.end), key))
-    candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, phrase.whole, mark))
+    whole = phrase.whole and (bool(mark) or not belongs_to_of(doc, phrase.start, phrase.end))
+    candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, whole, mark))
     candidate.run |= phrase.run
     candidate.chunk |= phrase.chunk
     in_heading = page.sentences[sentence].kind in ("heading", "term")
@@ -184,9 +187,11 @@ def _sentences(prose: Prose, offset: int, doc: Doc) -> Iterator[Span]:
 
 
 def _goes_on(doc: Doc, at: int) -> bool:
-    """Return whether a sentence goes on at a token: without a full stop before it, or after an abbreviation, with a number
-    or a small letter ("PEP 380")."""
+    """Return whether a sentence goes on at a token: behind the term that it explains, or without a full stop, or behind an
+    abbreviation, with a number or a small letter ("PEP 380")."""
     before, first = doc[at - 1].text, doc[at].text[0]
+    if before == ":" and at <= _LONGEST_LEAD:
+        return True
     return (first.isdigit() or first.islower()) and (before[-1].isalnum() or (before[-1] in ".," and len(before) > 2))
 
 
@@ -198,7 +203,10 @@ def _marks(prose: Prose, offset: int, doc: Doc) -> dict[tuple[int, int], str]:
         span = doc.char_span(start - offset, end - offset) if offset <= start < end else None
         if span is None or (how == "strong" and not _is_name(span)) or len(span) > _LONGEST_LINK:
             continue
-        found[span.start, span.end] = how
+        start = span.start
+        while how == "strong" and start < span.end - 1 and is_vague(doc[start]):
+            start += 1
+        found[start, span.end] = how
     return found
 
 

@@ -102,9 +102,9 @@ _FEWEST_NAMES = 3
 _LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
 _LONGEST_CONTEXT = 160
 """The most characters of the words before a list that its items are quoted with."""
-_SHORT = 80
+_SHORT = 160
 """The most characters of a paragraph that is quoted with the heading above it, where it is no sentence."""
-_LONGEST_LIST = 500
+_LONGEST_LIST = 300
 """The most characters from these words to the end of an item."""
 _SPEECH = 8
 """Words in a line with a lead, on average, from which lines are what speakers say and not fields."""
@@ -190,6 +190,10 @@ def _cut_lead(block: Prose) -> None:
     """Cut a speaker or field off the start of a paragraph or item."""
     found = _LEAD.match(block.text) if block.kind in ("paragraph", "item") else None
     if found is None:
+        return
+    marked = (*block.literal, *((start, end) for start, end, _ in block.marks))
+    if block.kind == "item" and any(start == 0 and end == found.end("lead") for start, end in marked):
+        block.lead = ""  # "- **Locality**: each …" explains a term
         return
     cut = found.end()
     block.lead = found["lead"]
@@ -415,7 +419,8 @@ def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
                         before = length
                         read(*found.span(name), depth + 1)
                         if name in ("starred", "barred", "strong"):
-                            block.marks.append((before, length, "strong"))
+                            ends = length - parts[-1].endswith(":") if parts else length  # "**Locality:** each …"
+                            block.marks.append((before, ends, "strong"))
         if done < end:
             keep(done, end)
 

@@ -17,6 +17,8 @@ Definitions = dict[int, str]
 
 TELLING = 0.5
 """The least Q of a sentence that is evidence, unless no sentence of the passage has it."""
+LONGEST = 400
+"""The most characters of two sentences that are quoted together."""
 _DEFINES = 0.1
 """What a definition adds to a sentence's Q."""
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
@@ -77,6 +79,15 @@ def _headed(page: Page, candidate: Candidate) -> set[int]:
     return found
 
 
+def _before(page: Page, index: int) -> int | None:
+    """Return the sentence before one in its paragraph, with which it can be quoted; None where there is none."""
+    one, before = page.sentences[index], page.sentences[index - 1] if index else None
+    same = before is not None and before.kind == one.kind and before.words.doc == one.words.doc
+    if before is None or not same or before.end > one.start or one.end - before.start > LONGEST:
+        return None
+    return index - 1
+
+
 def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], whole: set[int]) -> Signs:
     marks = {mention.mark for mention in candidate.mentions}
     kinds = {page.sentences[mention.sentence].kind for mention in candidate.mentions if mention.whole}
@@ -106,6 +117,9 @@ def _quotes(
     text: str, page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], definitions: Mapping[int, str]
 ) -> tuple[RawQuote, ...]:
     telling = {index: one.telling for index, one in scores.items()}
+    widened = {index: before for index in scores if (before := _before(page, index)) is not None}
+    for index in widened:
+        telling[index] = max(telling[index], scores[index].apart)
     for index in definitions:
         telling[index] = min(1.0, telling.get(index, TELLING) + _DEFINES)
     chosen = {index for index, worth in telling.items() if worth >= TELLING or index in definitions}
@@ -114,9 +128,14 @@ def _quotes(
         silent = {index: page.sentences[index].kind not in ("paragraph", "item") for index in named}
         chosen = {min(named, key=lambda index: (silent[index], -named[index], index))}
     starts = {index: page.sentences[index].start for index in chosen}
-    for index in chosen - telling.keys():  # no sentence: an item of a list is quoted with what stands before the list
-        if page.sentences[index].context >= 0:
-            starts[index] = page.sentences[index].context
+    for index in chosen:
+        told = index in scores and scores[index].telling >= TELLING
+        if index in widened and not told and scores[index].apart > scores[index].telling:
+            starts[index] = page.sentences[widened[index]].start
+        elif page.sentences[index].context >= 0 and not told and index not in definitions:
+            starts[index] = page.sentences[
+                index
+            ].context  # it is quoted with what stands before its list, or its heading
     return tuple(
         RawQuote(
             text=text[starts[index] : page.sentences[index].end],

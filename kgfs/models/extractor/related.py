@@ -58,10 +58,21 @@ def stated_by(
             pair = min(labels[one], labels[other]), max(labels[one], labels[other])
             if pair[0] == pair[1] or frozenset(pair) in joined:
                 continue
+            if not in_one_bracket(sentence, one[0], other[0]):
+                continue
             bound = readable and is_bound(sentence.doc[one[1] - 1], sentence.doc[other[1] - 1])
             strongest[pair] = max(strongest.get(pair, 0.0), BOUND if bound else TOGETHER)
     for (first, second), confidence in strongest.items():
         yield Stated(first, "RELATED_TO", second, confidence)
+
+
+def in_one_bracket(sentence: Span, first: int, other: int) -> bool:
+    """Return whether no bracket that opens or closes between two tokens parts them: "(see X)" says nothing of X."""
+    depth = lowest = 0
+    for token in sentence.doc[first:other]:
+        depth += (token.text in "([") - (token.text in ")]")
+        lowest = min(lowest, depth)
+    return depth == 0 and lowest == 0
 
 
 def outermost(labels: Mapping[Phrase, str]) -> Sequence[Phrase]:

@@ -20,65 +20,81 @@ ROLES = {"dobj": 1.0, "attr": 0.9, "appos": 0.9, "oprd": 2.2, "pobj": 0.3, "conj
 OTHER_ROLE = 0.3
 PART = 0.35
 """Factor of the role of a phrase that is only the end of a longer noun phrase."""
-BIAS = -0.51
-SAYS = 0.27
+BIAS = -0.85
+SAYS = 0.31
 """The weight of E."""
-LATE = -0.075
+LATE = -0.061
 """The weight of each word before the phrase, up to 40."""
 WEIGHTS: dict[str, float] = {
-    "is a": 1.41,
+    "is a": 1.44,
+    "explained": 0.9,
     "headed": 0.85,
-    "modal": 0.55,
-    "predicate": 0.55,
-    "at the start": 0.46,
+    "modal": 0.6,
+    "predicate": 0.58,
+    "at the start": 0.45,
+    "earliest": 0.42,
     "condition first": 0.4,
-    "earliest": 0.4,
-    "possessive subject": 0.36,
-    "main object": 0.32,
-    "present": 0.32,
-    "subject of a clause": 0.32,
-    "first of its paragraph": 0.31,
-    "called": 0.26,
-    "in a clause": 0.19,
-    "emphasised": 0.13,
-    "past": 0.1,
-    "a subject": -0.11,
-    "the subject": -0.11,
+    "in a clause": 0.39,
+    "present": 0.34,
+    "first of its paragraph": 0.33,
+    "some subject": 0.33,
+    "main object": 0.28,
+    "past": 0.28,
+    "possessive subject": 0.24,
+    "example": 0.21,
+    "a subject": 0.18,
+    "emphasised": 0.17,
+    "means": 0.17,
+    "called": 0.16,
+    "subject of a clause": 0.15,
     "after a preposition": -0.12,
-    "adds": -0.13,
-    "no stop": -0.13,
-    "person": -0.13,
-    "inside a subject": -0.18,
-    "example": -0.22,
-    "does something": -0.24,
-    "other role": -0.26,
-    "long": -0.33,
-    "an order": -0.41,
-    "I": -0.52,
-    "no subject": -0.52,
-    "part": -0.54,
-    "negated": -0.55,
-    "pronoun as subject": -0.55,
-    "we, you": -0.6,
-    "the X": -0.62,
-    "unresolved": -0.71,
-    "colon at the end": -0.72,
-    "short": -0.76,
-    "and first": -0.78,
-    "chat": -0.78,
-    "follows": -0.79,
-    "thin": -0.87,
-    "record": -1.12,
-    "early pronoun": -1.32,
-    "pointing subject": -1.51,
-    "connective first": -2.05,
-    "points to a place": -2.08,
-    "its X": -2.59,
-    "somebody's X": -3.0,
-    "question": -3.12,
+    "is done": -0.12,
+    "an order": -0.21,
+    "does something": -0.22,
+    "other role": -0.23,
+    "inside a subject": -0.32,
+    "negated": -0.33,
+    "chat": -0.39,
+    "no stop": -0.45,
+    "we, you": -0.48,
+    "long": -0.5,
+    "small first letter": -0.5,
+    "I": -0.53,
+    "no verb": -0.6,
+    "colon at the end": -0.66,
+    "follows": -0.66,
+    "short": -0.67,
+    "no subject": -0.69,
+    "pronoun as subject": -0.69,
+    "part": -0.74,
+    "the X": -0.76,
+    "a clause alone": -0.8,
+    "sends elsewhere": -0.8,
+    "thin": -0.93,
+    "record": -1.08,
+    "unresolved": -1.09,
+    "and first": -1.13,
+    "very long": -1.2,
+    "early pronoun": -1.26,
+    "symbols": -1.5,
+    "pointing subject": -1.58,
+    "subject of a relative clause": -1.8,
+    "connective first": -2.1,
+    "points to a place": -2.18,
+    "its X": -2.53,
+    "this X": -2.61,
+    "somebody's X": -2.98,
+    "question": -3.13,
 }
 """The weight of each sign in the log odds of Q."""
 
+LEANING = frozenset(
+    ("early pronoun", "pointing subject", "unresolved", "connective first", "and first", "follows", "this X", "its X")
+)
+"""Signs that a sentence leans on the one before it."""
+WIDENED = 0.3
+"""What a quote of two sentences loses in the log odds of Q."""
+_ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last next".split())  # noqa: SIM905
 _PLACED = frozenset("above below following previous preceding aforementioned latter former here earlier later".split())  # noqa: SIM905
 """Words that point to another place of the text."""
 _CHATTING = frozenset(
@@ -100,6 +116,7 @@ _ADDING = frozenset(("also", "too", "another", "both", "same", "other", "similar
 _CONDITIONS = frozenset(
     ("if", "when", "while", "once", "after", "since", "because", "given", "although", "though", "as")
 )
+_EXAMPLES = frozenset(("e.g.", "e.g", "say", "suppose", "imagine"))
 _SENDING = frozenset(("see", "refer", "visit", "read", "check", "use", "follow", "submit", "contact", "email", "note"))
 _PERSONS = frozenset(("i", "we", "me", "us", "my", "our", "you", "your", "he", "she"))
 _SUBJECTS = ("nsubj", "nsubjpass")
@@ -108,7 +125,12 @@ _NOUNS = ("NOUN", "PROPN")
 _CONTENT = ("NOUN", "PROPN", "VERB", "ADJ")
 FEW, THIN = 2, 4
 """A sentence with fewer nouns, and fewer words of content, beside a phrase says little of it."""
+_SIGNS = frozenset(("->", "=>", "==", "|", "{", "}", "+="))
 _SYMBOL = re.compile(r"[^\w\s.,;:'\"()-]")
+LONGEST_LEAD = 6
+"""The most words of a term that a sentence begins with and explains."""
+FEWEST_EXPLAINING = 4
+"""The fewest words behind it."""
 SHORT, LONG, LONGEST = 6, 42, 60
 """Fewer words than SHORT, or more than the others, weaken a sentence."""
 
@@ -131,10 +153,12 @@ class PhraseScore:
     """E."""
     telling: float
     """Q, 0 to 1."""
+    apart: float
+    """Q with the sentence before it, on which it leans; Q itself where it does not lean on one."""
     subject: bool
     """Whether the phrase is a subject of the main clause."""
     pointed: bool
-    """Whether a demonstrative or possessive stands before the phrase."""
+    """Whether a demonstrative, possessive or ordinal stands before the phrase, which belongs to a longer name."""
 
 
 def form_of(sentence: Span, *, record: bool = False) -> Form | None:
@@ -144,10 +168,15 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     """
     tags = {word.tag_ for word in sentence}
     root = sentence.root
-    if root.pos_ not in ("VERB", "AUX") or not tags & {"VBZ", "VBP", "VBD", "MD", "VB"}:
+    if root.pos_ in ("VERB", "AUX") and tags & {"VBZ", "VBP", "VBD", "MD", "VB"}:
+        subject = _subject_of(root)
+        signs = {*_of_verb(root), *_of_subject(root, subject), *_of_words(sentence, subject)}
+    elif 0 < (lead := lead_of(sentence)) < sentence.end - FEWEST_EXPLAINING:
+        signs = {"no verb", *_of_words(sentence, None)}
+        if any(word.tag_ in ("VBZ", "VBP", "VBD", "MD") for word in sentence.doc[lead : sentence.end]):
+            signs = (signs - {"no verb"}) | {"present"}
+    else:
         return None
-    subject = _subject_of(root)
-    signs = {*_of_verb(root), *_of_subject(root, subject), *_of_words(sentence, subject)}
     if record:
         signs.add("record")
     if sentence.start == 0:
@@ -156,6 +185,17 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
     early = [word.lower_ for word in sentence[:8] if word.pos_ == "PRON"]
     worth -= 0.8 * sum(word in ("it", "this", "them", "they", "these", "those") for word in early)
     return Form(worth, frozenset(signs))
+
+
+def lead_of(sentence: Span) -> int:
+    """Return the token of the colon or dash behind the term that a sentence begins with and explains; -1 if there is none."""
+    for word in sentence[: LONGEST_LEAD + 1]:
+        dash = word.text in ("-", "–", "—") and word.i > sentence.start and bool(sentence.doc[word.i - 1].whitespace_)
+        if (word.text == ":" or (dash and word.whitespace_)) and word.i > sentence.start:
+            return word.i
+        if word.pos_ in ("VERB", "AUX", "PRON", "SCONJ", "ADP") and word.i > sentence.start:
+            return -1
+    return -1
 
 
 _WORTH = {
@@ -252,7 +292,7 @@ def _of_words(sentence: Span, subject: Token | None) -> Collection[str]:
         signs.add("person")
     if words[0] in _CONDITIONS:
         signs.add("condition first")
-    if words[:2] in (["for", "example"], ["for", "instance"]) or "say" in words[1:]:
+    if words[:2] in (["for", "example"], ["for", "instance"]) or not _EXAMPLES.isdisjoint(words):
         signs.add("example")
     last = text[-1:]
     if last == "?":
@@ -274,7 +314,7 @@ def _of_words(sentence: Span, subject: Token | None) -> Collection[str]:
         signs.add("and first")
     elif words[0] in _CONNECTIVES:
         signs.add("connective first")
-    if len(_SYMBOL.findall(text)) > 0.22 * len(text):
+    if len(_SYMBOL.findall(text)) > 0.22 * len(text) or not _SIGNS.isdisjoint(words):
         signs.add("symbols")
     return signs
 
@@ -337,6 +377,9 @@ def score_of(
         signs.add("its X")
     if relative:
         signs.add("subject of a relative clause")
+    if at == 0 and last == lead_of(sentence) and (strong or doc[last].text == ":"):
+        says += 2.5
+        signs.add("explained")
     if before in ("like", "(") and not subject:
         signs.add("like X")
     if subject and any(child.dep_ == "poss" for child in head.children):
@@ -347,8 +390,16 @@ def score_of(
         if holds:
             signs.add(name)
     says += form.worth
-    odds = BIAS + SAYS * says + LATE * min(at, 40) + sum(WEIGHTS.get(sign, 0.0) for sign in (*signs, *form.signs))
-    return PhraseScore(round(says, 2), round(1 / (1 + math.exp(-odds)), 3), subject, pointed)
+    signs |= form.signs
+    odds = BIAS + SAYS * says + LATE * min(at, 40) + sum(WEIGHTS.get(sign, 0.0) for sign in signs)
+    leaning = signs & LEANING
+    apart = odds - sum(WEIGHTS.get(sign, 0.0) for sign in leaning) - WIDENED if leaning else odds
+    pointed = pointed or before in _ORDINALS
+    return PhraseScore(round(says, 2), _logistic(odds), _logistic(apart), subject, pointed)
+
+
+def _logistic(odds: float) -> float:
+    return round(1 / (1 + math.exp(-odds)), 3)
 
 
 def _by_predicate(verb: Token) -> tuple[float, set[str]]:

@@ -120,7 +120,7 @@ def _listed(kind: Token) -> Iterator[Stated]:
         while first.dep_ == "conj" and first.head.pos_ in ("NOUN", "PROPN"):
             first = first.head
             members.append(first)
-        joined = doc[kind.left_edge.i - 1].lower_ in ("and", "or")
+        joined = doc[kind.left_edge.i - 1].lower_ == "and"
         if joined:
             yield from _all_are(members[::-1], kind, 0.9)
 
@@ -169,7 +169,7 @@ def _by_verb(verb: Token) -> Iterator[Stated]:
         return
     named = phrase_of(subject)
     lemma = verb.lemma_.lower()
-    if lemma == "include" and is_plural(subject) and not article(subject):
+    if lemma == "include" and is_plural(subject) and not article(subject) and verb.tag_ == "VBP":
         members = [child for child in verb.children if child.dep_ == "dobj"]
         for member in members[:1]:
             yield from _all_are([member, *conjuncts(member)], subject, 0.85)
