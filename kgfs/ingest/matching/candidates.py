@@ -25,6 +25,9 @@ SHORTEST = 3
 _NUMBERING = re.compile(r"^(?:[0-9]+|[A-Za-z]|[ivxIVX]{1,4})(?:\.[0-9]+)*[.)]\s+")
 _WORD = re.compile(r"[^\W_](?:[\w.+#'’\-‐‑]*[\w+#])?")
 
+_SHORTENED = re.compile(r"\w+['’](?:t|re|ve|ll|d|m)|(?:it|that|there|here|what|who|let|he|she)['’]s", re.IGNORECASE)
+"""A word that is short for two, one of which is a verb."""
+
 Suppressed = Callable[[Sequence[str]], Collection[str]]
 """Given concept ids, return those that a person has forgotten for good."""
 
@@ -91,23 +94,24 @@ def placed(forms: Mapping[str, Forms], places: Mapping[str, Sequence[Span]]) -> 
 
 
 def _named_in_headings(reading: Titled) -> Iterator[tuple[str, bool]]:
-    """Yield the words of headings and title that could be looked up, with whether they are a whole heading."""
+    """Yield the words of headings and title that could be looked up, with whether they are a whole heading.
+
+    Of a heading that is one run of words it is all of it. Noun phrases in other headings are candidates of the grammar. Of
+    a title it is each run, and each word, that ends as a candidate of the document does: what is no noun ends none.
+    """
     for title in dict.fromkeys(path[-1] for _, path in reading.sections if path):
         heading = _NUMBERING.sub("", title).strip()
         pieces = list(_pieces(heading))
-        if len(pieces) == 1 and form_key(pieces[0]) == form_key(heading):
-            if len(heading.split()) <= LONGEST and not junk.reason(heading):
-                yield heading, True
-            continue
-        for piece in pieces:
-            if len(piece.split()) <= LONGEST and not junk.reason(piece):
-                yield piece, False
+        short = len(pieces) == 1 and len(heading.split()) <= LONGEST
+        if short and form_key(pieces[0]) == form_key(heading) and not junk.reason(heading):
+            yield heading, True
+    ends = {form_key(form).rpartition(" ")[2] for concept in reading.concepts for form in concept.forms}
     for piece in _pieces(reading.title):
         words = piece.split()
-        if len(words) <= LONGEST and not junk.reason(piece):
+        if len(words) <= LONGEST and not junk.reason(piece) and form_key(words[-1]) in ends:
             yield piece, False
         for word in words:
-            if sum(map(str.isalpha, word)) >= SHORTEST and not junk.reason(word):
+            if sum(map(str.isalpha, word)) >= SHORTEST and not junk.reason(word) and form_key(word) in ends:
                 yield word, False
 
 
@@ -117,6 +121,7 @@ def _pieces(text: str) -> Iterator[str]:
     for found in _WORD.finditer(text):
         apart = bool(run) and text[run[-1][1] : found.start()].strip() != ""
         stops = found[0].casefold() in junk.STOP_WORDS or not any(map(str.isalpha, found[0]))
+        stops |= bool(_SHORTENED.fullmatch(found[0]))
         if run and (apart or stops):
             yield text[run[0][0] : run[-1][1]]
             run = []

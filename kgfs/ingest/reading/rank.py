@@ -104,7 +104,10 @@ def ranking(title: str, validated: Sequence[ValidExtraction], meaning: Meaning =
 def _chosen(
     groups: dict[str, _Group], title: str, validated: Sequence[ValidExtraction], meaning: Meaning
 ) -> list[_Group]:
-    """Return the candidates that may be concepts or terms, the likeliest first, with score and log odds."""
+    """Return the candidates that may be concepts or terms, the likeliest first, with score and log odds.
+
+    A noun phrase of a heading may be a term whatever its odds are.
+    """
     banned = choice.speakers(lead for extraction in validated for lead in extraction.leads)
     looked = [
         group
@@ -112,7 +115,8 @@ def _chosen(
         if group.key not in banned
         and choice.passed_on(_signs(group, title), group.frequency, defined=bool(group.definitions))
     ]
-    return [group for group in _by_odds(looked, title, meaning) if choice.is_term(group.odds or 0.0)]
+    ordered = _by_odds(looked, title, meaning)
+    return [one for one in ordered if choice.is_term(one.odds or 0.0) or (one.signs is not None and one.signs.heading)]
 
 
 def _signs(group: _Group, title: str) -> Signs:
