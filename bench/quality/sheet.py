@@ -9,12 +9,13 @@ from bench.quality.shown import Shown, ShownConcept, ShownRelationship
 
 CONCEPTS = 100
 RELATIONSHIPS = 30
+TERMS = 100
 SORTS = ("typed", "by name", "related")
 RULES = """\
 Concept: good (would stand in a careful index of this document), so-so (true, but too general or too narrow to look
 up), junk (no thing, cut wrong, misread). Description: worth keeping or not (it says what the thing is). First evidence:
 good (read alone, the sentence says something of the concept), so-so, bad. Typed relationship: true (the sentence
-asserts it), vague, false. By name: does it hold? RELATED_TO: do these sentences connect the two?"""
+asserts it), vague, false. By name: does it hold? RELATED_TO: do these sentences connect the two? Term: as a label."""
 
 
 def sort_of(reported: ShownRelationship) -> str:
@@ -25,7 +26,7 @@ def sort_of(reported: ShownRelationship) -> str:
 
 
 def sheet(shown: Shown, seed: int) -> str:
-    """Return the sheet: up to CONCEPTS concepts, then up to RELATIONSHIPS relationships of each sort."""
+    """Return the sheet: up to CONCEPTS concepts, then up to RELATIONSHIPS relationships of each sort, then TERMS terms."""
     source = random.Random(seed)
     concepts = source.sample(shown.concepts, min(CONCEPTS, len(shown.concepts)))
     lines = ["# Sample", "", RULES, "", "## Concepts", ""]
@@ -39,6 +40,9 @@ def sheet(shown: Shown, seed: int) -> str:
         lines += [f"## Relationships: {sort} ({len(drawn)} of {len(some)})", ""]
         for at, reported in enumerate(drawn, 1):
             lines.extend(_relationship(f"{sort[0].upper()}{at}", reported))
+    terms = source.sample(shown.terms, min(TERMS, len(shown.terms)))
+    lines += [f"## Terms ({len(terms)} of {len(shown.terms)})", ""]
+    lines += [f"M{at} {label} - in: {title}" for at, (label, title) in enumerate(terms, 1)]
     return "\n".join(lines) + "\n"
 
 
@@ -66,12 +70,12 @@ def judged(lines: Sequence[str]) -> dict[str, dict[str, int]]:
     """Return the counts of a judged sheet.
 
     A judgement is a line such as ``C1 good keep good`` or ``T1 true``: the name of an entry, then words, one for label,
-    description (``-`` for none) and first evidence of a concept, one for a relationship.
+    description (``-`` for none) and first evidence of a concept, one for a relationship or a term (M).
     """
     counts: dict[str, dict[str, int]] = {}
     for line in lines:
         name, *words = line.split()
-        parts = ("label", "description", "evidence") if name[0] == "C" else (SORTS["TBR".index(name[0])],)
+        parts = ("label", "description", "evidence") if name[0] == "C" else ((*SORTS, "term")["TBRM".index(name[0])],)
         for part, word in zip(parts, words, strict=True):
             if word != "-":
                 counts.setdefault(part, {}).setdefault(word, 0)

@@ -13,6 +13,7 @@ from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 
 PAGE = 1000
+PART = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,15 @@ def shown_by(stores: Stores) -> Shown:
         tuple(_document(stores, row) for row in sorted(rows, key=lambda row: (row.original_filename, row.doc_id))),
         tuple(_concept(graph, one, titles, holding) for one in concepts),
         tuple(reported for one in concepts for reported in _relationships(graph, one)),
+        tuple(term for ontology in stores.catalog.names.ontologies() for term in _terms(graph, ontology.id, titles)),
     )
+
+
+def _terms(graph: Graph, ontology: str, titles: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for (first, last), _ in graph.term_parts(ontology, PART):
+        for line in graph.term_lines(ontology, first, last).decode().splitlines():
+            label, _, doc_id, *_ = line.split("\t")
+            yield label, titles.get(doc_id, "")
 
 
 def _documents(graph: Graph, ontology: str) -> Iterator[DocumentRow]:

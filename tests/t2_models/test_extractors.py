@@ -241,3 +241,9 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it(grammar_extra
     [raw] = grammar_extractor.extract([Passage("", (), text)])
     [found] = [one for one in grammar_extractor.parse(raw).concepts if one.label == "greenhouse"]
     assert [quote.text for quote in found.quotes] == [text]
+
+
+def test_a_link_is_quoted_whole(grammar_extractor: GrammarExtractor) -> None:
+    text = "[[Prior Probability|Priors]] are simple to compute from the data."
+    [raw] = grammar_extractor.extract([Passage("", (), text)])
+    assert {quote.text for one in grammar_extractor.parse(raw).concepts for quote in one.quotes} == {text}

@@ -95,3 +95,18 @@ def test_headings_items_and_terms_are_told_apart() -> None:
         ("term", "term"),
         ("paragraph", "What it means."),
     ]
+
+
+def test_callouts_and_quoted_lines_are_read_without_their_marks() -> None:
+    passage = ">[!EBS]\n>A block storage service.\n> - One item of it.\n\n> [!note] Storage classes\n> Standard storage keeps three copies.\n"
+    blocks = [(block.kind, block.text) for block in prose_of(passage)]
+    assert blocks == [
+        ("heading", "EBS"),
+        ("paragraph", "A block storage service."),
+        ("item", "One item of it."),
+        ("heading", "Storage classes"),
+        ("paragraph", "Standard storage keeps three copies."),
+    ]
+    for block in prose_of(passage):
+        first, last = block.span(0, len(block.text))
+        assert passage[first:last] == block.text

@@ -168,6 +168,9 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
     first, last = prose.span(start, end)
     # Marks that open before the first word, and close behind the last, belong to the sentence.
     for opened, closed in prose.markup:
+        if passage[opened : opened + 2] == "[[":  # a link is quoted whole
+            first = opened if opened < first < closed else first
+            last = closed if opened < last < closed else last
         if opened <= first < closed and not _SPOKEN.search(passage, opened, first):
             first = opened
         if opened < last <= closed and (passage[last : last + 2] == "](" or not _SPOKEN.search(passage, last, closed)):

@@ -68,6 +68,10 @@ _ADMONITION = re.compile(
     r"\s*\.\. (?:note|tip|hint|important|warning|caution|attention|danger|error|admonition|topic|sidebar|seealso|versionadded"
     r"|versionchanged|deprecated)::"
 )
+_QUOTED = re.compile(r"(?:[ ]{0,3}>[ \t]?)+")
+"""The marks before a quoted line."""
+_CALLOUT = re.compile(r"\s*\[!(?:[^\]\n]*\][-+]?[ \t]+(?=\S)|(?=[^\]\n]+\][-+]?$))")
+"""What stands before the title of a callout: all of the mark, or its opening where the mark is the title."""
 _HASH_HEADING = re.compile(r"\s{0,3}#{1,6}\s+")
 _CODE_LINE = re.compile(
     r"\s*(?:>>>|\.\.\. |\$ |#include|def \w+\(|class \w+.*:$|(?:from [\w.]+ )?import \w|return\b.*|if .*:$|else:|elif .*:$|for .*:$"
@@ -147,7 +151,9 @@ def prose_of(passage: str) -> list[Prose]:
             block.context = before  # a line that is no sentence is understood by its heading
         if kind != "item":
             headed = kind == "heading"
-            before = lines[0].start if lines[-1].end - lines[0].start <= _LONGEST_CONTEXT else -1
+            first = lines[0].start
+            opened = passage.rfind("[!", passage.rfind("\n", 0, first) + 1, first)
+            before = (opened if opened >= 0 else first) if lines[-1].end - lines[0].start <= _LONGEST_CONTEXT else -1
         elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
             block.context = before
     return found
@@ -211,7 +217,10 @@ def _lines(passage: str) -> list[_Line]:
     start = 0
     for raw in passage.split("\n"):
         text = _ATTRIBUTES.sub("", raw.rstrip())
-        lines.append(_Line(start, start + len(text), text))
+        at = start
+        if (mark := _QUOTED.match(text)) and not text.lstrip().startswith(">>>"):
+            at, text = start + mark.end(), text[mark.end() :]
+        lines.append(_Line(at, at + len(text), text))
         start += len(raw) + 1
     return lines
 
@@ -268,7 +277,10 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
         if _RULE.match(line.text):
             continue
         underlined = following is not None and _RULE.match(following.text) and len(line.text.split()) <= 20
-        hashed = _HASH_HEADING.match(line.text)
+        called = _CALLOUT.match(line.text)
+        if called and line.text.rstrip("-+").endswith("]"):
+            line = _Line(line.start, line.end, line.text.rstrip("-+")[:-1])
+        hashed = _HASH_HEADING.match(line.text) or called
         item = _ITEM.match(line.text)
         if underlined or hashed:
             if current:
@@ -303,7 +315,7 @@ def _is_lone_heading(text: str) -> bool:
 
 
 def _cut(line: _Line, count: int) -> _Line:
-    return _Line(line.start + count, line.end, line.text[count:])
+    return _Line(line.start + count, line.start + len(line.text), line.text[count:])
 
 
 def _is_term(line: _Line, following: _Line) -> bool:

@@ -122,6 +122,9 @@ def _quotes(
         telling[index] = max(telling[index], scores[index].apart)
     for index in definitions:
         telling[index] = min(1.0, telling.get(index, TELLING) + _DEFINES)
+    for index in telling:
+        if "```" in text[page.sentences[index].start : page.sentences[index].end]:
+            telling[index] = 0.0  # code stands inside
     chosen = {index for index, worth in telling.items() if worth >= TELLING or index in definitions}
     if not chosen:
         named = telling or {mention.sentence: 0.0 for mention in candidate.mentions}

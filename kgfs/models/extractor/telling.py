@@ -58,7 +58,7 @@ WEIGHTS: dict[str, float] = {
     "no stop": -0.45,
     "we, you": -0.48,
     "long": -0.5,
-    "small first letter": -0.5,
+    "small first letter": -1.0,
     "I": -0.53,
     "no verb": -0.6,
     "colon at the end": -0.66,
@@ -314,6 +314,8 @@ def _of_words(sentence: Span, subject: Token | None) -> Collection[str]:
         signs.add("and first")
     elif words[0] in _CONNECTIVES:
         signs.add("connective first")
+    if "more" in words and not {"details", "information"}.isdisjoint(words):
+        signs.add("sends elsewhere")
     if len(_SYMBOL.findall(text)) > 0.22 * len(text) or not _SIGNS.isdisjoint(words):
         signs.add("symbols")
     return signs
@@ -390,7 +392,7 @@ def score_of(
         if holds:
             signs.add(name)
     says += form.worth
-    signs |= form.signs
+    signs |= form.signs - ({"small first letter"} if at == 0 else set())
     odds = BIAS + SAYS * says + LATE * min(at, 40) + sum(WEIGHTS.get(sign, 0.0) for sign in signs)
     leaning = signs & LEANING
     apart = odds - sum(WEIGHTS.get(sign, 0.0) for sign in leaning) - WIDENED if leaning else odds
