@@ -16,8 +16,8 @@ _WORDS = {
         just also as until while because although though however therefore thus since yet even still often never always""",
     "de": """der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner und oder aber sondern denn wenn dann als
         wie dass daß ob weil da damit obwohl während bevor nachdem bis sobald sowie sowohl weder noch entweder je desto ich du er sie es wir
-        ihr mich dich sich uns euch mir dir ihm ihn ihnen mein meine meinen meinem meiner dein deine deinen sein seine seinen seinem seiner
-        seines ihre ihren ihrem ihrer ihres unser unsere unseren unserem unserer euer eure dieser diese dieses diesen diesem jener jene jenes
+        ihr mich dich sich uns euch mir dir ihm ihn ihnen mein meine meinen meinem meiner meines dein deine deinen deinem deiner deines sein seine seinen seinem seiner
+        seines ihre ihren ihrem ihrer ihres unser unsere unseren unserem unserer unseres euer eure eurem euren eurer dieser diese dieses diesen diesem jener jene jenes
         jeder jede jedes jeden jedem jedes welcher welche welches welchen welchem solche solcher solches solchen man wer was wen wem wessen wo
         wohin woher wann warum weshalb wieso in im ins an am ans auf aufs aus bei beim mit nach von vom vor vorm zu zum zur zwischen für durch
         durchs gegen ohne um über unter hinter neben seit trotz wegen statt anstatt innerhalb außerhalb mittels gemäß laut anhand pro ab
@@ -30,7 +30,12 @@ _WORDS = {
         darüber darunter davon davor hierbei hierfür hierzu hiermit wobei wodurch wofür womit woran worauf wozu einmal zunächst zuerst schließlich
         beispielsweise bzw usw etc ggf sogar ebenfalls ebenso genau gerade bitte ja nein möglich statt weitere weiteren weiterer weiteres
         eigene eigenen erste ersten zwei drei neue neuen neuer neues gut gute guten groß große großen klein kleine kleinen verschiedene
-        verschiedenen bestimmte bestimmten entsprechende entsprechenden folgende folgenden folgender folgendes""",
+        verschiedenen bestimmte bestimmten entsprechende entsprechenden folgende folgenden folgender folgendes
+        nächste nächsten nächster nächstes letzte letzten letzter letztes einzelne einzelnen einzelner einzelnes ganze ganzen ganzer ganzes aktuelle
+        aktuellen aktueller aktuelles gleiche gleichen gleicher gleiches wichtige wichtigen wichtiger wichtiges wichtigste wichtigsten obige obigen
+        vorherige vorherigen jeweilige jeweiligen mögliche möglichen normale normalen einfache einfachen richtige richtigen zweite zweiten dritte
+        dritten vorhandene vorhandenen zusätzliche zusätzlichen besondere besonderen übrige übrigen beliebige beliebigen beliebiges bestehende
+        bestehenden sogenannte sogenannten derartige derartigen meinem""",
     "fr": """le la les l un une des du de d au aux et ou mais donc or ni car que qu qui quoi dont où lequel laquelle lesquels lesquelles auquel duquel
         si comme lorsque lorsqu quand puisque puisqu quoique afin tandis pendant depuis dès avant après pour par avec sans sous sur dans en entre
         vers chez contre hors selon malgré parmi outre jusque jusqu je j tu il elle on nous vous ils elles me m te t se s lui leur leurs y moi toi
@@ -42,7 +47,9 @@ _WORDS = {
         telles très trop peu beaucoup moins aussi ainsi alors encore toujours souvent déjà puis ensuite enfin bien mal ici là voici voilà
         cependant toutefois pourtant néanmoins lors notamment surtout presque plutôt autant tant combien comment pourquoi oui non deux trois
         nouveau nouvelle nouveaux nouvelles bon bonne grand grande petit petite premier première dernier dernière seul seule suivant suivante
-        suivants suivantes différents différentes également simplement actuellement généralement directement""",
+        suivants suivantes différents différentes actuel actuelle actuels actuelles précédent précédente précédents précédentes dernier derniers dernières nécessaire nécessaires
+        possible possibles important importante importants importantes aujourd hui divers diverses éventuel éventuelle propre propres simple simples
+        permet permettent utilise utilisent utiliser également simplement actuellement généralement directement""",
     "es": """el la los las lo un una unos unas de del al a y e o u ni pero sino mas que quien quienes cual cuales cuyo cuya donde cuando como si
         porque pues aunque mientras hasta desde para por con sin sobre entre hacia según contra bajo ante tras durante mediante en yo tú él ella
         nosotros vosotros usted ustedes ellos ellas me te se nos os le les mi mis tu tus su sus nuestro nuestra nuestros nuestras vuestro este
@@ -54,7 +61,7 @@ _WORDS = {
         muchos muchas poco poca pocos pocas más menos también tampoco así entonces ya aún todavía siempre luego después antes ahora aquí allí ahí
         bien mal cómo qué cuál cuándo dónde quién sólo solo además embargo obstante casi incluso excepto salvo dos tres nuevo nueva nuevos nuevas
         buen bueno buena gran grande primer primera primero último última siguiente siguientes diferentes simplemente actualmente directamente
-        generalmente ambos ambas cualquier cualquiera varios varias""",
+        generalmente anterior anteriores actual actuales necesario necesaria posible posibles importante importantes propio propia simple simples permite permiten usar usa usan ambos ambas cualquier cualquiera varios varias""",
     "it": """il lo la i gli le l un uno una di del dello della dei degli delle dell a al allo alla ai agli alle all da dal dallo dalla dai dagli dalle
         dall in nel nello nella nei negli nelle nell su sul sullo sulla sui sugli sulle sull con per tra fra e ed o ma anche che chi cui quale quali
         se come quando dove perché poiché mentre affinché benché io tu lui lei noi voi loro mi ti si ci vi ne me te sé mio mia miei mie tuo tua suo
@@ -87,17 +94,18 @@ WORDS: Mapping[str, frozenset[str]] = {code: frozenset(words.split()) for code, 
 
 _DETERMINERS = {
     "de": """der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner im ins am zum zur vom beim mein meine
-        sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer unser unsere dieser diese dieses diesen diesem jeder jede jedes jeden jedem
-        und oder mit von für ohne durch als in auf aus über unter zwischen nach bei gegen um pro per alle allen mehrere viele einige""",
-    "fr": """le la les l un une des du de d au aux mon ma mes son sa ses notre nos votre vos leur leurs ce cet cette ces chaque quelques plusieurs
-        aucun aucune en par avec sans sous sur pour et ou""",
-    "es": """el la los las un una unos unas del al de mi mis tu tus su sus nuestro nuestra este esta estos estas ese esa esos esas cada algún alguna
-        algunos algunas ningún ninguna varios varias otro otra en con sin por para sobre entre y o""",
-    "it": """il lo la i gli le l un uno una di del dello della dei degli delle dell al allo alla ai agli alle all dal dalla dai dalle dall nel nella nei
-        nelle nell sul sulla sui sulle sull questo questa questi queste ogni alcuni alcune in con per tra e o""",
-    "pt": """o a os as um uma de do da dos das em no na nos nas num numa pelo pela pelos pelas ao à aos às seu sua seus suas este esta estes estas esse
-        essa cada algum alguma alguns algumas com sem por para sobre entre e ou""",
-    "nl": """de het een van met voor in op aan bij door zonder tussen elke elk deze dit die dat geen mijn zijn haar onze uw en of""",
+        meinen meinem meiner meines dein deine deinen deinem deiner deines sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer unser unsere
+        unseren unserem unserer dieser diese dieses diesen diesem jeder jede jedes jeden jedem und oder mit von für ohne durch als in auf aus über
+        unter zwischen nach bei gegen um pro per alle allen mehrere viele einige""",
+    "fr": """le la les l un une des du au aux mon ma mes son sa ses notre nos votre vos leur leurs ce cet cette ces chaque quelques plusieurs aucun
+        aucune""",
+    "es": """el la los las un una unos unas del al mi mis tu tus su sus nuestro nuestra nuestros nuestras este esta estos estas ese esa esos esas cada
+        algún alguna algunos algunas ningún ninguna varios varias""",
+    "it": """il lo la i gli le l un uno una del dello della dei degli delle dell al allo alla ai agli alle all dal dalla dai dalle dall nel nella nei
+        nelle nell sul sulla sui sulle sull questo questa questi queste ogni alcuni alcune""",
+    "pt": """o a os as um uma do da dos das no na nos nas num numa pelo pela pelos pelas ao à aos às seu sua seus suas este esta estes estas esse
+        essa cada algum alguma alguns algumas""",
+    "nl": """de het een elke elk deze dit die geen mijn haar onze uw""",
 }
 DETERMINERS: Mapping[str, frozenset[str]] = {code: frozenset(words.split()) for code, words in _DETERMINERS.items()}
 
@@ -148,3 +156,12 @@ JOINING: Mapping[str, frozenset[str]] = {
     "pt": frozenset(("de", "do", "da", "dos", "das")),
 }
 """The words that may stand inside the name of one thing: "base de données"."""
+
+ARTICLES: Mapping[str, frozenset[str]] = {
+    "fr": frozenset("le la les l un une ce cet cette ces mon ma mes son sa ses leur leurs notre nos votre vos".split()),  # noqa: SIM905
+    "es": frozenset("el la los las un una unos unas su sus este esta estos estas".split()),  # noqa: SIM905
+    "it": frozenset("il lo la i gli le l un uno una questo questa".split()),  # noqa: SIM905
+    "pt": frozenset("o a os as um uma seu sua seus suas este esta".split()),  # noqa: SIM905
+    "nl": frozenset("de het een deze dit zijn haar hun".split()),  # noqa: SIM905
+}
+"""Determiners without a preposition: what stands between a noun and one of them is a verb."""

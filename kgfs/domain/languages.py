@@ -21,15 +21,6 @@ NAMES: Mapping[str, str] = {
     "nl": "Dutch",
     UNKNOWN: "unknown language",
 }
-STEMMERS: Mapping[str, str] = {
-    "de": "german",
-    "fr": "french",
-    "es": "spanish",
-    "it": "italian",
-    "pt": "portuguese",
-    "nl": "dutch",
-}
-"""The languages that are read by statistics, with the name of their Snowball stemmer."""
 LOOKED_AT = 200_000
 """Characters from the beginning that tell the language of a document."""
 FEWEST = 20

@@ -228,7 +228,7 @@ class Reader:
             parts=reading.parts,
             about=reading.about,
         )
-        draft.text_key = reading.text_key
+        draft.text_key, draft.language = reading.text_key, reading.language
         draft.chunks, draft.verdicts = list(reading.chunks), list(reading.verdicts)
 
     def _reading_of_text(self, draft: Draft) -> Reading:
@@ -263,6 +263,7 @@ class Reader:
             note=text.note,
             parts=text.parts,
             about=text.about,
+            language=draft.language,
             blocks=text.blocks,
         )
 

@@ -114,6 +114,7 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
         "strategy": reading.strategy,
         "parser": reading.parser,
         "media_type": reading.media_type,
+        "language": reading.language or None,
         "pages": reading.pages or None,
         "not_read": reading.note or None,
         "sources": len(reading.chunks),

@@ -61,6 +61,7 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         chunks=row.chunk_count,
         readable=companion(own_name(stores, document)),
         pages=row.pages,
+        language=row.language,
         dimensions=row.dimensions,
         ingested_at=row.ingested_at,
     )

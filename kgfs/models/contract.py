@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from kgfs.domain.languages import ENGLISH
+
 
 class Embedder(Protocol):
     """A model that turns texts into vectors.
@@ -55,6 +57,8 @@ class Passage:
     text: str
     context: str = ""
     """The overlap before the Source. An extractor may use it to understand the text, and must not quote from it."""
+    language: str = ENGLISH
+    """As :mod:`kgfs.domain.languages` names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class Signs:
     """Whether its first words restrict its last, so that by its name it is a kind of what that names."""
     code: bool = False
     """Whether it is marked up as code. Records before version 4 of the grammar count such names as ``strong``."""
+    language: str = ""
+    """The language by whose counts it was found; empty where it was found by the grammar of English."""
 
     @property
     def structure(self) -> bool:
@@ -121,6 +127,7 @@ class Signs:
             max(self.rank, other.rank),
             restricts=self.restricts and other.restricts,
             code=self.code or other.code,
+            language=self.language or other.language,
         )
 
 

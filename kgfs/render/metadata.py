@@ -38,6 +38,7 @@ class Metadata:
     """The name of the original in the folder, and of its readable form; '' where there is none."""
     readable: str = ""
     pages: int = 0
+    language: str = ""
     dimensions: str = ""
     mail: Mail | None = None
     thread: tuple[str, ...] = ()
@@ -106,6 +107,7 @@ def render(metadata: Metadata) -> bytes:
             "attachment_content_type": metadata.media_type or None if document.parent else None,
             "attachment_size_bytes": document.size if document.parent else None,
             "pages": metadata.pages or None,
+            "language": metadata.language or None,
             "dimensions": metadata.dimensions or None,
             "size": document.size,
             "media_type": metadata.media_type,

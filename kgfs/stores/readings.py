@@ -83,6 +83,9 @@ class Reading:
     about: Mapping[str, Any] = field(default_factory=dict)
     """As ``Text.about``."""
 
+    language: str = ""
+    """The code of its language (:mod:`kgfs.domain.languages`); empty if it has no prose, or was read by an ingest version
+    before 8."""
     blocks: tuple[Block, ...] = ()
     """The blocks of the Text, in a Reading of the text alone."""
 
@@ -110,7 +113,7 @@ class Reading:
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal Readings have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
-        for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "blocks"):
+        for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"):
             if not body[name]:
                 del body[name]  # so Readings that are older than the field keep their ids
         return _json(body)

@@ -15,9 +15,12 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 
 from kgfs.config import Config
+from kgfs.domain.languages import ENGLISH
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.survivors import commit_of, hide_names, load_renaming, name_anew
+from kgfs.ingest.reading.comments import comments_only
+from kgfs.ingest.reading.passages import FIRST_WITH_LANGUAGE, passages_of
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.reading.related_documents import alike
 from kgfs.ingest.storing.content import only_in_garage
@@ -280,10 +283,10 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
             text = text_of(objects, document, reading)
         except (MissingError, CorruptError):
             continue  # a Reading without its text cannot be made again: it needs no Records
-        passages += [
-            Passage(reading.title, c.section_path, text[c.start : c.end], text[c.context_start : c.start])
-            for c in reading.chunks
-        ]
+        words = comments_only(reading.media_type, text)
+        found = passages_of(reading.title, words, reading.chunks, reading.language)
+        told = reading.ingest_version >= FIRST_WITH_LANGUAGE
+        passages += found if told else (replace(one, language=ENGLISH) for one in found)
     kept: list[bytes] = []
     for line in lines:
         body = json.loads(line)

@@ -212,6 +212,7 @@ class _Build:
             ingest_version=reading.ingest_version,
             content_version=content_version,
             pages=reading.pages,
+            language=reading.language,
             dimensions=reading.about.get("dimensions", ""),
             status="done" if reading.carries_knowledge else "gated",
         )

@@ -47,6 +47,8 @@ class Draft:
 
     text: Text | None = None
     text_key: str = ""
+    language: str = ""
+    """The language of the document; empty before ``gate``, and where it has no prose."""
     chunks: list[Chunk] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)

@@ -120,9 +120,9 @@ def furniture_of(text: Text) -> list[Block]:
     return [block for block in text.blocks if block.kind == "furniture"]
 
 
-def without(text: Text, furniture: Sequence[Block], start: int, end: int) -> str:
-    """Return a part of the Text in which each character of furniture is a space, so that offsets stay."""
-    piece = text.text[start:end]
+def without(words: str, furniture: Sequence[Block], start: int, end: int) -> str:
+    """Return a part of a text in which each character of furniture is a space, so that offsets stay."""
+    piece = words[start:end]
     for block in furniture[bisect_right(furniture, start, key=lambda found: found.end) :]:
         if block.start >= end:
             break

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk
-from kgfs.ingest.reading import by_name, choice
+from kgfs.ingest.reading import by_name, choice, choice_by_counts
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
 from kgfs.models.contract import Signs
-from kgfs.models.extractor import junk
+from kgfs.models.extractor import by_counts, junk
 from kgfs.models.extractor.quotes import TELLING
 
 Vectors = npt.NDArray[np.float32]
@@ -112,11 +112,17 @@ def _chosen(
     looked = [
         group
         for group in groups.values()
-        if group.key not in banned
-        and choice.passed_on(_signs(group, title), group.frequency, defined=bool(group.definitions))
+        if group.key not in banned and key_of(_label(group)) not in banned and _passed_on(group, title)
     ]
     ordered = _by_odds(looked, title, meaning)
     return [one for one in ordered if choice.is_term(one.odds or 0.0) or (one.signs is not None and one.signs.heading)]
+
+
+def _passed_on(group: _Group, title: str) -> bool:
+    signs = _signs(group, title)
+    if signs.language:
+        return choice_by_counts.passed_on(signs)
+    return choice.passed_on(signs, group.frequency, defined=bool(group.definitions))
 
 
 def _signs(group: _Group, title: str) -> Signs:
@@ -131,7 +137,11 @@ def _by_odds(groups: Collection[_Group], title: str, meaning: Meaning) -> list[_
     like = choice.likeness(*vectors) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
     for group, document, labels in zip(groups, *like, strict=True):
         best = max(quote.score for quote in group.quotes.values())
-        group.odds = choice.log_odds(_label(group), title, _signs(group, title), document, labels, best)
+        signs = _signs(group, title)
+        if signs.language:
+            group.odds = choice_by_counts.log_odds(_label(group), title, signs, best)
+        else:
+            group.odds = choice.log_odds(_label(group), title, signs, document, labels, best)
         group.score = round(choice.probability(group.odds), 4)
     return sorted(groups, key=lambda group: (-(group.odds or 0.0), group.key))
 
@@ -160,9 +170,10 @@ def _grouped(validated: Sequence[ValidExtraction]) -> dict[str, _Group]:
     groups: dict[str, _Group] = {}
     for place, extraction in enumerate(validated):
         for concept in extraction.concepts:
-            if not concept.quotes or junk.reason(concept.label):
+            language = concept.signs.language if concept.signs else ""
+            if not concept.quotes or (junk.reason(concept.label) and not language):
                 continue
-            key = key_of(concept.label)
+            key = by_counts.key_of(concept.label, language) if language else key_of(concept.label)
             _add(groups.setdefault(key, _Group(key)), place, concept)
     return groups
 

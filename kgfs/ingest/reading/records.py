@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgfs.compute.contract import Compute
+from kgfs.domain.languages import ENGLISH
 from kgfs.errors import StoreError
 from kgfs.failpoints import border
 from kgfs.models.contract import Passage
@@ -37,7 +38,8 @@ class Record:
 def fingerprint(compute: Compute, passage: Passage) -> str:
     """Return a hash of everything that shapes a Record.
 
-    The hash covers extractor, version, model, prompt, text of the Source and its context (title, sections, overlap).
+    The hash covers extractor, version, model, prompt, text of the Source and its context (title, sections, overlap,
+    the language if it is not English).
     The list of known concepts is stored in the Record and is no part of it.
     """
     return fingerprint_of(compute.extractor, compute.extractor_model, compute.prompt_hash, passage)
@@ -51,6 +53,7 @@ def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passag
         prompt_hash,
         _hash(passage.text),
         _hash(json.dumps([passage.title, passage.section_path, passage.context])),
+        *([passage.language] if passage.language != ENGLISH else []),
     )
     return _hash("\n".join(shaped))[:32]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import garage_key_of
+from kgfs.domain.languages import ENGLISH, language_of
 from kgfs.domain.names import decode_name, extension_of
 from kgfs.domain.parts import Part, PartKind
 from kgfs.errors import BadInputError
@@ -26,16 +26,16 @@ from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.comments import comments_only, words_told
 from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
-from kgfs.ingest.reading.gate import furniture_of, judge_all, without
+from kgfs.ingest.reading.gate import Verbs, furniture_of, judge_all
 from kgfs.ingest.reading.joining import introductions, join
 from kgfs.ingest.reading.notes import with_links
+from kgfs.ingest.reading.passages import language_told, passages_of
 from kgfs.ingest.reading.rank import Vectors
 from kgfs.ingest.reading.rank import rank as rank_found
 from kgfs.ingest.reading.recognised import KeptPages
 from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
-from kgfs.models.contract import Passage
 from kgfs.stores.batched import batched
 from kgfs.stores.readings import decode_reading, put_text, reading_key
 
@@ -102,8 +102,15 @@ def chunk(draft: Draft) -> None:
 
 def gate(draft: Draft) -> None:
     """Judge which Sources are extracted from and indexed."""
-    draft.verdicts = judge_all(draft.parsed, draft.chunks, verbs=draft.compute.verbs)
+    draft.language = language_told(draft.parsed)
+    verbs = draft.compute.verbs if draft.language in ("", ENGLISH) else None
+    draft.verdicts = judge_all(draft.parsed, draft.chunks, verbs=verbs and _verbs_of_english(verbs))
     border("gated")
+
+
+def _verbs_of_english(verbs: Verbs) -> Verbs:
+    """Return the same question, answered with yes for what is in another language."""
+    return lambda piece: language_of(piece) != ENGLISH or verbs(piece)
 
 
 def extract(draft: Draft) -> None:
@@ -111,17 +118,10 @@ def extract(draft: Draft) -> None:
 
     Every answer is stored as a Record before it is parsed.
     """
-    text = replace(draft.parsed, text=comments_only(draft.parsed.media_type, draft.parsed.text))
-    furniture = furniture_of(text)
-    passages = {
-        chunk.index: Passage(
-            title=text.title,
-            section_path=chunk.section_path,
-            text=without(text, furniture, chunk.start, chunk.end),
-            context=without(text, furniture, chunk.context_start, chunk.start),
-        )
-        for chunk in draft.passed
-    }
+    text = draft.parsed
+    words = comments_only(text.media_type, text.text)
+    found = passages_of(text.title, words, draft.passed, draft.language, furniture_of(text))
+    passages = {chunk.index: passage for chunk, passage in zip(draft.passed, found, strict=True)}
     marks = {index: records.fingerprint(draft.compute, passage) for index, passage in passages.items()}
     known = records.load(draft.objects, [document.doc_id for document in (draft.document, *draft.earlier)])
     waiting = list({marks[i]: passage for i, passage in passages.items() if marks[i] not in known}.items())

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
+from kgfs.domain.languages import ENGLISH
 from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, RawRelationship
-from kgfs.models.extractor import junk, output, quotes, telling, typed
+from kgfs.models.extractor import by_counts, junk, output, quotes, telling, typed
 from kgfs.models.extractor.definitions import defining, names_a_thing
 from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import Prose, attendees, prose_of
@@ -54,6 +55,14 @@ class GrammarExtractor:
         return output.decode(raw)
 
     def _extract(self, passages: Sequence[Passage]) -> list[str]:
+        """Return the outputs. Passages in other languages are read by counts."""
+        english = iter(self._in_english([passage for passage in passages if passage.language == ENGLISH]))
+        return [
+            next(english) if passage.language == ENGLISH else output.encode(by_counts.extraction(passage))
+            for passage in passages
+        ]
+
+    def _in_english(self, passages: Sequence[Passage]) -> list[str]:
         prose = [prose_of(passage.text) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
         pages = [

@@ -18,6 +18,9 @@ def encode(extraction: Extraction) -> str:
     quotes = [quote for concept in body["concepts"] for quote in concept["quotes"]]
     for quote in (*quotes, *(found["quote"] for found in body["relationships"])):
         quote["text"] = texts.setdefault(quote["text"], len(texts))
+    for concept in body["concepts"]:
+        if concept["signs"] and not concept["signs"]["language"]:
+            del concept["signs"]["language"]  # so that what the grammar finds is written as before
     return json.dumps(body | {"said": list(texts)}, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 

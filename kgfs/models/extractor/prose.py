@@ -83,7 +83,7 @@ _CODE_LINE = re.compile(
 )
 _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}\n]*\}\s*$")
 """An anchor or class at the end of a line, as Markdown's dialects write it: ``{#name}``, ``{: .note}``."""
-_WORD = re.compile(r"[A-Za-z]{2,}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _NAMED = re.compile(r"[^\W\d_][\w'’-]*")
 _LOWER = frozenset("a an and as at by for from in into of on or the to with".split())  # noqa: SIM905
 _LONGEST_HEADING = 9

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kgfs.domain.identity import normalise_label
+from kgfs.domain.languages import ENGLISH
 from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote
-from kgfs.models.extractor import junk, output
+from kgfs.models.extractor import by_counts, junk, output
 from kgfs.models.extractor.prose import Prose, prose_of
 
 CONCEPTS = 20
@@ -48,7 +49,10 @@ class StatisticsExtractor:
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str] = ()) -> list[str]:
         """Return the raw output of each passage, as the contract says."""
-        return [output.encode(_extraction(passage)) for passage in passages]
+        return [
+            output.encode(_extraction(passage) if passage.language == ENGLISH else by_counts.extraction(passage))
+            for passage in passages
+        ]
 
     def parse(self, raw: str) -> Extraction:
         return output.decode(raw)

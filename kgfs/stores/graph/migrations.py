@@ -164,4 +164,6 @@ MIGRATIONS: tuple[str, ...] = (
     "CREATE INDEX document_read_by ON document (ingest_version) WHERE state = 1;",
     # Width and height of pictures.
     "ALTER TABLE document ADD COLUMN dimensions TEXT NOT NULL DEFAULT '';",
+    # The languages of documents.
+    "ALTER TABLE document ADD COLUMN language TEXT NOT NULL DEFAULT '';",
 )

@@ -44,6 +44,8 @@ class DocumentRow:
     """Bytes of ``text/<path>.md``, without the path that is shown in it."""
     pages: int = 0
     """Pages, slides, sheets, messages or cells; 0 where the format has none."""
+    language: str = ""
+    """The code of its language; empty if it has no prose, or was read before languages were told."""
     dimensions: str = ""
     """Width and height of a picture in pixels, such as ``1920x1080``; empty for all else."""
 

@@ -1,0 +1,39 @@
+"""What an extractor is given: the passage of each Source, in its language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kgfs.domain.languages import language_of
+from kgfs.domain.text import Block, Chunk, Text
+from kgfs.ingest.reading.comments import words_told
+from kgfs.ingest.reading.gate import without
+from kgfs.models.contract import Passage
+
+FIRST_WITH_LANGUAGE = 8
+"""The first ingest version that tells languages; all was English before."""
+_READ = frozenset(("paragraph", "list", "quote", "heading", "comment"))
+"""The kinds of blocks that tell the language of a document."""
+
+
+def passages_of(
+    title: str, words: str, chunks: Iterable[Chunk], language: str, furniture: Sequence[Block] = ()
+) -> Iterator[Passage]:
+    """Yield the passages of Sources. ``words`` is the Text as it is read (:mod:`~kgfs.ingest.reading.comments`).
+
+    A Source that is clearly in another language than its document is read in that.
+    """
+    for chunk in chunks:
+        text = without(words, furniture, chunk.start, chunk.end)
+        context = without(words, furniture, chunk.context_start, chunk.start)
+        own = language_of(text, language) if language else language_of(text)
+        yield Passage(title, chunk.section_path, text, context, own)
+
+
+def language_told(text: Text) -> str:
+    """Return the language of a document; '' if it has no prose that tells one."""
+    if any(block.kind == "comment" for block in text.blocks):
+        prose = words_told(text.media_type, text.text)
+    else:
+        prose = " ".join(text.text[one.start : one.end] for one in text.blocks if one.kind in _READ)
+    return language_of(prose) if prose.strip() else ""
