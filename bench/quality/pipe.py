@@ -12,13 +12,16 @@ import numpy as np
 
 from kgfs.compute.local import LocalCompute
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
+from kgfs.domain.languages import ENGLISH
 from kgfs.domain.text import Chunk, Text
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.chunk import chunk
-from kgfs.ingest.reading.gate import furniture_of, judge_all, without
+from kgfs.ingest.reading.comments import comments_only
+from kgfs.ingest.reading.defined import with_definitions
+from kgfs.ingest.reading.gate import furniture_of, judge_all
+from kgfs.ingest.reading.passages import language_told, passages_of
 from kgfs.ingest.reading.rank import Vectors, rank, ranking
 from kgfs.ingest.reading.validate import validate
-from kgfs.models.contract import Passage
 from kgfs.settings import Models, Pipeline
 from kgfs.stores.batched import batched
 
@@ -45,19 +48,15 @@ class Pipe:
         with _Timed(self.seconds, "parse, chunk, gate"):
             text = parse(path.name, path.read_bytes())
             chunks = chunk(text, compute.tokens, settings.chunk_tokens, settings.overlap_tokens)
-            verdicts = judge_all(text, chunks, verbs=compute.verbs)
+            language = language_told(text)
+            verdicts = judge_all(text, chunks, verbs=compute.verbs if language in ("", ENGLISH) else None)
             passed = [piece for piece, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
-            furniture = furniture_of(text)
-            passages = [
-                Passage(text.title, piece.section_path, without(text, furniture, piece.start, piece.end))
-                for piece in passed
-            ]
+            words = comments_only(text.media_type, text.text)
+            passages = list(passages_of(text.title, words, passed, language, furniture_of(text)))
         with _Timed(self.seconds, "extract"):
             raw = compute.extract(passages, ())
         with _Timed(self.seconds, "validate, rank"):
-            valid = [
-                validate(compute.parse(output), text.text, piece) for output, piece in zip(raw, passed, strict=True)
-            ]
+            valid = [validate(compute.parse(output), words, piece) for output, piece in zip(raw, passed, strict=True)]
             windows = [rows for batch in batched(passages, 64) for rows in compute.embed([one.text for one in batch])]
             if not passages:
                 return Found(text, (), (), [])
@@ -66,6 +65,7 @@ class Pipe:
                 return np.stack([rows[0] for rows in compute.embed(labels)]), np.concatenate(windows)
 
             concepts, relationships = rank(text.title, passed, valid, settings.concepts_per_document, meaning)
+            concepts = with_definitions(text, passed, concepts)
             ranked = ranking(text.title, valid, meaning)
         return Found(text, concepts, relationships, ranked, passed)
 

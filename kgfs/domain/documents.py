@@ -41,6 +41,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; comments, typed texts and fields of PDF; pages in another encoding than they declare; times of day in cells of dates"
         "; the size of pictures"
         "; program source by its comments and the names that it defines"
+        "; the language of a document is told, and other languages than English are read by counts, with their own function words"
     ),
 }
 """The versions of the ingest logic, by number.

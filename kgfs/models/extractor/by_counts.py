@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -61,7 +61,8 @@ _POINTING = frozenset(
     hij zij het dit dat deze die daar hier maar en of als""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 """First words of a sentence that leans on the one before."""
-_MODES = ("strong", "link", "tag", "code")
+_Phrase = tuple[int, int, bool, str]
+"""First token, the token after the last, whether it is a whole phrase, and how it is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ def _nouns(sentences: Sequence[_Sentence], language: str) -> frozenset[str]:
     return frozenset(key for key, count in behind.items() if count and count * 2 >= seen[key])
 
 
-def _phrases(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Iterator[tuple[int, int, bool, str]]:
+def _phrases(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Iterator[_Phrase]:
     """Yield the phrases of a sentence: tokens ``first:last``, whether the phrase is whole, and how it is marked."""
     tokens = sentence.tokens
     named = sentence.block.kind in ("heading", "term", "tag")
@@ -221,7 +222,7 @@ def _skipped(tokens: Sequence[_Token], language: str) -> int:
     return next((place for place, one in enumerate(tokens) if one.lower not in determiners), len(tokens))
 
 
-def _marked(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Iterator[tuple[int, int, bool, str]]:
+def _marked(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Iterator[_Phrase]:
     """Yield what the writer marked; a lone emphasised word only if it is a noun or a name."""
     for begin, stop, what in sentence.block.marks:
         inside = [place for place, one in enumerate(sentence.tokens) if begin <= one.start and one.end <= stop]
@@ -241,7 +242,7 @@ def _names(tokens: Sequence[_Token], place: int, language: str) -> int:
     return end
 
 
-def _german(tokens: Sequence[_Token], place: int, nouns: frozenset[str]) -> Iterator[tuple[int, int, bool, str]]:
+def _german(tokens: Sequence[_Token], place: int, nouns: frozenset[str]) -> Generator[_Phrase, None, int]:
     """Yield the noun at ``place`` with the nouns behind it, and with its adjective. Return the next place."""
     if not _is_german_noun(tokens, place, nouns):
         return place + 1
@@ -266,7 +267,7 @@ def _is_german_noun(tokens: Sequence[_Token], place: int, nouns: frozenset[str])
 
 def _romance(
     tokens: Sequence[_Token], place: int, language: str, nouns: frozenset[str]
-) -> Iterator[tuple[int, int, bool, str]]:
+) -> Generator[_Phrase, None, int]:
     """Yield the phrases that begin at ``place``. Return the next place."""
     token, words, joining = tokens[place], WORDS[language], JOINING.get(language, frozenset())
     if token.lower in words or not token.word[0].isalpha():
@@ -301,7 +302,7 @@ def _romance(
     return place + 1
 
 
-def _capitals(tokens: Sequence[_Token], place: int) -> Iterator[tuple[int, int, bool, str]]:
+def _capitals(tokens: Sequence[_Token], place: int) -> Generator[_Phrase, None, int]:
     """Yield the run of capitalised words at ``place``, which is not the first word. Return the next place."""
     if place == 0 or not tokens[place].word[0].isupper():
         return place + 1
