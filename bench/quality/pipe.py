@@ -15,8 +15,8 @@ from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.languages import ENGLISH
 from kgfs.domain.text import Chunk, Text
 from kgfs.formats.table import parse
+from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.chunk import chunk
-from kgfs.ingest.reading.comments import comments_only
 from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.gate import furniture_of, judge_all
 from kgfs.ingest.reading.passages import language_told, passages_of
@@ -51,7 +51,7 @@ class Pipe:
             language = language_told(text)
             verdicts = judge_all(text, chunks, verbs=compute.verbs if language in ("", ENGLISH) else None)
             passed = [piece for piece, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
-            words = comments_only(text.media_type, text.text)
+            words = prose_only(text.media_type, text.text)
             passages = list(passages_of(text.title, words, passed, language, furniture_of(text)))
         with _Timed(self.seconds, "extract"):
             raw = compute.extract(passages, ())

@@ -69,6 +69,11 @@ class Format:
     """Counts the signs of this format in the beginning of a text whose name tells nothing."""
 
 
+def named_by_file(name: str, text: str, blocks: Sequence[Block]) -> str:
+    """Return the name of the file without folders as the title of what has none of its own."""
+    return name.rpartition("/")[2]
+
+
 def text_format(
     parser: str,
     media_type: str,
@@ -76,11 +81,12 @@ def text_format(
     blocks: Callable[[list[Line]], list[Block]],
     signs: Callable[[str], int] = _no_signs,
     places: Callable[[str, str], list[Place]] = _no_places,
+    title: Callable[[str, str, Sequence[Block]], str] = title_of,
 ) -> Format:
     """Return a format whose Text is the exact decoding of the bytes.
 
     The Text has the structure that ``blocks`` finds in its lines, and the places that ``places`` finds, given name and
-    text.
+    text; ``title`` is given these and the blocks.
     """
 
     def read(name: str, content: bytes) -> Text:
@@ -89,7 +95,7 @@ def text_format(
         encoded = content if encoding == "utf-8" else text.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(encoded).hexdigest()
         return Text(
-            text, digest, parser, media_type, encoding, title_of(name, text, found), found, tuple(places(name, text))
+            text, digest, parser, media_type, encoding, title(name, text, found), found, tuple(places(name, text))
         )
 
     return Format(parser, media_type, extensions, read, signs=signs)

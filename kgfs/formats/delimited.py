@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from kgfs.domain.places import Place
 from kgfs.domain.text import Block
-from kgfs.formats.contract import text_format
+from kgfs.formats.contract import named_by_file, text_format
 from kgfs.formats.lines import Line, stretches
 
+MEDIA_TYPE = "text/csv"
 ROWS = 500
 """Rows between two places; the rows between are counted from there."""
 _SAMPLE = 1 << 14
@@ -45,4 +46,6 @@ def _separator(name: str, text: str) -> str:
     return max(",;\t|", key=lambda each: (sample.count(each), each == ","))
 
 
-FORMAT = text_format("table/2", "text/csv", frozenset({"csv", "tsv"}), table_blocks, places=row_places)
+FORMAT = text_format(
+    "table/3", MEDIA_TYPE, frozenset({"csv", "tsv"}), table_blocks, places=row_places, title=named_by_file
+)

@@ -78,7 +78,6 @@ EXTENSIONS = frozenset(
         "bib",
         "diff",
         "patch",
-        "log",
         "lock",
         "cmake",
         "mk",

@@ -21,6 +21,7 @@ RESTRUCTURED = "text/x-rst"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _TYPES = {
     "text/plain": "Plain text",
+    "text/x-log": "Log",
     "text/x-python": "Python source",
     "text/x-c": "C source",
     "text/x-c++": "C++ source",

@@ -187,7 +187,7 @@ def test_windows_1252_is_refused_with_a_way_out() -> None:
         ("notes", "# One\n\ntext\n\n## Two\n\ntext\n", "markdown/1", "One"),
         ("tool.py", "def f():\n    return 1\n", "source/2", "tool.py"),
         ("tool.sh", "run() {\n    true\n}\n", "source/2", "run() {"),
-        ("t.csv", "a,b\n1,2\n", "table/2", "a,b"),
+        ("t.csv", "a,b\n1,2\n", "table/3", "t.csv"),
     ],
 )
 def test_markup_and_title(name: str, text: str, parser: str, title: str) -> None:

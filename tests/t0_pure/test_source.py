@@ -10,7 +10,7 @@ from kgfs.domain.text import Chunk, Text
 from kgfs.formats.headings import section_paths
 from kgfs.formats.source import PROGRAMS, outline
 from kgfs.formats.table import parse
-from kgfs.ingest.reading.comments import comments_only
+from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.defined import with_definitions
 
 PYTHON = '''#!/usr/bin/env python3
@@ -87,7 +87,7 @@ def _chunk(text: Text) -> Chunk:
 def test_of_python_comments_and_docstrings_are_read_and_nothing_else() -> None:
     text = parse("lib/tides.py", PYTHON.encode())
     assert (text.media_type, text.title) == ("text/x-python", "tides.py")
-    words = comments_only(text.media_type, text.text)
+    words = prose_only(text.media_type, text.text)
     assert len(words) == len(text.text)
     assert words.count("\n") == text.text.count("\n")
     assert " ".join(words.split()) == (
@@ -142,7 +142,7 @@ def test_of_other_languages_documentation_belongs_to_what_it_documents(name: str
 def test_what_is_no_python_3_is_code_without_comments() -> None:
     text = parse("old.py", b"print 'x'\n\n# words\n")
     assert _blocks(text) == [("code", "print 'x'"), ("code", "# words")]
-    assert comments_only(text.media_type, text.text) == text.text
+    assert prose_only(text.media_type, text.text) == text.text
 
 
 _PIECES = st.lists(
@@ -178,6 +178,6 @@ def test_whatever_the_source_its_blocks_cover_it_in_order(source: str, extension
         assert not source[at : block.start].strip()
         at = block.end
     assert not source[at:].strip()
-    words = comments_only(text.media_type, source)
+    words = prose_only(text.media_type, source)
     assert len(words) == len(source)
     assert all(word in (char, " ") for word, char in zip(words, source, strict=True))

@@ -52,7 +52,10 @@ def test_the_language_is_stated_and_its_nouns_are_concepts(config: Config, store
         assert row is not None and row.language == reading.language == (page["language"] or "")
         candidates |= {found.label for found in reading.concepts}
         told[document.source_id.rpartition("/")[2]] = reading.language
-        assert document_page(stores, find_document(stores, config.run, document.doc_id))["reading"]["language"] == row.language
+        assert (
+            document_page(stores, find_document(stores, config.run, document.doc_id))["reading"]["language"]
+            == row.language
+        )
     assert told == {"tides.txt": "de", "cafe.txt": "fr", "memory.txt": "en", "numbers.txt": "en"}
     [ontology] = stores.catalog.names.ontologies()
     concepts = {concept.label for concept in stores.graph.popular(ontology.id, 100)}

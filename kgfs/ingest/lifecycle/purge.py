@@ -19,7 +19,7 @@ from kgfs.domain.languages import ENGLISH
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.survivors import commit_of, hide_names, load_renaming, name_anew
-from kgfs.ingest.reading.comments import comments_only
+from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.passages import FIRST_WITH_LANGUAGE, passages_of
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.reading.related_documents import alike
@@ -283,7 +283,7 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
             text = text_of(objects, document, reading)
         except (MissingError, CorruptError):
             continue  # a Reading without its text cannot be made again: it needs no Records
-        words = comments_only(reading.media_type, text)
+        words = prose_only(reading.media_type, text)
         found = passages_of(reading.title, words, reading.chunks, reading.language)
         told = reading.ingest_version >= FIRST_WITH_LANGUAGE
         passages += found if told else (replace(one, language=ENGLISH) for one in found)

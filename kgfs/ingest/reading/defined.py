@@ -17,7 +17,7 @@ from kgfs.domain.sentences import sentence_starts
 from kgfs.domain.text import Chunk, Text
 from kgfs.formats.outline import Comment, Defined, Kind
 from kgfs.formats.source import outline
-from kgfs.ingest.reading.comments import prose
+from kgfs.ingest.reading.as_prose import prose
 from kgfs.models.extractor import junk
 
 SURE, LIKELY, POSSIBLE = 2.5, 1.6, 0.0

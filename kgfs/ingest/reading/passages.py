@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kgfs.domain.languages import language_of
 from kgfs.domain.text import Block, Chunk, Text
-from kgfs.ingest.reading.comments import words_told
+from kgfs.ingest.reading.as_prose import prose_told
 from kgfs.ingest.reading.gate import without
 from kgfs.models.contract import Passage
 
@@ -19,7 +19,7 @@ _READ = frozenset(("paragraph", "list", "quote", "heading", "comment"))
 def passages_of(
     title: str, words: str, chunks: Iterable[Chunk], language: str, furniture: Sequence[Block] = ()
 ) -> Iterator[Passage]:
-    """Yield the passages of Sources. ``words`` is the Text as it is read (:mod:`~kgfs.ingest.reading.comments`).
+    """Yield the passages of Sources. ``words`` is the Text as it is read (:mod:`~kgfs.ingest.reading.as_prose`).
 
     A Source that is clearly in another language than its document is read in that.
     """
@@ -33,7 +33,7 @@ def passages_of(
 def language_told(text: Text) -> str:
     """Return the language of a document; '' if it has no prose that tells one."""
     if any(block.kind == "comment" for block in text.blocks):
-        prose = words_told(text.media_type, text.text)
+        prose = prose_told(text.media_type, text.text)
     else:
         prose = " ".join(text.text[one.start : one.end] for one in text.blocks if one.kind in _READ)
     return language_of(prose) if prose.strip() else ""

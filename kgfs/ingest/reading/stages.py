@@ -22,8 +22,8 @@ from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse as parse_file
 from kgfs.ingest.reading import embeddings, records
+from kgfs.ingest.reading.as_prose import prose_only, prose_told
 from kgfs.ingest.reading.chunk import chunk as chunk_text
-from kgfs.ingest.reading.comments import comments_only, words_told
 from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import Verbs, furniture_of, judge_all
@@ -119,7 +119,7 @@ def extract(draft: Draft) -> None:
     Every answer is stored as a Record before it is parsed.
     """
     text = draft.parsed
-    words = comments_only(text.media_type, text.text)
+    words = prose_only(text.media_type, text.text)
     found = passages_of(text.title, words, draft.passed, draft.language, furniture_of(text))
     passages = {chunk.index: passage for chunk, passage in zip(draft.passed, found, strict=True)}
     marks = {index: records.fingerprint(draft.compute, passage) for index, passage in passages.items()}
@@ -135,7 +135,7 @@ def extract(draft: Draft) -> None:
 def validate(draft: Draft) -> None:
     """Parse the Records and anchor every quote in the Text. Items that cannot be anchored are dropped and counted."""
     packs: dict[str, None] = {}
-    words = comments_only(draft.parsed.media_type, draft.parsed.text)
+    words = prose_only(draft.parsed.media_type, draft.parsed.text)
     for chunk in draft.passed:
         record = draft.records[chunk.index]
         packs[record.pack] = None
@@ -181,7 +181,7 @@ def rank(draft: Draft) -> None:
         return np.stack([draft.labels[label] for label in labels]), windows
 
     concepts, relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
-    words = words_told(draft.parsed.media_type, draft.parsed.text)
+    words = prose_told(draft.parsed.media_type, draft.parsed.text)
     draft.acronyms = introductions(words)
     concepts, relationships = join(concepts, relationships, words)
     concepts = with_definitions(draft.parsed, draft.passed, concepts)

@@ -1,14 +1,20 @@
-"""The comments of program source as prose: all else is white space, so that offsets stay."""
+"""What of a Text is read as prose, where that is not all of it; the rest is white space, so that offsets stay.
+
+Of program source the comments are read; of logs and tables nothing is.
+"""
 
 from __future__ import annotations
 
 import re
 
+from kgfs.formats import delimited, log
 from kgfs.formats.outline import Comment
 from kgfs.formats.source import outline
 
+UNREAD = frozenset((delimited.MEDIA_TYPE, log.MEDIA_TYPE))
+"""Media types of which nothing is read as prose."""
 _SPACE = re.compile(r"[ \t]+")
-_SHOWN = re.compile(r"[^\r\n]")
+_SHOWN = re.compile(r"[^\r\n]+")
 _MARK = re.compile(
     r"[ \t]*(?:/\*+[!<]*|\*+/|//[/!<]*|\*+(?=[ \t\r\n]|$)|#[#:]*(?=[ \t]|$)|[A-Za-z]{0,2}(?:\"\"\"|''')|[A-Za-z]{0,2}[\"'])"
 )
@@ -26,8 +32,11 @@ _INLINE = re.compile(
 )
 
 
-def comments_only(media_type: str, source: str) -> str:
-    """Return the comments of program source, without their marks, at their places; of any other text all of it."""
+def prose_only(media_type: str, source: str) -> str:
+    """Return the comments of program source, without their marks, at their places; of any other text all of it, but
+    nothing of logs and tables."""
+    if media_type in UNREAD:
+        return _blank(source)
     found = outline(media_type, source)
     if found is None:
         return source
@@ -42,9 +51,11 @@ def comments_only(media_type: str, source: str) -> str:
     return "".join(pieces)
 
 
-def words_told(media_type: str, source: str) -> str:
+def prose_told(media_type: str, source: str) -> str:
     """Return the comments of program source, one after the other, without marks and needless space; of any other text
-    all of it."""
+    all of it, but nothing of logs and tables."""
+    if media_type in UNREAD:
+        return ""
     found = outline(media_type, source)
     if found is None:
         return source
@@ -80,4 +91,4 @@ def prose(source: str, comment: Comment) -> str:
 
 
 def _blank(piece: str) -> str:
-    return _SHOWN.sub(" ", piece)
+    return _SHOWN.sub(lambda found: " " * len(found[0]), piece)
