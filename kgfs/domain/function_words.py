@@ -63,7 +63,7 @@ _WORDS = {
         buen bueno buena gran grande primer primera primero último última siguiente siguientes diferentes simplemente actualmente directamente
         generalmente anterior anteriores actual actuales necesario necesaria posible posibles importante importantes propio propia simple simples permite permiten usar usa usan ambos ambas cualquier cualquiera varios varias""",
     "it": """il lo la i gli le l un uno una di del dello della dei degli delle dell a al allo alla ai agli alle all da dal dallo dalla dai dagli dalle
-        dall in nel nello nella nei negli nelle nell su sul sullo sulla sui sugli sulle sull con per tra fra e ed o ma anche che chi cui quale quali
+        dall in nel nello nella nei negli nelle nell su sul sullo sulla sui sugli sulle sull con per senza tra fra e ed o ma anche che chi cui quale quali
         se come quando dove perché poiché mentre affinché benché io tu lui lei noi voi loro mi ti si ci vi ne me te sé mio mia miei mie tuo tua suo
         sua suoi sue nostro nostra nostri nostre vostro questo questa questi queste quello quella quelli quelle quel quei è sono era erano essere
         stato stata stati state sia siano sarà saranno sarebbe fu ha hanno aveva avevano avere ho abbiamo avete abbia può possono poteva potere

@@ -23,10 +23,12 @@ NAMES: Mapping[str, str] = {
 }
 LOOKED_AT = 200_000
 """Characters from the beginning that tell the language of a document."""
-FEWEST = 20
+FEWEST = 15
 """Words of the shortest text whose language is told against that of what it stands in."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_DIFFERENT = 3
+"""The fewest different function words by which another language than the expected one is told."""
 _SHARE = 0.12
 """Least share of a language's function words among the words of a text in it; texts have .3 to .5."""
 _AHEAD = 1.4
@@ -55,8 +57,10 @@ def language_of(text: str, expected: str = ENGLISH) -> str:
     ordered = counts.most_common(2)
     best, most = ordered[0] if ordered else (expected, 0.0)
     second = ordered[1][1] if len(ordered) > 1 else 0.0
-    if most >= _SHARE * len(words) and (best == expected or most >= _AHEAD * second):
-        return best
+    if most >= _SHARE * len(words):
+        different = len({word for word in words if best in _SPEAKERS.get(word, ())})
+        if best == expected or (most >= _AHEAD * second and different >= _DIFFERENT):
+            return best
     plain = sum(map(str.isascii, words))
     strange = plain < 0.9 * len(words) or (len(words) >= _LONG and counts[ENGLISH] < _POOR * len(words))
     if expected == ENGLISH and counts[ENGLISH] < _SHARE * len(words) and strange:

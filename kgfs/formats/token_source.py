@@ -46,12 +46,14 @@ _TYPED = frozenset(("c", "cpp", "java"))
 _ACCESS = frozenset(("public", "private", "protected"))
 _MARK = re.compile(r"/\*+!?<?|//[/!]*<?")
 _PRAGMA = re.compile(
-    r"//\s*(?:go:|\+build|eslint|tslint|@ts-|prettier|NOLINT|clang-format|istanbul|#(?:end)?region|=+$)|/\*\s*(?:eslint|globals?|jshint|istanbul)\b"
+    r"///?\s*<(?:reference|amd)|//\s*(?:go:|\+build|eslint|tslint|@ts-|prettier|NOLINT|clang-format|istanbul|#(?:end)?region|=+$)|/\*\s*(?:eslint|globals?|jshint|istanbul)\b"
 )
 _DEFINE = re.compile(r"#?\s*define\s+(?P<name>[A-Za-z_]\w*)")
 _ATTRIBUTE = re.compile(r"#!?\[[^\n]*\][ \t]*\n?")
 """An attribute of Rust, on one line."""
 _LAMBDA = re.compile(r"\s*(?::[^=\n]+)?=\s*(?:async\b|function\b|\([^)]*\)\s*(?::[^=\n]+)?=>|\w+\s*=>)")
+_POINTER = re.compile(r"\(\s*\*")
+"""What stands behind the type of a pointer to a function."""
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -73,9 +75,16 @@ def outline(source: str, lexer: str) -> Outline:
     defined = list(_defined(source, lexer, tokens, {one.end: one for one in comments}))
     own = {one.doc.start for one in defined if one.doc is not None}
     first = next((one for one in comments if tells(source, one)), None)
-    start = min((at for at, what, _ in tokens if what in ("code", "name", "literal")), default=len(source))
+    start = min((at for at, what, words in tokens if _is_begun(what, words)), default=len(source))
     doc = first if first is not None and first.start not in own and first.start < start else None
     return outline_of(source, comments, defined, doc)
+
+
+def _is_begun(what: str, words: str) -> bool:
+    """Return whether a token is part of the program itself, and no guard around a header."""
+    if what in ("define", "preprocessor"):
+        return words.lstrip("# ").startswith(("include", "import")) and "[" not in words
+    return what in ("code", "name", "literal")
 
 
 @cache
@@ -236,13 +245,14 @@ def _opened(header: _Header, lexer: str) -> str:
     if opening == "impl":
         behind = words[words.index("for") + 1 :] if "for" in words else words[words.index("impl") + 1 :]
         return next((word for word in behind if word in names), "") or "impl"
-    return names[0] if names and opening not in _SPACES else f"{SPACE}{opening}"
+    name = names[0] if names else opening
+    return f"{SPACE}{name}" if opening in _SPACES else name
 
 
 def _of_header(source: str, lexer: str, header: _Header, ended: str, within: Sequence[str]) -> Iterator[Defined]:
     """Yield what a statement defines, given what its header ended with."""
     words = _without_template(header.words)
-    found = _by_keyword(words, lexer, ended) or _by_parenthesis(words, lexer, ended, within, header.doc)
+    found = _by_keyword(words, lexer, ended) or _by_parenthesis(source, words, lexer, ended, within, header.doc)
     if found is None and ended == "=" and header.doc is not None and lexer in _ASSIGNED and words[-1][2]:
         at, name, _ = words[-1]
         found = (at, name, Kind.FUNCTION) if _LAMBDA.match(source, at + len(name)) else None
@@ -257,7 +267,9 @@ def _of_header(source: str, lexer: str, header: _Header, ended: str, within: Seq
     line_end = source.find("\n", start)
     end = max(line_end if line_end >= 0 else len(source), at + len(name))
     end = start + len(source[start:end].rstrip())
-    member = any(not name.startswith(SPACE) for name in within)
+    if SPACE + "tests" in within:
+        return
+    member = any(not one.startswith(SPACE) for one in within) or [word for _, word, _ in words[:2]] == ["func", "("]
     yield Defined(name, kind, start, end, len(within) + 1, header.doc, member=member)
 
 
@@ -304,7 +316,7 @@ def _by_keyword(words: list[tuple[int, str, bool]], lexer: str, ended: str) -> t
 
 
 def _by_parenthesis(
-    words: list[tuple[int, str, bool]], lexer: str, ended: str, within: Sequence[str], doc: Comment | None
+    source: str, words: list[tuple[int, str, bool]], lexer: str, ended: str, within: Sequence[str], doc: Comment | None
 ) -> tuple[int, str, Kind] | None:
     method = bool(within) and lexer in ("javascript", "typescript")
     if not (lexer in _TYPED or method) or (ended == ";" and doc is None) or ended not in "{;" or not ended:
@@ -312,7 +324,7 @@ def _by_parenthesis(
     if any(word == "typedef" for _, word, _ in words):
         return None
     for place, (_, word, _) in enumerate(words):
-        if word == "(" and place and words[place - 1][2]:
+        if word == "(" and place and words[place - 1][2] and not _POINTER.match(source, words[place][0]):
             at, name, _ = words[place - 1]
             typed = place > 1 or method
             return (at, name, Kind.FUNCTION) if typed and not name.isupper() else None

@@ -110,3 +110,13 @@ def test_callouts_and_quoted_lines_are_read_without_their_marks() -> None:
     for block in prose_of(passage):
         first, last = block.span(0, len(block.text))
         assert passage[first:last] == block.text
+
+
+def test_short_turns_of_speakers_are_read_and_fields_are_not() -> None:
+    turns = "Ada: The press is broken.\nÉmile: Print it as a PDF.\nAda: It needs a layout.\n"
+    assert [(block.lead, block.text) for block in prose_of(turns)] == [
+        ("Ada", "The press is broken."),
+        ("Émile", "Print it as a PDF."),
+        ("Ada", "It needs a layout."),
+    ]
+    assert prose_of("Author: Ada\nStatus: Active\nType: Process\n") == []

@@ -26,6 +26,7 @@ SAYS, NAMES = 0.6, 0.1
 """The score of a sentence of documentation as evidence, and of a definition's own line."""
 _FEWEST_WORDS = 3
 """Words of a sentence of documentation that says something."""
+_FEWEST_WITHOUT_STOP = 5
 _SEVERAL = re.compile(r"[A-Za-z\d]_[A-Za-z]|[a-z\d][A-Z]|[A-Z][A-Z][a-z]")
 _TEST = re.compile(r"test_|Test[A-Z]|_")
 _PLAIN = frozenset("main init setup run test get set close open new start stop index app config utils".split())  # noqa: SIM905
@@ -103,7 +104,8 @@ def _quotes(source: str, one: Defined, chunks: Sequence[Chunk]) -> Iterator[Quot
         end = next(iter(sentence_starts(words, start, end)), end)
         end = start + len(words[start:end].rstrip())
         chunk = _chunk_at(chunks, one.doc.start + start, one.doc.start + end)
-        if chunk is not None and len(words[start:end].split()) >= _FEWEST_WORDS:
+        least = _FEWEST_WORDS if words[start:end].endswith((".", "!")) else _FEWEST_WITHOUT_STOP
+        if chunk is not None and len(words[start:end].split()) >= least:
             yield Quote(one.doc.start + start, one.doc.start + end, chunk, score=SAYS)
     chunk = _chunk_at(chunks, one.start, one.end)
     if chunk is not None and one.end > one.start:
@@ -128,7 +130,7 @@ def _both(one: FoundConcept, defined: FoundConcept) -> FoundConcept:
         one,
         label=defined.label if defined.norm == one.norm else one.label,
         forms=tuple(dict.fromkeys((*defined.forms, *one.forms))),
-        kind=defined.kind,
+        kind=one.kind if one.kind == Kind.CLASS else defined.kind,
         definition=one.definition or defined.definition,
         quotes=tuple(quotes[span] for span in sorted(quotes)),
         odds=odds,

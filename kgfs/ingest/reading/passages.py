@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kgfs.domain.languages import language_of
+from kgfs.domain.languages import ENGLISH, UNKNOWN, language_of
 from kgfs.domain.text import Block, Chunk, Text
 from kgfs.ingest.reading.as_prose import prose_told
 from kgfs.ingest.reading.gate import without
@@ -26,7 +26,9 @@ def passages_of(
     for chunk in chunks:
         text = without(words, furniture, chunk.start, chunk.end)
         context = without(words, furniture, chunk.context_start, chunk.start)
-        own = language_of(text, language) if language else language_of(text)
+        own = language_of(text, language or ENGLISH)
+        if own == UNKNOWN and language:
+            own = language  # names and code alone tell no language
         yield Passage(title, chunk.section_path, text, context, own)
 
 

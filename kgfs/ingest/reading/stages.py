@@ -110,7 +110,7 @@ def gate(draft: Draft) -> None:
 
 def _verbs_of_english(verbs: Verbs) -> Verbs:
     """Return the same question, answered with yes for what is in another language."""
-    return lambda piece: language_of(piece) != ENGLISH or verbs(piece)
+    return lambda piece: verbs(piece) or language_of(piece) != ENGLISH
 
 
 def extract(draft: Draft) -> None:

@@ -103,7 +103,7 @@ _ATTENDEE = re.compile(
 )
 _BETWEEN = re.compile(r"(?:[ \t,;*•–-]|\n(?![ \t]*\n)|@[\w-]+|\([^()\n]{1,40}\))*")
 _FEWEST_NAMES = 3
-_LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-Z][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
+_LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-ZÀ-ÖØ-Þ][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
 _LONGEST_CONTEXT = 160
 """The most characters of the words before a list that its items are quoted with."""
 _SHORT = 160
@@ -336,7 +336,10 @@ def _is_table(lines: Sequence[_Line]) -> bool:
 
 def _is_fields(lines: Sequence[_Line]) -> bool:
     outer = [line for line in lines if line.indent == lines[0].indent]
-    fields = sum(1 for line in outer if _FIELD.match(line.text.lstrip()))
+    named = [found[0] for line in outer if (found := _FIELD.match(line.text.lstrip()))]
+    fields = len(named)
+    if len({*named}) < fields and lines[0].text[0] != ":":
+        return False  # a record has each of its fields once: these are turns of speakers
     if fields and sum(len(line.text.split()) for line in lines) >= _SPEECH * fields and lines[0].text[0] != ":":
         return False
     return fields == len(outer) and (fields > 1 or lines[0].text.lstrip().startswith(":"))
