@@ -181,7 +181,7 @@ def prepared(
         start = 10_000 + position
         instances.append(instance_row(doc, owner, "relationship", number(owner, start), start, confidence))
     publication = Publication(commit_id, document_row(doc), concepts, relationships, supersedes, at)
-    return Batch(source_rows(doc), instances), publication
+    return Batch(source_rows(doc), {"instance": instances}), publication
 
 
 def publish(graph: Graph, doc: Doc, commit_id: str = "", supersedes: Sequence[str] = (), at: int = 1000) -> int:

@@ -85,7 +85,7 @@ def test_everything_is_seen_after_publish(graph: Graph) -> None:
     assert graph.source(A, 1) == batch.sources[1]
     held = graph.chunk_ids_held([*(row.chunk_id for row in batch.sources), "never given"])
     assert held == {row.chunk_id: (A, row.chunk_index) for row in batch.sources}
-    assert sorted(graph.instances_of(A), key=repr) == sorted(batch.instances, key=repr)
+    assert sorted(graph.instances_of(A), key=repr) == sorted(batch.rows["instance"], key=repr)
     assert [concept.name for concept in graph.concepts_of(A)] == ["koan", "zen"]
     assert graph.documents_of([cid("Zen")]) == {cid("Zen"): [A]}
     assert dict(graph.counts()) == {"documents": 1, "sources": 2, "concepts": 2, "relationships": 1, "instances": 4}
@@ -109,8 +109,8 @@ def test_a_batch_may_come_in_pieces_and_twice(graph: Graph) -> None:
     for _ in range(2):
         for row in batch.sources:
             graph.stage("c1", A, Batch(sources=[row]))
-        for instance in batch.instances:
-            graph.stage("c1", A, Batch(instances=[instance]))
+        for instance in batch.rows["instance"]:
+            graph.stage("c1", A, Batch(rows={"instance": [instance]}))
     graph.publish(publication)
     assert graph.sources(A) == list(batch.sources)
     assert graph.counts()["instances"] == 4
@@ -293,7 +293,7 @@ def test_what_is_asked_of_many_is_told_of_each(graph: Graph) -> None:
 def test_a_number_of_a_living_quote_is_refused_to_another(graph: Graph) -> None:
     publish(graph, ZEN)
     batch, publication = prepared(graph, MORE, "c2")
-    graph.stage("c2", B, Batch(batch.sources, [replace(row, n=1) for row in batch.instances]))
+    graph.stage("c2", B, Batch(batch.sources, {"instance": [replace(row, n=1) for row in batch.rows["instance"]]}))
     with pytest.raises(StoreError):
         graph.publish(publication)
     assert graph.epoch() == 1
@@ -392,7 +392,9 @@ def test_sizes_are_those_of_words_on_one_line(graph: Graph) -> None:
         told = [Told("Kōan\n study", SHOWN_EVIDENCE // 2), Told("Zen", score=0.1 * deposit)]
         doc = Doc(doc_id, told, [("Zen", "USES", told[0].label, 0.5)], deposit=deposit, title="Über\n\t alles")
         batch, publication = prepared(graph, doc, f"of {doc_id}", at=deposit)
-        quotes = [replace(row, quote=f" “{row.n}”\r\n\u2003is ", line_end=row.line_start) for row in batch.instances]
+        quotes = [
+            replace(row, quote=f" “{row.n}”\r\n\u2003is ", line_end=row.line_start) for row in batch.rows["instance"]
+        ]
         graph.stage(f"of {doc_id}", doc_id, replace(batch, instances=quotes))
         graph.publish(publication)
         assert sizes_are_true(graph)
@@ -457,7 +459,11 @@ def test_the_feed_names_every_entry(graph: Graph) -> None:
 def test_changed_evidence_is_told(graph: Graph) -> None:
     publish(graph, ZEN)
     batch, publication = prepared(graph, ZEN, "second", at=2000)
-    graph.stage("second", A, Batch(batch.sources, [replace(row, source_size=999) for row in batch.instances]))
+    graph.stage(
+        "second",
+        A,
+        Batch(batch.sources, {"instance": [replace(row, source_size=999) for row in batch.rows["instance"]]}),
+    )
     epoch = graph.publish(publication)
     assert {change for change in told(graph, epoch) if change[1] != "document"} == {
         ("changed", "evidence", cid("Zen"), "1"),

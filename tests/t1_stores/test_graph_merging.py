@@ -30,7 +30,7 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
 
 def reported(graph: Graph, doc: Doc) -> DocumentContent:
     batch, publication = prepared(graph, doc, "unused", at=5000)
-    instances = [replace(row, mtime=99) for row in batch.instances]
+    instances = [replace(row, mtime=99) for row in batch.rows["instance"]]
     return DocumentContent(doc.doc_id, publication.concepts, publication.relationships, instances)
 
 

@@ -108,7 +108,7 @@ class Histories(RuleBasedStateMachine):
         doc = replace(doc, deposit=shown.deposit if shown else doc.deposit)  # which no word changes
         commit_id, at = self.commit()
         batch, publication = prepared(self.file, doc, commit_id, (), at)
-        reported = [DocumentContent(doc_id, publication.concepts, publication.relationships, batch.instances)]
+        reported = [DocumentContent(doc_id, publication.concepts, publication.relationships, batch.rows["instance"])]
         marks = [Mark(cid(one), ONTOLOGY, cid(other), one < other) for one in labels for other in labels]
         unmarked = data.draw(st.lists(st.sampled_from(marks), max_size=1)) if marks else []
         outcomes = [graph.reassign(commit_id, reported, at, marks, unmarked) for graph in self.both]

@@ -185,14 +185,14 @@ def test_merging_and_parting_concepts(endpoint: Endpoint, graph: SqliteGraph) ->
     batch, publication = prepared(
         graph, replace(TEA, concepts=[Told("Zen", 1), Told("Koan", 3)], relationships=[]), "merged"
     )
-    properties = DocumentContent(B, publication.concepts, publication.relationships, batch.instances)
+    properties = DocumentContent(B, publication.concepts, publication.relationships, batch.rows["instance"])
     graph.reassign("merged", [properties], 4000)
     follow(endpoint, graph)
     assert_as_from_scratch(endpoint, graph)
     assert ask(endpoint, "MATCH (c:Concept {space: g.space}) RETURN c.label AS label ORDER BY label") == ["Koan", "Zen"]
     batch, publication = prepared(graph, TEA, "parted")
     graph.reassign(
-        "parted", [DocumentContent(B, publication.concepts, publication.relationships, batch.instances)], 5000
+        "parted", [DocumentContent(B, publication.concepts, publication.relationships, batch.rows["instance"])], 5000
     )
     graph.forget("all of it", [], 6000, [cid("Koan")])
     follow(endpoint, graph)
@@ -493,7 +493,7 @@ def test_whatever_happens_it_is_what_one_made_from_scratch_is(
                 )
                 batch, publication = prepared(graph, doc, f"commit {step}")
                 properties = DocumentContent(
-                    doc.doc_id, publication.concepts, publication.relationships, batch.instances
+                    doc.doc_id, publication.concepts, publication.relationships, batch.rows["instance"]
                 )
                 graph.reassign(f"commit {step}", [properties], 1000 + step)
             elif what in ("forget", "purge"):

@@ -63,7 +63,7 @@ def carry_out(
     build = _Build(graph, document, reading, decisions, text, at)
     commit_id = decisions.commit_id  # computed once here, since it is a hash over all Decisions
     row = build.document_row(content_version)
-    for batch in build.batches(row):
+    for batch in build.batches(row, introduced=reading.acronyms):
         graph.stage(commit_id, document.doc_id, batch)
     border("staged")
     return graph.publish(
@@ -75,7 +75,6 @@ def carry_out(
             supersedes=supersedes,
             at=at,
             deposited_at=document.deposited_at,
-            introduced=reading.acronyms,
             about=_about(document, reading),
         )
     )
@@ -170,7 +169,8 @@ def content_of(
     """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence."""
     build = _Build(graph, document, reading, decisions, text, at)
     matched = [row for row in build.named() if row.matched]
-    return DocumentContent(document.doc_id, build.concepts(), build.relationships(), list(build.instances()), matched)
+    instances = list(build.instances())
+    return DocumentContent(document.doc_id, build.concepts(), build.relationships(), instances, {"named": matched})
 
 
 class _Build:
@@ -220,16 +220,15 @@ class _Build:
             row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text)
         )
 
-    def batches(self, document: DocumentRow) -> Iterator[Batch]:
-        """Yield the rows of Sources of ``document``, and of evidence, in batches of STAGED_BATCH."""
+    def batches(self, document: DocumentRow, introduced: Sequence[tuple[str, str]] = ()) -> Iterator[Batch]:
+        """Yield the rows of ``document`` in batches of STAGED_BATCH: Sources and evidence first."""
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
         for some in batched(rows, STAGED_BATCH):
             sources = [row for row in some if isinstance(row, SourceRow)]
-            yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)], document)
-        for candidates in batched(self.candidates(), STAGED_BATCH):
-            yield Batch(document=document, candidates=candidates)
-        for named in batched(self.named(), STAGED_BATCH):
-            yield Batch(document=document, named=named)
+            yield Batch(sources, {"instance": [row for row in some if isinstance(row, InstanceRow)]}, document)
+        for table, kind in (("introduced", introduced), ("candidate", self.candidates()), ("named", self.named())):
+            for part in batched(kind, STAGED_BATCH):
+                yield Batch(rows={table: part}, document=document)
 
     def concepts(self) -> list[ConceptRow]:
         """Return one row per concept. Labels of this document that are the same concept are merged into one mention."""

@@ -36,8 +36,8 @@ class Cascade(Commit):
             for owner in (concept_id, *sorted({relationship_id for relationship_id, _ in joined})):
                 self._strike_evidence(owner, edited)
             self._strike_mentions(found[0], edited)
-            self._named.strike(concept_id)
-            self._terms.strike(found[0])
+            for derived in self._derived.values():
+                derived.strike(found[0], concept_id)
         for edition, (doc_id, ontology, lost) in sorted(edited.items()):
             self._sql.execute("UPDATE document SET instances = instances - ? WHERE key = ?", (lost, edition))
             self._count(ontology, instances=-lost)

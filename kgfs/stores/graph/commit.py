@@ -12,10 +12,10 @@ from kgfs.render.concept import ConceptPage
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.columns import of_document
 from kgfs.stores.graph.concepts import Concepts, Moved
+from kgfs.stores.graph.derived import Settled
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.joined import introduce
-from kgfs.stores.graph.named import Named
+from kgfs.stores.graph.kinds import KINDS
 from kgfs.stores.graph.rows import (
     COUNTED,
     DOCUMENT,
@@ -28,7 +28,6 @@ from kgfs.stores.graph.rows import (
     packed,
     slots,
 )
-from kgfs.stores.graph.terms import Terms
 from kgfs.stores.graph.vocabulary import ConceptRow, Publication, RelationshipRow
 
 NO_PAGE = b""
@@ -71,8 +70,7 @@ class Commit:
         """Ids of owners whose evidence differs from before."""
         self._replaced: set[str] = set()
         """Ids of visible documents that are reported as changed for what they say."""
-        self._named = Named(connection, at)
-        self._terms = Terms(connection)
+        self._derived = {kind.table: kind.derived(connection, at) for kind in KINDS.values()}
         self._related: dict[str, int] = {}
         """Change of the number of relationships, by concept id."""
         self._names: dict[str, str] = {}
@@ -108,7 +106,6 @@ class Commit:
         for concept in publication.concepts:
             self._meet(concept)
         self._mention(edition, publication.concepts)
-        introduce(self._sql, edition, document.ontology, publication.introduced)
         for relationship in publication.relationships:
             self._relate(relationship)
         self._entered = (document.doc_id, edition, document.ontology)
@@ -212,8 +209,8 @@ class Commit:
             self._evidence[owner] = self._evidence.get(owner, 0) + step * count
             if kind == "relationship":
                 self._relationships.add(owner)
-        self._named.touch(edition, step)
-        self._terms.touch(edition, step)
+        for derived in self._derived.values():
+            derived.touch(edition, step)
 
     # ------------------------------------------------------------------------------- derived rows
 
@@ -230,9 +227,10 @@ class Commit:
             self._count(ontology, concepts=step)
         for ontology, step in self._settling.by_name.steps.items():
             self._count(ontology, relationships=step)
-        for ontology, concept_id in self._named.settle(self._settling.risen):
-            self._feed.tell("changed", "named", ontology, concept_id, "")
-        self._terms.settle(self._settling.forms_moved)
+        settled = Settled(self._settling.risen, self._settling.forms_moved)
+        for table, derived in self._derived.items():
+            for ontology, owner in derived.settle(settled):
+                self._feed.tell("changed", table, ontology, owner, "")
         self._write_counts()
         self._feed.write()
         return self.epoch

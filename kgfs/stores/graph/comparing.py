@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.kinds import KINDS
 
 T = TypeVar("T")
 K = TypeVar("K", int, str)
@@ -45,6 +46,9 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
         for source in _paged(partial(graph.sources, document.doc_id), lambda row: row.chunk_index, -1):
             # A graph that an earlier version filled has no paragraphs.
             yield "source", replace(source, paragraph=None)
+    for kind in KINDS.values():
+        if kind.compared:
+            yield from ((kind.word, row) for row in graph.rows(kind.table, ontology))
     yield "terms", [graph.term_lines(ontology, *part) for part, _ in graph.term_parts(ontology, 1 << 16)]
     for concept in _paged(partial(graph.concepts, ontology), lambda row: row.name, ""):
         yield "concept", concept

@@ -7,9 +7,9 @@ the epoch by one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
@@ -223,6 +223,12 @@ class Graph(Protocol):
     def changed_at(self, ontology: str) -> int:
         """Return when a publication or a forgetting last changed what is visible of an ontology, in Unix
         nanoseconds; 0 if none did."""
+        ...
+
+    def rows(self, table: str, ontology: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a kind (``graph.kinds``) in the visible documents of an ontology, in order of their values.
+        ``doc_id`` and concept id stand in place of keys, so equal graphs give equal rows. Nothing may be published
+        meanwhile."""
         ...
 
     def document(self, doc_id: str) -> DocumentRow | None:

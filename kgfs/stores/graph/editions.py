@@ -1,4 +1,4 @@
-"""Write and delete the rows of editions. An edition is one document under one commit id. Its rows are written
+"""Write the rows of editions. An edition is one document under one commit id. Its rows are written
 before it becomes visible and deleted after it has left."""
 
 from __future__ import annotations
@@ -10,15 +10,6 @@ from kgfs.render.words import folded_size
 from kgfs.stores.graph.columns import of_sources
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
 from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
-
-BELONGING = (
-    ("instance", "owner, n, document"),
-    ("mention", "concept, document, ordinal"),
-    ("introduced", "document, short, long"),
-    ("named", "owner, document, matched"),
-    ("candidate", "document, folded"),
-)
-"""Tables with rows of an edition besides its sources, with their primary keys."""
 
 
 def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) -> int:
@@ -51,7 +42,7 @@ def put_sources(
             "SELECT key FROM source WHERE document = ? AND chunk_index = ?", (edition, row.chunk_index)
         ).fetchone()
         if former:
-            _remove_sources(connection, [former[0]])
+            remove_sources(connection, [former[0]])
         cursor = connection.execute(
             f"INSERT INTO source (document, {', '.join(columns)}) VALUES (?, {slots(len(columns))})",
             [edition, *source_values(row), *repeated.values()],
@@ -62,7 +53,9 @@ def put_sources(
             )
 
 
-def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[InstanceRow]) -> None:
+def put_instances(
+    connection: sqlite3.Connection, edition: int, document: DocumentRow | None, rows: Sequence[InstanceRow]
+) -> None:
     """Insert evidence of an edition; a row with the same owner and number is replaced."""
     connection.executemany(
         f"INSERT OR REPLACE INTO instance (document, {', '.join(INSTANCE)}, quote_size)"
@@ -71,36 +64,8 @@ def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[I
     )
 
 
-def remove_some(connection: sqlite3.Connection, limit: int) -> None:
-    """Delete at most about ``limit`` rows of editions that left. The row of an edition itself is deleted last."""
-    while limit > 0:
-        found = connection.execute(f"SELECT key FROM document WHERE state = {LEAVING} LIMIT 1").fetchone()
-        if found is None:
-            return
-        limit -= _remove_of(connection, found[0], limit)
-
-
-def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
-    """Delete rows of an edition and return their number. The number is below ``limit`` only if the edition itself
-    was deleted."""
-    keys = [key for (key,) in connection.execute("SELECT key FROM source WHERE document = ? LIMIT ?", (edition, limit))]
-    _remove_sources(connection, keys)
-    removed = len(keys)
-    for table, key in BELONGING:
-        if removed < limit:
-            removed += connection.execute(
-                f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE document = ? LIMIT ?)",
-                (edition, limit - removed),
-            ).rowcount
-    if removed < limit:
-        connection.execute("DELETE FROM claim WHERE document = ?", (edition,))
-        connection.execute("DELETE FROM record WHERE document = ?", (edition,))
-        connection.execute("DELETE FROM document WHERE key = ?", (edition,))
-        removed += 1
-    return removed
-
-
-def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+def remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Delete Sources, with their words in the full-text index."""
     # To delete a row of an external-content index, its text must be given. Each row is deleted by a statement
     # without a SELECT: a statement with one begins a savepoint, and the index writes a segment at each savepoint.
     connection.executemany(
@@ -114,16 +79,3 @@ def _worded(connection: sqlite3.Connection, keys: Iterable[int]) -> Iterator[tup
     """Yield key and text of those of these sources that the full-text index contains."""
     for key in keys:
         yield from connection.execute("SELECT key, full_text FROM source WHERE key = ? AND gated = ''", (key,))
-
-
-def empty(connection: sqlite3.Connection) -> None:
-    """Empty every table but the ingest versions, and set the epoch to 0."""
-    connection.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
-    kept = ("meta", "ingest_version", "source_words")
-    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    for (table,) in tables.fetchall():
-        if table not in kept and not table.startswith("source_words_"):
-            connection.execute(f'DELETE FROM "{table}"')
-    connection.execute("UPDATE meta SET value = 0 WHERE name IN ('epoch', 'changes_above', 'touched_above')")
-    connection.execute("DELETE FROM meta WHERE name = 'followed'")
-    connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'clears'")

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 
+from kgfs.stores.graph.kinds import KINDS, RowKind
 from kgfs.stores.graph.rows import SHOWN
 from kgfs.stores.graph.vocabulary import Fault
 
 _DANGLING = (
     ("source without a document", "SELECT s.chunk_id, '' FROM source s LEFT JOIN document d ON d.key = s.document WHERE d.key IS NULL"),
-    ("evidence without a document", "SELECT i.owner || '/' || i.n, '' FROM instance i LEFT JOIN document d ON d.key = i.document WHERE d.key IS NULL"),
     (
         "evidence without an owner",
         "SELECT i.owner || '/' || i.n, d.doc_id FROM instance i JOIN document d ON d.key = i.document"
         f" WHERE d.state = {SHOWN} AND NOT EXISTS (SELECT 1 FROM concept c WHERE c.concept_id = i.owner)"
         " AND NOT EXISTS (SELECT 1 FROM relationship r WHERE r.relationship_id = i.owner)",
-    ),
-    ("mention without a document", "SELECT c.name, '' FROM mention m LEFT JOIN document d ON d.key = m.document LEFT JOIN concept c ON c.key = m.concept WHERE d.key IS NULL"),
-    ("mention without a concept", "SELECT coalesce(d.doc_id, '?'), coalesce(d.doc_id, '') FROM mention m LEFT JOIN concept c ON c.key = m.concept LEFT JOIN document d ON d.key = m.document WHERE c.key IS NULL"),
-    ("place without a document", "SELECT n.owner, '' FROM named n LEFT JOIN document d ON d.key = n.document WHERE d.key IS NULL"),
-    (
-        "terms of another size",
-        "SELECT f.ontology, '' FROM term_file f WHERE f.size != (SELECT coalesce(sum(t.size), 0) FROM term t WHERE t.ontology = f.ontology)",
-    ),
-    (
-        "term that lacks documents",
-        "SELECT t.folded, '' FROM term t WHERE t.documents != (SELECT count(*) FROM candidate c JOIN document d ON d.key = c.document"
-        f" WHERE c.ontology = t.ontology AND c.folded = t.folded AND d.state = {SHOWN})",
-    ),
-    (
-        "concept that lacks places",
-        "SELECT c.name, '' FROM concept c WHERE c.live AND c.named_size != (SELECT coalesce(sum(n.size), 0) FROM named n"
-        f" JOIN document d ON d.key = n.document WHERE n.owner = c.concept_id AND d.state = {SHOWN})",
     ),
     (
         "concept without a mention",
@@ -63,5 +46,11 @@ _WORDS = (
 
 def faults(connection: sqlite3.Connection) -> list[Fault]:
     """Return all faults of the graph. Scans the tables."""
-    found = [Fault(what, row, doc_id) for what, sql in _DANGLING for row, doc_id in connection.execute(sql).fetchall()]
+    queries = [*_DANGLING, *(query for kind in KINDS.values() for query in (_without_document(kind), *kind.faults))]
+    found = [Fault(what, row, doc_id) for what, sql in queries for row, doc_id in connection.execute(sql).fetchall()]
     return found + [Fault("words", row, doc_id) for row, doc_id in connection.execute(_WORDS).fetchall()]
+
+
+def _without_document(kind: RowKind) -> tuple[str, str]:
+    sql = f"SELECT {kind.shown}, '' FROM {kind.table} t LEFT JOIN document d ON d.key = t.document WHERE d.key IS NULL"
+    return f"{kind.word} without a document", sql

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.rows import SHOWN, words
-from kgfs.stores.graph.vocabulary import EVERYTHING, Introduced, Joining, Scope
+from kgfs.stores.graph.vocabulary import EVERYTHING, DocumentRow, Introduced, Joining, Scope
 
 _INTRODUCED = f"""
     SELECT introduced.short, introduced.long, document.doc_id
@@ -29,8 +29,11 @@ _BY_KEY = "SELECT concept.concept_id FROM concept_form CROSS JOIN concept ON con
 _JOINING = "SELECT younger, older, ontology, short, long, own FROM joined"
 
 
-def introduce(connection: sqlite3.Connection, edition: int, ontology: str, pairs: Iterable[tuple[str, str]]) -> None:
+def introduce(
+    connection: sqlite3.Connection, edition: int, document: DocumentRow | None, pairs: Sequence[tuple[str, str]]
+) -> None:
     """Store the acronyms that an edition introduces: pairs of the keys of short and long form."""
+    ontology = document.ontology if document else ""
     connection.executemany(
         "INSERT OR IGNORE INTO introduced (document, ontology, short, long) VALUES (?, ?, ?, ?)",
         [(edition, ontology, short, long) for short, long in pairs],

@@ -35,7 +35,8 @@ class Reassignment(Commit):
             self._relate(relationship)
         change = self._change_evidence(edition, ontology, content)
         changed = self._change_mentions(edition, content.concepts)
-        changed |= self._named.replace(edition, content.named)
+        for table, derived in self._derived.items():
+            changed |= derived.replace(edition, content.rows.get(table, ()))
         if change is None and not changed:
             return
         self._sql.execute("UPDATE document SET instances = instances + ? WHERE key = ?", (change or 0, edition))
@@ -46,12 +47,14 @@ class Reassignment(Commit):
     def rename(self, became: Sequence[tuple[str, str]]) -> None:
         """Have documents that only name one concept name another one, by pairs of (former id, id)."""
         for former, concept_id in became:
-            self._named.rename(former, concept_id)
+            for derived in self._derived.values():
+                derived.rename(former, concept_id)
 
     def part(self, younger: Sequence[str]) -> None:
         """Have documents that only name a concept that was joined name these again by their forms."""
         for concept_id in younger:
-            self._named.part(concept_id)
+            for derived in self._derived.values():
+                derived.part(concept_id)
 
     def _change_evidence(self, edition: int, ontology: str, content: DocumentContent) -> int | None:
         """Replace the evidence of an edition. Return by how many pieces it grew; None if nothing changed."""
@@ -72,7 +75,7 @@ class Reassignment(Commit):
             self._moves("added", ontology, row, 1)
         for row in other:
             self._moves("changed", ontology, row, 0)
-        put_instances(self._sql, edition, [*new, *other])
+        put_instances(self._sql, edition, None, [*new, *other])
         self._use_numbers(new)
         left = former.keys() - now.keys()
         return len(now) - len(former) if new or other or left else None

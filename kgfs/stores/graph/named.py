@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.render.mentions import NamedPlace, lines
+from kgfs.stores.graph.derived import Derived, Settled
 from kgfs.stores.graph.rows import SHOWN
-from kgfs.stores.graph.vocabulary import NamedRow
+from kgfs.stores.graph.vocabulary import DocumentRow, NamedRow
 
 _PLACE = struct.Struct("<IIII")
 """Line, first character, number of characters, chunk index."""
@@ -55,7 +56,9 @@ def forms_known(
     return names, begun
 
 
-def put_named(connection: sqlite3.Connection, edition: int, rows: Sequence[NamedRow]) -> None:
+def put_named(
+    connection: sqlite3.Connection, edition: int, document: DocumentRow | None, rows: Sequence[NamedRow]
+) -> None:
     """Insert rows of an edition whose Sources are there; a row of the same concept is replaced."""
     doc_id = connection.execute("SELECT doc_id FROM document WHERE key = ?", (edition,)).fetchone()[0]
     chunk_ids = _chunk_ids(connection, edition)
@@ -82,27 +85,24 @@ def lines_of(connection: sqlite3.Connection, concept_id: str, doc_id: str) -> by
     return lines(doc_id, (NamedPlace(line, start, end, chunk_ids[chunk]) for start, end, line, chunk in places))
 
 
-class Named:
+class Named(Derived):
     """The places of one commit, inside its transaction."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
-        self._sql = connection
-        self._at = at
+        super().__init__(connection, at)
         self._steps: dict[str, tuple[int, int]] = {}
         """Change of the number of places and of bytes, by concept id."""
 
     def touch(self, edition: int, step: int) -> None:
-        """Count the places of an edition that enters (``step`` 1) or leaves (-1)."""
         for owner, count, size in self._sql.execute(
             "SELECT owner, count, size FROM named WHERE document = ?", (edition,)
         ):
             self._step(owner, step * count, step * size)
 
     def replace(self, edition: int, rows: Sequence[NamedRow]) -> bool:
-        """Replace the places of the concepts that a visible edition has itself. Return whether anything changed."""
         former = self._matched(edition)
         self._sql.execute("DELETE FROM named WHERE document = ? AND matched = 1", (edition,))
-        put_named(self._sql, edition, rows)
+        put_named(self._sql, edition, None, rows)
         now = self._matched(edition)
         for owner in sorted(former.keys() | now.keys()):
             if former.get(owner) != now.get(owner):
@@ -112,7 +112,6 @@ class Named:
         return former != now
 
     def rename(self, former: str, concept_id: str) -> None:
-        """Have visible documents that only name one concept name another one."""
         for edition, matched, count, size, places in self._rows(former):
             self._sql.execute(
                 "DELETE FROM named WHERE owner = ? AND document = ? AND matched = ?", (former, edition, matched)
@@ -123,7 +122,7 @@ class Named:
                 (concept_id, edition),
             ).fetchone() or (0, 0, b"")
             both = sorted({*_unpacked(places), *_unpacked(other[2])}, key=lambda place: place[1:])
-            put_named(self._sql, edition, [NamedRow(concept_id, False, tuple(both))])
+            put_named(self._sql, edition, None, [NamedRow(concept_id, False, tuple(both))])
             now = self._sums(concept_id, edition)
             self._step(concept_id, now[0] - other[0], now[1] - other[1])
 
@@ -144,7 +143,7 @@ class Named:
             self._step(found[0], -count, -size)
             for owner, places in ((found[0], [place for place in here if place not in own]), (younger, own)):
                 if places:
-                    put_named(self._sql, edition, [NamedRow(owner, False, tuple(places))])
+                    put_named(self._sql, edition, None, [NamedRow(owner, False, tuple(places))])
                     self._step(owner, *self._sums(owner, edition))
 
     def _sums(self, owner: str, edition: int) -> tuple[int, int]:
@@ -161,19 +160,19 @@ class Named:
         ).fetchall()
         return "".join(text for _, text in pieces)[start - pieces[0][0] : end - pieces[0][0]]
 
-    def strike(self, concept_id: str) -> None:
-        """Remove the places of a concept from all visible documents."""
+    def strike(self, key: int, concept_id: str) -> None:
         for edition, matched, count, size, _ in self._rows(concept_id):
             self._sql.execute(
                 "DELETE FROM named WHERE owner = ? AND document = ? AND matched = ?", (concept_id, edition, matched)
             )
             self._step(concept_id, -count, -size)
 
-    def settle(self, risen: Collection[str]) -> Iterator[tuple[str, str]]:
+    def settle(self, settled: Settled) -> Iterator[tuple[str, str]]:
         """Update the sums of living concepts, and yield (ontology, id) of those whose places changed.
 
-        ``risen`` live by this commit: their sums are made anew. They have no file yet that could have changed.
+        Of concepts that have just risen they are made anew; these have no file yet that could have changed.
         """
+        risen = settled.risen
         for concept_id in sorted({*self._steps, *risen}):
             if concept_id in risen:
                 count, size = self._sql.execute(_SUM, (concept_id,)).fetchone()

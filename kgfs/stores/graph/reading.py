@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kgfs.domain.mails import Mail
@@ -16,6 +16,7 @@ from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import known_as
+from kgfs.stores.graph.kind_rows import rows_of
 from kgfs.stores.graph.merging import MARKS, mark_row
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
@@ -148,6 +149,10 @@ class GraphReads:
         return found[0] if found else 0
 
     # ----------------------------------------------------------------------------- documents, sources
+
+    def rows(self, table: str, ontology: str) -> Iterator[tuple[Any, ...]]:
+        with self._database.snapshot() as connection:
+            yield from rows_of(connection, table, ontology)
 
     def document(self, doc_id: str) -> DocumentRow | None:
         found = self._database.row(f"{_DOCUMENT} WHERE doc_id = ? AND state = {SHOWN}", (doc_id,))

@@ -19,16 +19,16 @@ from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.cascade import Cascade, impose, redact
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
+from kgfs.stores.graph.editions import open_edition, put_sources
 from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
+from kgfs.stores.graph.kinds import KINDS
 from kgfs.stores.graph.merging import Reassignment, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
-from kgfs.stores.graph.named import put_named
 from kgfs.stores.graph.reading import GraphReads
+from kgfs.stores.graph.removing import empty, forget_earlier, remove_some
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.sizes import keep_sizes
-from kgfs.stores.graph.terms import put_candidates
 from kgfs.stores.graph.vocabulary import (
     Batch,
     DocumentContent,
@@ -121,18 +121,12 @@ class SqliteGraph(GraphReads):
             with self._database.write(durable=False) as connection:
                 edition = open_edition(connection, document, commit_id)
                 put_sources(connection, edition, batch.sources[start : start + ROWS_BATCH], batch.document)
-        for start in range(0, len(batch.instances), ROWS_BATCH):
-            with self._database.write(durable=False) as connection:
-                edition = open_edition(connection, document, commit_id)
-                put_instances(connection, edition, batch.instances[start : start + ROWS_BATCH])
-        for start in range(0, len(batch.named), ROWS_BATCH):
-            with self._database.write(durable=False) as connection:
-                edition = open_edition(connection, document, commit_id)
-                put_named(connection, edition, batch.named[start : start + ROWS_BATCH])
-        if batch.candidates and batch.document is not None:
-            with self._database.write(durable=False) as connection:
-                edition = open_edition(connection, document, commit_id)
-                put_candidates(connection, edition, batch.document.ontology, batch.candidates)
+        for table, rows in batch.rows.items():
+            put = KINDS[table].put
+            for start in range(0, len(rows) if put else 0, ROWS_BATCH):
+                with self._database.write(durable=False) as connection:
+                    edition = open_edition(connection, document, commit_id)
+                    put(connection, edition, batch.document, rows[start : start + ROWS_BATCH])
 
     def publish(self, publication: Publication) -> int:
         doc_id = publication.document.doc_id
@@ -220,7 +214,7 @@ class SqliteGraph(GraphReads):
         self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str]
     ) -> Redaction:
         with self._database.write(durable=True) as connection:
-            connection.executemany("DELETE FROM earlier_text WHERE doc_id = ?", [(doc_id,) for doc_id in doc_ids])
+            forget_earlier(connection, doc_ids)
             return redact(connection, concepts, relationships)
 
     def _merge_words(self) -> None:

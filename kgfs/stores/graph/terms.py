@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kgfs.render.terms import ShownTerm, line
+from kgfs.stores.graph.derived import Derived, Settled
 from kgfs.stores.graph.rows import SHOWN
-from kgfs.stores.graph.vocabulary import CandidateRow
+from kgfs.stores.graph.vocabulary import CandidateRow, DocumentRow
 
 HEADINGS = 4
 """A heading that stands in so many documents of an ontology is structure, and no term."""
@@ -29,8 +30,11 @@ _FIRST = f"""
     ORDER BY document.ingested_at, document.doc_id LIMIT 1"""
 
 
-def put_candidates(connection: sqlite3.Connection, edition: int, ontology: str, rows: Sequence[CandidateRow]) -> None:
+def put_candidates(
+    connection: sqlite3.Connection, edition: int, document: DocumentRow | None, rows: Sequence[CandidateRow]
+) -> None:
     """Insert candidates of an edition; a row with the same key is replaced."""
+    ontology = document.ontology if document else ""
     connection.executemany(
         "INSERT OR REPLACE INTO candidate (document, folded, ontology, label, heading, count, line, char_start, char_end)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -38,18 +42,17 @@ def put_candidates(connection: sqlite3.Connection, edition: int, ontology: str, 
     )
 
 
-class Terms:
+class Terms(Derived):
     """The terms of one commit, inside its transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._sql = connection
+    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+        super().__init__(connection, at)
         self._steps: dict[tuple[str, str], list[int]] = {}
         """Change of the numbers of documents, headings and places, by ontology and key."""
         self._left: set[int] = set()
         self._entered: set[int] = set()
 
     def touch(self, edition: int, step: int) -> None:
-        """Count the candidates of an edition that enters (``step`` 1) or leaves (-1)."""
         (self._entered if step > 0 else self._left).add(edition)
         for ontology, key, heading, count in self._sql.execute(
             "SELECT ontology, folded, heading, count FROM candidate WHERE document = ?", (edition,)
@@ -58,30 +61,27 @@ class Terms:
             for place, value in enumerate((1, heading, count)):
                 steps[place] += step * value
 
-    def strike(self, concept: int) -> None:
-        """Remove the candidates that are a form of the concept with this key from all visible documents."""
+    def strike(self, key: int, concept_id: str) -> None:
+        """Remove the candidates that are a form of the concept from all visible documents."""
         rows = self._sql.execute(
             "SELECT candidate.document, candidate.folded, candidate.ontology, candidate.heading, candidate.count"
             " FROM concept_form CROSS JOIN candidate"
             " ON candidate.ontology = concept_form.ontology AND candidate.folded = concept_form.folded"
             f" CROSS JOIN document ON document.key = candidate.document AND document.state = {SHOWN}"
             " WHERE concept_form.concept = ? GROUP BY candidate.document, candidate.folded",
-            (concept,),
+            (key,),
         ).fetchall()
-        for edition, key, ontology, heading, count in rows:
-            self._sql.execute("DELETE FROM candidate WHERE document = ? AND folded = ?", (edition, key))
-            steps = self._steps.setdefault((ontology, key), [0, 0, 0])
+        for edition, form, ontology, heading, count in rows:
+            self._sql.execute("DELETE FROM candidate WHERE document = ? AND folded = ?", (edition, form))
+            steps = self._steps.setdefault((ontology, form), [0, 0, 0])
             for place, value in enumerate((1, heading, count)):
                 steps[place] -= value
             self._left.add(edition)
 
-    def settle(self, moved: Iterable[tuple[str, str]]) -> None:
-        """Update the terms of this commit and the size of ``terms.tsv``.
-
-        ``moved`` are (ontology, key) of the forms that concepts gained or lost. Call it when concepts are settled.
-        """
+    def settle(self, settled: Settled) -> Iterable[tuple[str, str]]:
+        """Update the terms of this commit and the size of ``terms.tsv``."""
         sums: dict[str, list[int]] = {}
-        for ontology, key in sorted({*self._steps, *moved}):
+        for ontology, key in sorted({*self._steps, *settled.forms_moved}):
             before, now = self._settle(ontology, key)
             total = sums.setdefault(ontology, [0, 0])
             total[0] += (now > 0) - (before > 0)
@@ -91,6 +91,7 @@ class Terms:
             " terms = terms + excluded.terms, size = size + excluded.size",
             [(ontology, *total) for ontology, total in sums.items() if any(total)],
         )
+        return ()
 
     def _settle(self, ontology: str, key: str) -> tuple[int, int]:
         """Update one term. Return the bytes of its line before and now."""

@@ -192,13 +192,10 @@ class Batch:
     """One bounded part of the rows to be staged."""
 
     sources: Sequence[SourceRow] = ()
-    instances: Sequence[InstanceRow] = ()
+    rows: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Rows of kinds (``graph.kinds``) by table. Stage them after the Sources in which their places are."""
     document: DocumentRow | None = None
-    """The document of the Sources, from which columns of theirs are filled."""
-    named: Sequence[NamedRow] = ()
-    """Stage them after the Sources in which their places are."""
-    candidates: Sequence[CandidateRow] = ()
-    """These need the ``document``."""
+    """The document, from which columns of these rows are filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +211,6 @@ class Publication:
     at: int
     deposited_at: int = 0
     """When the document was deposited; 0 where that is not known."""
-    introduced: Sequence[tuple[str, str]] = ()
-    """Keys of the acronyms that the document introduces, and of what they stand for."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Columns of the hierarchy and of mails, as far as they are not empty."""
     hides: Sequence[str] = ()
@@ -231,8 +226,8 @@ class DocumentContent:
     concepts: Sequence[ConceptRow]
     relationships: Sequence[RelationshipRow]
     instances: Sequence[InstanceRow]
-    named: Sequence[NamedRow] = ()
-    """Where it names these concepts."""
+    rows: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Rows of kinds by table, as far as they tell of concepts that the document has."""
 
 
 @dataclass(frozen=True, slots=True)

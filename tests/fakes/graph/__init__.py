@@ -42,7 +42,7 @@ class MemoryGraph(MemoryReads):
                 return
             edition = self._staged.setdefault((commit_id, document), Edition())
             edition.sources |= {row.chunk_index: row for row in batch.sources}
-            edition.instances |= {(row.owner, row.n): row for row in batch.instances}
+            edition.instances |= {(row.owner, row.n): row for row in batch.rows.get("instance", ())}
 
     def publish(self, publication: Publication) -> int:
         with self._lock:
