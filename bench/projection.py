@@ -63,7 +63,7 @@ def publish(graph: SqliteGraph, number: int, sources: int, quotes: int) -> None:
         _instance(doc_id, row.relationship_id, "relationship", numbers[row.relationship_id], at, sources)
         for at, row in enumerate(relationships)
     ]
-    graph.stage(commit_id, doc_id, Batch(texts, rows))
+    graph.stage(commit_id, doc_id, Batch(texts, {"instance": rows}))
     concepts = [
         ConceptRow(owner, ONTOLOGY, f"concept {owner}", f"concept-{owner}", _mention(doc_id, number, owner))
         for owner in owners

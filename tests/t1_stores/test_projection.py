@@ -67,7 +67,7 @@ def on_server(endpoint: Endpoint) -> dict[str, Any]:
         )
         links = connection.read(
             "MATCH (n)-[r]->(m) WHERE (n.space = $space OR n.edition STARTS WITH $space)"
-            " RETURN elementId(n) AS start, type(r) AS type, properties(r) AS said, elementId(m) AS end",
+            " RETURN elementId(n) AS start, type(r) AS type, properties(r) AS properties, elementId(m) AS end",
             space=space,
         )
     names = {}

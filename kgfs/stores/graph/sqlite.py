@@ -123,7 +123,8 @@ class SqliteGraph(GraphReads):
                 put_sources(connection, edition, batch.sources[start : start + ROWS_BATCH], batch.document)
         for table, rows in batch.rows.items():
             put = KINDS[table].put
-            for start in range(0, len(rows) if put else 0, ROWS_BATCH):
+            assert put is not None, f"rows of {table} are not staged"
+            for start in range(0, len(rows), ROWS_BATCH):
                 with self._database.write(durable=False) as connection:
                     edition = open_edition(connection, document, commit_id)
                     put(connection, edition, batch.document, rows[start : start + ROWS_BATCH])

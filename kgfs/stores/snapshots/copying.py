@@ -18,7 +18,7 @@ from kgfs.stores import timing
 from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.sharing import undo
 from kgfs.stores.database import typed
-from kgfs.stores.graph.editions import remove_some
+from kgfs.stores.graph.removing import remove_some
 from kgfs.stores.graph.rows import LEAVING, SHOWN
 
 STEPS = 10_000
