@@ -232,7 +232,7 @@ def document(
         for n in range(evidence):
             at = index * step + n
             instances.append(_instance(owner, n + 1, sources[index], at + 1, starts[at] + 5, starts[at] + 40))
-    stores.graph.stage(commit, doc_id, Batch(sources, instances))
+    stores.graph.stage(commit, doc_id, Batch(sources, {"instance": instances}))
     stores.graph.publish(Publication(commit, row, concepts, (), (), time.time_ns()))
     deposits.record(DocumentRead(doc_id, "done", "", "", commit, (), time.time_ns()))
 

@@ -39,6 +39,7 @@ from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import STRATEGIES, Models
 from kgfs.sharing.shared_commits import Meet
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.graph.kinds import KINDS
 from kgfs.stores.readings import decode_decisions, decode_reading
 from kgfs.stores.resolve import find_document
 from kgfs.stores.ship import ship_once
@@ -381,9 +382,13 @@ def split_concept(place: Place, chance: random.Random) -> None:
 
 
 def seen(place: Place) -> dict[str, object]:
-    """Every path of the tree with kind, mode, size, time and content; and the rows of the vectors."""
+    """Every path of the tree with kind, mode, size, time and content; and the rows of graph and vectors."""
     context = TreeContext(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1, TREE)
     found = seen_of(Root(context))
+    graph = place.stores.graph
+    for ontology in place.stores.catalog.names.ontologies():
+        compared = (kind.table for kind in KINDS.values() if kind.compared)
+        found |= {f"{table} of {ontology.name}": list(graph.rows(table, ontology.id)) for table in compared}
     if place.stores.vectors is not None:
         found["vectors"] = [
             (row.kind, row.item, row.window, row.ontology, row.doc_id, row.chunk_index, row.vector.tobytes())
