@@ -31,7 +31,7 @@ def named(graph: Graph, ontologies: Iterable[tuple[str, str]], question: str) ->
     keys = [form_key(normalise_label(words)) for words in _runs(words_in(question)[:ASKED])]
     found: dict[str, NamedConcept] = {}
     for ontology, folder in ontologies:
-        with_key = graph.with_keys(ontology, set(keys))
+        with_key = graph.joined.with_keys(ontology, set(keys))
         ids = list(dict.fromkeys(one for key in keys for one in with_key.get(key, ())))[:MOST]
         known = graph.concepts_by_id(ids)
         found |= {one: _shown(known[one], folder) for one in ids if one in known}

@@ -21,4 +21,4 @@ def found_terms(graph: Graph, words: str, ontology: str) -> list[ShownTerm]:
         for count in range(min(LONGEST, len(asked)), 0, -1)
         for first in range(len(asked) - count + 1)
     ]
-    return graph.find_terms(ontology, list(dict.fromkeys(keys)), asked, LIMIT) if words.strip() else []
+    return graph.terms.find(ontology, list(dict.fromkeys(keys)), asked, LIMIT) if words.strip() else []

@@ -97,7 +97,7 @@ def _of_evidence(stores: Stores, ontology: Ontology, path: str) -> Iterator[Foun
     parts = path.split("/")
     name = parts[0].removesuffix(_CONCEPT)
     concept = graph.concept_named(ontology.id, name) or graph.concept_named(
-        ontology.id, graph.leads_to(ontology.id, name)
+        ontology.id, graph.joined.leads_to(ontology.id, name)
     )
     if concept is None:
         return

@@ -44,7 +44,7 @@ class ConceptsFolder(DerivedFolder[None]):
         if found:
             return ConceptFolder(self.context, *found)
         graph = self.context.stores.graph
-        joined = graph.leads_to(self._ontology.id, stem) if stem != name else ""
+        joined = graph.joined.leads_to(self._ontology.id, stem) if stem != name else ""
         return FormerName(self.context, self._ontology, stem) if joined else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
@@ -149,7 +149,7 @@ class FormerName(DerivedLink[None]):
 
     def look(self) -> tuple[str, int]:
         graph = self.context.stores.graph
-        name = graph.leads_to(self._ontology, self._name)
+        name = graph.joined.leads_to(self._ontology, self._name)
         concept = graph.concept_named(self._ontology, name) if name else None
         if concept is None:
             raise MissingError("The concept is gone.")
@@ -177,7 +177,7 @@ def shortcut(context: TreeContext, ontology: Ontology, name: str) -> Shortcut | 
     stem = name.removesuffix(SUFFIX)
     graph = context.stores.graph
     concept = graph.concept_named(ontology.id, stem) if stem != name else None
-    if concept is None and stem != name and (joined := graph.leads_to(ontology.id, stem)):
+    if concept is None and stem != name and (joined := graph.joined.leads_to(ontology.id, stem)):
         concept = graph.concept_named(ontology.id, joined)
     return Shortcut(context, concept) if concept is not None else None
 

@@ -27,7 +27,7 @@ class MentionsTsv(DerivedFile[None]):
         self._concept_id = concept.concept_id
 
     def look(self) -> tuple[int, int]:
-        found = self.context.stores.graph.named_file(self._concept_id)
+        found = self.context.stores.graph.named.file(self._concept_id)
         if found is None:
             raise MissingError("The concept is gone.")
         return len(HEADER) + found.size, found.mtime
@@ -36,10 +36,10 @@ class MentionsTsv(DerivedFile[None]):
         blocks()
         graph, concept_id = self.context.stores.graph, self._concept_id
         size, mtime = self.look()
-        parts = [("", len(HEADER)), *graph.named_documents(concept_id)]
+        parts = [("", len(HEADER)), *graph.named.documents(concept_id)]
 
         def lines(doc_id: str) -> bytes:
-            return graph.named_lines(concept_id, doc_id) if doc_id else HEADER
+            return graph.named.lines(concept_id, doc_id) if doc_id else HEADER
 
         if size <= AT_ONCE:
             return Rendered(b"".join(lines(doc_id) for doc_id, _ in parts))

@@ -29,16 +29,16 @@ class TermsTsv(DerivedFile[None]):
         if stores.catalog.names.ontology(ontology_id) is None:
             raise MissingError("The ontology was removed.")
         changed = max(self._ontology.made_at, stores.graph.changed_at(ontology_id))
-        return len(HEADER) + stores.graph.terms_size(ontology_id), changed
+        return len(HEADER) + stores.graph.terms.size(ontology_id), changed
 
     def handle(self) -> Handle:
         blocks()
         graph, ontology_id = self.context.stores.graph, self._ontology.id
         size, mtime = self.look()
-        parts = [(("", ""), len(HEADER)), *graph.term_parts(ontology_id, AT_ONCE)]
+        parts = [(("", ""), len(HEADER)), *graph.terms.parts(ontology_id, AT_ONCE)]
 
         def lines(part: tuple[str, str]) -> bytes:
-            return graph.term_lines(ontology_id, *part) if part[1] else HEADER
+            return graph.terms.lines(ontology_id, *part) if part[1] else HEADER
 
         if size <= AT_ONCE:
             return Rendered(b"".join(lines(part) for part, _ in parts))

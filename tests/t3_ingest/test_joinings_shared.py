@@ -38,8 +38,8 @@ def test_a_second_home_joins_and_parts_as_the_first(homes: tuple[Home, Home]) ->
     there.host.exchange()
     there.work()
     assert _names(here) == _names(there) == {"garbage-collector"}
-    assert [one.younger for one in here.stores.graph.joinings()] == [
-        one.younger for one in there.stores.graph.joinings()
+    assert [one.younger for one in here.stores.graph.joined.joinings()] == [
+        one.younger for one in there.stores.graph.joined.joinings()
     ]
     same(homes)
     there.forget("both.txt")

@@ -87,10 +87,10 @@ def seen(library: Library) -> dict[str, tuple[object, ...]]:
 
 def assert_rebuilt_is_the_same(library: Library) -> None:
     before, graph = seen(library), library.stores.graph
-    rows = graph.joinings(), graph.faults()
+    rows = graph.joined.joinings(), graph.faults()
     rebuild(library.stores)
     assert seen(library) == before
-    assert (graph.joinings(), graph.faults()) == rows == (rows[0], [])
+    assert (graph.joined.joinings(), graph.faults()) == rows == (rows[0], [])
 
 
 @anywhere
@@ -125,7 +125,7 @@ def test_joined_when_a_document_introduces_the_acronym_and_parted_when_it_is_for
     assert numbers(library, "gc") == {"1": "The GC of short pauses.", "2": "The GC of later pauses."}
     related = "Zen/concepts/gc.concept/related/USES/heap/evidence"
     assert library.names(related) == ["1", "2"]
-    assert library.stores.graph.joinings() == []
+    assert library.stores.graph.joined.joinings() == []
     assert_rebuilt_is_the_same(library)
     gone(library, later)
     introducing(library, "again")

@@ -26,10 +26,10 @@ class Forms:
         self._ontology = ontology
         self._own = set(reading.acronyms)
         keys = {key for found in reading.concepts for key in _keys(found)}
-        self._by_key = graph.with_keys(ontology, sorted(keys), scope)
+        self._by_key = graph.joined.with_keys(ontology, sorted(keys), scope)
         self._partners: dict[str, set[str]] = {}
         labels = {form_key(found.label) for found in reading.concepts}
-        for one in graph.introduced(ontology, sorted(labels), scope):
+        for one in graph.joined.introduced(ontology, sorted(labels), scope):
             self._partners.setdefault(one.short, set()).add(one.long)
             self._partners.setdefault(one.long, set()).add(one.short)
 
@@ -59,7 +59,7 @@ class Forms:
             if pair in self._own:
                 return False
             for one in ((key, partner), (partner, key)):
-                if any(joining.own == norm_hash(key) for joining in self._graph.joinings(self._ontology, one)):
+                if any(joining.own == norm_hash(key) for joining in self._graph.joined.joinings(self._ontology, one)):
                     return False
             return True
         return False

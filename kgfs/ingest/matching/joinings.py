@@ -46,17 +46,17 @@ def join_new(stores: Stores, ontology: str, doc_id: str, reading: Reading, scope
     }
     keys |= {form_key(found.label) for found in reading.concepts}
     keys |= {key for pair in reading.acronyms for key in pair}
-    return _join_all(stores, ontology, stores.graph.introduced(ontology, keys, scope), scope) if keys else 0
+    return _join_all(stores, ontology, stores.graph.joined.introduced(ontology, keys, scope), scope) if keys else 0
 
 
 def catch_up(stores: Stores) -> None:
     """Make the joinings, and undo those, that a killed process did not come to."""
     for ontology in stores.catalog.names.ontologies():
-        shorts = stores.graph.all_introduced(ontology.id)
+        shorts = stores.graph.joined.all_introduced(ontology.id)
         if shorts:
             scope = scope_left(stores, ontology.id)
-            _join_all(stores, ontology.id, stores.graph.introduced(ontology.id, shorts, scope), scope)
-    for joining in stores.graph.joinings_without_documents():
+            _join_all(stores, ontology.id, stores.graph.joined.introduced(ontology.id, shorts, scope), scope)
+    for joining in stores.graph.joined.without_documents():
         _part(stores, joining, frozenset())
 
 
@@ -76,11 +76,13 @@ def part_before(stores: Stores, leaving: Collection[str], kept: Iterable[tuple[s
     ``kept`` are pairs that the document published in place of them introduces again.
     """
     gone, stay, parted = frozenset(leaving), set(kept), 0
-    pairs = {pair for doc_id in gone for pair in stores.graph.introduced_by(doc_id)} - stay
+    pairs = {pair for doc_id in gone for pair in stores.graph.joined.introduced_by(doc_id)} - stay
     for pair in sorted(pairs):
-        for joining in stores.graph.joinings("", pair):
+        for joining in stores.graph.joined.joinings("", pair):
             others = [
-                one for one in stores.graph.introduced(joining.ontology, [pair[0]]) if (one.short, one.long) == pair
+                one
+                for one in stores.graph.joined.introduced(joining.ontology, [pair[0]])
+                if (one.short, one.long) == pair
             ]
             if not any(set(one.documents) - gone for one in others):
                 parted += _part(stores, joining, gone)
@@ -96,10 +98,14 @@ def _join_all(stores: Stores, ontology: str, introductions: Sequence[Introduced]
 
 def _join(stores: Stores, ontology: str, introduced: Introduced, scope: Scope) -> bool:
     graph = stores.graph
-    same = {one.long for one in graph.introduced(ontology, [introduced.short], scope) if one.short == introduced.short}
+    same = {
+        one.long
+        for one in graph.joined.introduced(ontology, [introduced.short], scope)
+        if one.short == introduced.short
+    }
     if len(same) > 1:
         return False  # the acronym of two things
-    found = graph.with_keys(ontology, [introduced.short, introduced.long], scope)
+    found = graph.joined.with_keys(ontology, [introduced.short, introduced.long], scope)
     ids = [found[key][0] for key in (introduced.short, introduced.long) if key in found]
     if len(set(ids)) < 2 or any(_decided_by_person(stores, ontology, concept_id) for concept_id in ids):
         return False
@@ -162,7 +168,7 @@ class _Former:
 
 def _part(stores: Stores, joining: Joining, leaving: frozenset[str]) -> bool:
     graph = stores.graph
-    holder_id = graph.holder_of(joining.younger)
+    holder_id = graph.joined.holder_of(joining.younger)
     holder = graph.concept(holder_id) if holder_id else None
     if holder is None:
         return False
@@ -196,7 +202,7 @@ def _parting(
         norms = [matched.norm for _, matched in leaving]
         norm = next((norm for norm in norms if concept_id_of(joining.ontology, norm) == younger), norms[0])
         founder = next(speaker.found[norm] for speaker, matched in leaving if matched.norm == norm)
-        name = graph.name_of(younger) or name_for(graph, joining.ontology, younger, founder, {})
+        name = graph.joined.name_of(younger) or name_for(graph, joining.ontology, younger, founder, {})
         goal = Goal(younger, norm, name)
     else:
         goal = Goal(younger, "", "")

@@ -45,7 +45,7 @@ def with_places(
     elsewhere: dict[str, str] = {}
 
     def known(keys: Collection[str]) -> tuple[Mapping[str, str], Collection[str]]:
-        concepts, begun = graph.forms_known(ontology, keys)
+        concepts, begun = graph.named.forms_known(ontology, keys)
         own_names, own_begun = here(keys)
         elsewhere.update(concepts)
         return {**{key: key for key in concepts}, **own_names}, {*begun, *own_begun}

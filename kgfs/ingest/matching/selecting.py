@@ -43,7 +43,7 @@ def selected(
     gone = {*leaving, reading.doc_id}
     asked = {found.norm: found for found in reading.concepts if found.odds is not None}
     keys = {norm: form_key(found.label) for norm, found in asked.items()}
-    counted = graph.candidates_counted(ontology, {*keys.values()}, gone)
+    counted = graph.terms.counted(ontology, {*keys.values()}, gone)
     ids = {norm: concept_id_of(ontology, norm) for norm in asked}
     known = graph.documents_of({*ids.values()})
     left = sum(row is not None and row.status != "text" for row in map(graph.document, gone))
@@ -67,7 +67,7 @@ def selected(
 def _linked_title(graph: Graph, ontology: str, reading: Reading) -> str:
     """Return the key of the title if other documents link to it, so that it is a concept here too; else ''."""
     key = form_key(reading.title)
-    ids = graph.with_keys(ontology, [key]).get(key, []) if key else []
+    ids = graph.joined.with_keys(ontology, [key]).get(key, []) if key else []
     return key if any("LINKED_FROM" in graph.related_types(concept_id) for concept_id in ids) else ""
 
 

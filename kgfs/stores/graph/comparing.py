@@ -49,11 +49,11 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
     for kind in KINDS.values():
         if kind.compared:
             yield from ((kind.word, row) for row in graph.rows(kind.table, ontology))
-    yield "terms", [graph.term_lines(ontology, *part) for part, _ in graph.term_parts(ontology, 1 << 16)]
+    yield "terms", [graph.terms.lines(ontology, *part) for part, _ in graph.terms.parts(ontology, 1 << 16)]
     for concept in _paged(partial(graph.concepts, ontology), lambda row: row.name, ""):
         yield "concept", concept
         yield from _evidence(graph, concept.concept_id)
-        yield "mentions", (graph.named_file(concept.concept_id), graph.named_documents(concept.concept_id))
+        yield "mentions", (graph.named.file(concept.concept_id), graph.named.documents(concept.concept_id))
         for related in _paged(partial(graph.related, concept.concept_id, ""), lambda row: f"{row.type}/{row.name}", ""):
             yield "related", related
             if not related.incoming:

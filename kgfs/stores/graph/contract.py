@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
-from kgfs.render.terms import ShownTerm
+from kgfs.stores.graph.joined import JoinedReads
+from kgfs.stores.graph.named import NamedReads
+from kgfs.stores.graph.terms import TermReads
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
     Batch,
@@ -25,10 +27,8 @@ from kgfs.stores.graph.vocabulary import (
     EarlierText,
     Fault,
     InstanceRow,
-    Introduced,
     Joining,
     Mark,
-    NamedFile,
     Publication,
     Redaction,
     Related,
@@ -225,6 +225,21 @@ class Graph(Protocol):
         nanoseconds; 0 if none did."""
         ...
 
+    @property
+    def terms(self) -> TermReads:
+        """Return the reads of what could be looked up, and of what is a term."""
+        ...
+
+    @property
+    def named(self) -> NamedReads:
+        """Return the reads of where concepts are named."""
+        ...
+
+    @property
+    def joined(self) -> JoinedReads:
+        """Return the reads of acronyms and of the joinings that rest on them."""
+        ...
+
     def rows(self, table: str, ontology: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a kind (``graph.kinds``) in the visible documents of an ontology, in order of their values.
         ``doc_id`` and concept id stand in place of keys, so equal graphs give equal rows. Nothing may be published
@@ -417,87 +432,6 @@ class Graph(Protocol):
         surface form of a mention counts as an alias, whether it is shown or not. In a ``scope`` narrower than
         EVERYTHING, only labels and aliases of mentions inside the scope are known; among several concepts the same
         order decides."""
-        ...
-
-    def with_keys(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> dict[str, list[str]]:
-        """Return the ids of the living concepts that mentions in the scope name by a form with each key
-        (:mod:`kgfs.domain.forms`), in the order of :meth:`match`. Keys that no concept has are missing."""
-        ...
-
-    def introduced(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> list[Introduced]:
-        """Return the acronyms in living documents of the scope of which one of these keys is the short or the long form."""
-        ...
-
-    def all_introduced(self, ontology: str) -> list[str]:
-        """Return the keys of all acronyms that living documents of an ontology introduce. A scan of these."""
-        ...
-
-    def introduced_by(self, doc_id: str) -> list[tuple[str, str]]:
-        """Return the pairs of keys that a living document introduces."""
-        ...
-
-    def joinings(self, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:
-        """Return the joinings of concepts; with ``pair`` those that rest on these two keys."""
-        ...
-
-    def joinings_without_documents(self) -> list[Joining]:
-        """Return the joinings whose documents have all left. A scan of all joinings."""
-        ...
-
-    def holder_of(self, concept_id: str) -> str:
-        """Return the id of the concept to which a concept was joined, through further joinings; '' if it was not."""
-        ...
-
-    def leads_to(self, ontology: str, name: str) -> str:
-        """Return the directory name of the living concept that the concept called ``name`` was joined to; '' if it
-        was not."""
-        ...
-
-    def name_of(self, concept_id: str) -> str:
-        """Return the directory name that a concept has or had; '' where there is none or a purge hid it."""
-
-    def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
-        """Return the concept id of each of these keys (``domain.forms.form_key``) that is a form of a living concept,
-        and those of the keys with which a longer form begins. Among several concepts the order of :meth:`match`
-        decides."""
-        ...
-
-    def candidates_counted(
-        self, ontology: str, keys: Collection[str], but: Collection[str]
-    ) -> Mapping[str, tuple[int, int]]:
-        """Return, for those of these keys that visible documents have as a candidate, the number of such documents, and of
-        those that have it as a whole heading. Documents in ``but`` (their ids) do not count."""
-        ...
-
-    def terms_size(self, ontology: str) -> int:
-        """Return the bytes of the lines of an ontology's ``terms.tsv``, without the header. Not a scan."""
-        ...
-
-    def term_parts(self, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
-        """Return (first key, last key) and bytes of each part of ``terms.tsv``; each has ``size`` bytes or a little more,
-        the last one fewer. Scans the terms."""
-        ...
-
-    def term_lines(self, ontology: str, first: str, last: str) -> bytes:
-        """Return the lines of ``terms.tsv`` between these keys."""
-        ...
-
-    def find_terms(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
-        """Return the terms with these keys, the longest first, then those that have all the ``words`` in their key, those
-        with the most places first. ``ontology`` is '' for all."""
-        ...
-
-    def named_file(self, concept_id: str) -> NamedFile | None:
-        """Return what is stored of the places that name a living concept; None if it is not living."""
-        ...
-
-    def named_documents(self, concept_id: str) -> list[tuple[str, int]]:
-        """Return (doc_id, bytes of its lines) of the visible documents that name a concept, in order of
-        publication."""
-        ...
-
-    def named_lines(self, concept_id: str, doc_id: str) -> bytes:
-        """Return the lines of one visible document in a concept's ``mentions.tsv``; empty if it has none."""
         ...
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
+from kgfs.stores.database import Database
 from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.rows import SHOWN, words
 from kgfs.stores.graph.vocabulary import EVERYTHING, DocumentRow, Introduced, Joining, Scope
@@ -40,85 +41,6 @@ def introduce(
     )
 
 
-def introduced(
-    connection: sqlite3.Connection, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING
-) -> list[Introduced]:
-    """Return the introductions in living documents of the scope that have one of these keys as short or long form, in order."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for column in ("short", "long"):
-        for short, long, doc_id in connection.execute(
-            _INTRODUCED.format(column=column), (json.dumps(sorted(keys)), ontology, scope.since, scope.but)
-        ):
-            found.setdefault((short, long), set()).add(doc_id)
-    return [Introduced(short, long, tuple(sorted(found[short, long]))) for short, long in sorted(found)]
-
-
-def all_introduced(connection: sqlite3.Connection, ontology: str) -> list[str]:
-    """Return the short forms that living documents of an ontology introduce."""
-    rows = connection.execute(
-        f"SELECT DISTINCT introduced.short FROM introduced CROSS JOIN document ON document.key = introduced.document"
-        f" WHERE introduced.ontology = ? AND document.state = {SHOWN} ORDER BY introduced.short",
-        (ontology,),
-    )
-    return [short for (short,) in rows]
-
-
-def introduced_by(connection: sqlite3.Connection, doc_id: str) -> list[tuple[str, str]]:
-    """Return the pairs that a living document introduces."""
-    return connection.execute(
-        "SELECT introduced.short, introduced.long FROM document CROSS JOIN introduced ON introduced.document = document.key"
-        f" WHERE document.doc_id = ? AND document.state = {SHOWN} ORDER BY introduced.short, introduced.long",
-        (doc_id,),
-    ).fetchall()
-
-
-def with_keys(
-    connection: sqlite3.Connection, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING
-) -> dict[str, list[str]]:
-    """Return the ids of the living concepts that mentions in the scope name by a form with each key, in the order of
-    ``Graph.match``."""
-    order = "ORDER BY concept_form.rank, concept.founded, concept.norm_hash, concept.concept_id"
-    found = {
-        key: [
-            concept_id
-            for (concept_id,) in connection.execute(
-                f"{_BY_KEY} WHERE concept_form.ontology = ? AND concept_form.folded = ? {order}", (ontology, key)
-            )
-        ]
-        for key in keys
-    }
-    kept = {
-        key: [one for one in dict.fromkeys(ids) if scope == EVERYTHING or _says(connection, scope, one, key)]
-        for key, ids in found.items()
-    }
-    return {key: ids for key, ids in kept.items() if ids}
-
-
-def _says(connection: sqlite3.Connection, scope: Scope, concept_id: str, key: str) -> bool:
-    rows = connection.execute(_SAYING, (concept_id, scope.since, scope.but))
-    return any(key in map(form_key, (label, *words(forms))) for label, forms in rows)
-
-
-def joinings(connection: sqlite3.Connection, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:
-    """Return the joinings of an ontology or of all; with ``pair``, those by this short and long form alone."""
-    where, values = "WHERE (?1 = '' OR ontology = ?1)", [ontology]
-    if pair[0]:
-        where += " AND short = ?2 AND long = ?3"
-        values += [norm_hash(pair[0]), norm_hash(pair[1])]
-    return [Joining(*row) for row in connection.execute(f"{_JOINING} {where} ORDER BY ontology, younger", values)]
-
-
-def joinings_without_documents(connection: sqlite3.Connection) -> list[Joining]:
-    """Return the joinings that no living document introduces any more."""
-    rows = connection.execute(
-        f"{_JOINING} WHERE NOT EXISTS (SELECT 1 FROM introduced CROSS JOIN document ON document.key = introduced.document"
-        f" WHERE introduced.ontology = joined.ontology AND document.state = {SHOWN}"
-        " AND norm_hash(introduced.short) = joined.short AND norm_hash(introduced.long) = joined.long)"
-        " ORDER BY ontology, younger"
-    )
-    return [Joining(*row) for row in rows]
-
-
 def join(connection: sqlite3.Connection, joined: Sequence[Joining], parted: Sequence[str]) -> None:
     """Insert joinings, and delete those of the concepts ``parted``."""
     connection.executemany("DELETE FROM joined WHERE younger = ?", [(younger,) for younger in parted])
@@ -128,18 +50,106 @@ def join(connection: sqlite3.Connection, joined: Sequence[Joining], parted: Sequ
     )
 
 
-def leads_to(connection: sqlite3.Connection, ontology: str, name: str) -> str:
-    """Return the directory name of the living concept that the concept once called ``name`` was joined to; '' if none."""
-    found = connection.execute(
-        "SELECT concept_id FROM concept WHERE ontology = ? AND name = ? AND live = 0", (ontology, name)
-    ).fetchone()
-    holder = holder_of(connection, found[0]) if found else ""
-    row = connection.execute("SELECT name FROM concept WHERE concept_id = ? AND live = 1", (holder,)).fetchone()
-    return str(row[0]) if row else ""
+class JoinedReads:
+    """Reads of acronyms and joinings. Any thread may call at any time; each call sees the newest commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def introduced(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> list[Introduced]:
+        """Return the acronyms in living documents of the scope of which one of these keys is the short or the long form,
+        in order."""
+        found: dict[tuple[str, str], set[str]] = {}
+        with self._database.snapshot() as connection:
+            for column in ("short", "long"):
+                for short, long, doc_id in connection.execute(
+                    _INTRODUCED.format(column=column), (json.dumps(sorted(keys)), ontology, scope.since, scope.but)
+                ):
+                    found.setdefault((short, long), set()).add(doc_id)
+        return [Introduced(short, long, tuple(sorted(found[short, long]))) for short, long in sorted(found)]
+
+    def all_introduced(self, ontology: str) -> list[str]:
+        """Return the keys of all acronyms that living documents of an ontology introduce. A scan of these."""
+        rows = self._database.rows(
+            "SELECT DISTINCT introduced.short FROM introduced CROSS JOIN document ON document.key = introduced.document"
+            f" WHERE introduced.ontology = ? AND document.state = {SHOWN} ORDER BY introduced.short",
+            (ontology,),
+        )
+        return [short for (short,) in rows]
+
+    def introduced_by(self, doc_id: str) -> list[tuple[str, str]]:
+        """Return the pairs of keys that a living document introduces."""
+        rows: list[tuple[str, str]] = self._database.rows(
+            "SELECT introduced.short, introduced.long FROM document"
+            " CROSS JOIN introduced ON introduced.document = document.key"
+            f" WHERE document.doc_id = ? AND document.state = {SHOWN} ORDER BY introduced.short, introduced.long",
+            (doc_id,),
+        )
+        return rows
+
+    def with_keys(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> dict[str, list[str]]:
+        """Return the ids of the living concepts that mentions in the scope name by a form with each key
+        (:mod:`kgfs.domain.forms`), in the order of ``Graph.match``. Keys that no concept has are missing."""
+        order = "ORDER BY concept_form.rank, concept.founded, concept.norm_hash, concept.concept_id"
+        sql = f"{_BY_KEY} WHERE concept_form.ontology = ? AND concept_form.folded = ? {order}"
+        kept: dict[str, list[str]] = {}
+        with self._database.snapshot() as connection:
+            for key in keys:
+                ids = dict.fromkeys(concept_id for (concept_id,) in connection.execute(sql, (ontology, key)))
+                if own := [one for one in ids if scope == EVERYTHING or _says(connection, scope, one, key)]:
+                    kept[key] = own
+        return kept
+
+    def joinings(self, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:
+        """Return the joinings of concepts, of an ontology or of all; with ``pair`` those that rest on these two keys."""
+        where, values = "WHERE (?1 = '' OR ontology = ?1)", [ontology]
+        if pair[0]:
+            where += " AND short = ?2 AND long = ?3"
+            values += [norm_hash(pair[0]), norm_hash(pair[1])]
+        rows = self._database.rows(f"{_JOINING} {where} ORDER BY ontology, younger", values)
+        return [Joining(*row) for row in rows]
+
+    def without_documents(self) -> list[Joining]:
+        """Return the joinings whose documents have all left. A scan of all joinings."""
+        rows = self._database.rows(
+            f"{_JOINING} WHERE NOT EXISTS (SELECT 1 FROM introduced"
+            " CROSS JOIN document ON document.key = introduced.document"
+            f" WHERE introduced.ontology = joined.ontology AND document.state = {SHOWN}"
+            " AND norm_hash(introduced.short) = joined.short AND norm_hash(introduced.long) = joined.long)"
+            " ORDER BY ontology, younger"
+        )
+        return [Joining(*row) for row in rows]
+
+    def leads_to(self, ontology: str, name: str) -> str:
+        """Return the directory name of the living concept that the concept called ``name`` was joined to; '' if it
+        was not."""
+        with self._database.snapshot() as connection:
+            found = connection.execute(
+                "SELECT concept_id FROM concept WHERE ontology = ? AND name = ? AND live = 0", (ontology, name)
+            ).fetchone()
+            holder = _holder_of(connection, found[0]) if found else ""
+            sql = "SELECT name FROM concept WHERE concept_id = ? AND live = 1"
+            row = connection.execute(sql, (holder,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def holder_of(self, concept_id: str) -> str:
+        """Return the id of the concept that has the mentions of a joined one, through further joinings; '' if it was not
+        joined."""
+        with self._database.snapshot() as connection:
+            return _holder_of(connection, concept_id)
+
+    def name_of(self, concept_id: str) -> str:
+        """Return the directory name that a concept has or had; '' where it had none or a purge hid it."""
+        found = self._database.row("SELECT name FROM concept WHERE concept_id = ?", (concept_id,))
+        return "" if found is None or is_hidden(found[0]) else str(found[0])
 
 
-def holder_of(connection: sqlite3.Connection, concept_id: str) -> str:
-    """Return the id of the concept that has the mentions of a joined one, through further joinings; '' if it was not joined."""
+def _says(connection: sqlite3.Connection, scope: Scope, concept_id: str, key: str) -> bool:
+    rows = connection.execute(_SAYING, (concept_id, scope.since, scope.but))
+    return any(key in map(form_key, (label, *words(forms))) for label, forms in rows)
+
+
+def _holder_of(connection: sqlite3.Connection, concept_id: str) -> str:
     seen: set[str] = set()
     at = concept_id
     while at not in seen:
@@ -149,9 +159,3 @@ def holder_of(connection: sqlite3.Connection, concept_id: str) -> str:
             break
         at = found[0]
     return at if at != concept_id else ""
-
-
-def name_of(connection: sqlite3.Connection, concept_id: str) -> str:
-    """Return the directory name that a concept has or had; '' where it had none or a purge hid it."""
-    found = connection.execute("SELECT name FROM concept WHERE concept_id = ?", (concept_id,)).fetchone()
-    return "" if found is None or is_hidden(found[0]) else str(found[0])

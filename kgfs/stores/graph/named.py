@@ -15,14 +15,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.render.mentions import NamedPlace, lines
+from kgfs.stores.database import Database
 from kgfs.stores.graph.derived import Derived, Settled
 from kgfs.stores.graph.rows import SHOWN
-from kgfs.stores.graph.vocabulary import DocumentRow, NamedRow
+from kgfs.stores.graph.vocabulary import DocumentRow, NamedFile, NamedRow
 
 _PLACE = struct.Struct("<IIII")
 """Line, first character, number of characters, chunk index."""
 
-DOCUMENTS = f"""
+_DOCUMENTS = f"""
     SELECT document.doc_id, sum(named.size) FROM named CROSS JOIN document ON document.key = named.document
     WHERE named.owner = ? AND document.state = {SHOWN}
     GROUP BY document.key ORDER BY document.ingested_at, document.doc_id"""
@@ -42,20 +43,6 @@ _FORMS = """
     ) FROM json_each(?1)"""
 
 
-def forms_known(
-    connection: sqlite3.Connection, ontology: str, keys: Collection[str]
-) -> tuple[dict[str, str], set[str]]:
-    """Return what ``Graph.forms_known`` does."""
-    names: dict[str, str] = {}
-    begun: set[str] = set()
-    for key, concept_id, longer in connection.execute(_FORMS, (json.dumps([*keys]), ontology)):
-        if concept_id is not None:
-            names[key] = concept_id
-        if longer:
-            begun.add(key)
-    return names, begun
-
-
 def put_named(
     connection: sqlite3.Connection, edition: int, document: DocumentRow | None, rows: Sequence[NamedRow]
 ) -> None:
@@ -71,18 +58,54 @@ def put_named(
     )
 
 
-def lines_of(connection: sqlite3.Connection, concept_id: str, doc_id: str) -> bytes:
-    """Return what ``Graph.named_lines`` does."""
-    found = connection.execute(
-        "SELECT document.key, named.places FROM document CROSS JOIN named ON named.document = document.key"
-        f" WHERE document.doc_id = ? AND document.state = {SHOWN} AND named.owner = ?",
-        (doc_id, concept_id),
-    ).fetchall()
-    if not found:
-        return b""
-    chunk_ids = _chunk_ids(connection, found[0][0])
-    places = sorted((start, end, line, chunk) for _, packed in found for line, start, end, chunk in _unpacked(packed))
-    return lines(doc_id, (NamedPlace(line, start, end, chunk_ids[chunk]) for start, end, line, chunk in places))
+class NamedReads:
+    """Reads of where concepts are named. Any thread may call at any time; each call sees the newest commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
+        """Return the concept id of each of these keys (``domain.forms.form_key``) that is a form of a living concept,
+        and those of the keys with which a longer form begins. Among several concepts the order of ``Graph.match``
+        decides."""
+        names: dict[str, str] = {}
+        begun: set[str] = set()
+        for key, concept_id, longer in self._database.rows(_FORMS, (json.dumps([*keys]), ontology)):
+            if concept_id is not None:
+                names[key] = concept_id
+            if longer:
+                begun.add(key)
+        return names, begun
+
+    def file(self, concept_id: str) -> NamedFile | None:
+        """Return what is stored of the places that name a living concept; None if it is not living."""
+        found = self._database.row(
+            "SELECT named, named_size, CASE WHEN named_at > 0 THEN named_at ELSE mtime END"
+            " FROM concept WHERE concept_id = ? AND live = 1",
+            (concept_id,),
+        )
+        return NamedFile(*found) if found else None
+
+    def documents(self, concept_id: str) -> list[tuple[str, int]]:
+        """Return (doc_id, bytes of its lines) of the visible documents that name a concept, in order of publication."""
+        rows: list[tuple[str, int]] = self._database.rows(_DOCUMENTS, (concept_id,))
+        return rows
+
+    def lines(self, concept_id: str, doc_id: str) -> bytes:
+        """Return the lines of one visible document in a concept's ``mentions.tsv``; empty if it has none."""
+        with self._database.snapshot() as connection:
+            found = connection.execute(
+                "SELECT document.key, named.places FROM document CROSS JOIN named ON named.document = document.key"
+                f" WHERE document.doc_id = ? AND document.state = {SHOWN} AND named.owner = ?",
+                (doc_id, concept_id),
+            ).fetchall()
+            if not found:
+                return b""
+            chunk_ids = _chunk_ids(connection, found[0][0])
+        places = sorted(
+            (start, end, line, chunk) for _, packed in found for line, start, end, chunk in _unpacked(packed)
+        )
+        return lines(doc_id, (NamedPlace(line, start, end, chunk_ids[chunk]) for start, end, line, chunk in places))
 
 
 class Named(Derived):

@@ -9,15 +9,16 @@ from typing import Any
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.render.concept import ConceptPage
-from kgfs.render.terms import ShownTerm
 from kgfs.stores.database import Database
-from kgfs.stores.graph import joined, named, scoped, terms
+from kgfs.stores.graph import scoped
 from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import known_as
+from kgfs.stores.graph.joined import JoinedReads
 from kgfs.stores.graph.kind_rows import rows_of
 from kgfs.stores.graph.merging import MARKS, mark_row
+from kgfs.stores.graph.named import NamedReads
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     CONCEPT,
@@ -33,6 +34,7 @@ from kgfs.stores.graph.rows import (
     source_row,
 )
 from kgfs.stores.graph.sampling import draw, stepwise
+from kgfs.stores.graph.terms import TermReads
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
     TEXT_ONLY,
@@ -42,10 +44,7 @@ from kgfs.stores.graph.vocabulary import (
     EarlierText,
     Fault,
     InstanceRow,
-    Introduced,
-    Joining,
     Mark,
-    NamedFile,
     Related,
     Scope,
     SourceRow,
@@ -86,6 +85,9 @@ class GraphReads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.terms = TermReads(database)
+        self.named = NamedReads(database)
+        self.joined = JoinedReads(database)
 
     def faults(self) -> list[Fault]:
         with self._database.snapshot() as connection:
@@ -431,83 +433,6 @@ class GraphReads:
                         found[norm] = concept_id
                         break
         return found
-
-    def with_keys(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> dict[str, list[str]]:
-        with self._database.snapshot() as connection:
-            return joined.with_keys(connection, ontology, keys, scope)
-
-    def introduced(self, ontology: str, keys: Collection[str], scope: Scope = EVERYTHING) -> list[Introduced]:
-        with self._database.snapshot() as connection:
-            return joined.introduced(connection, ontology, keys, scope)
-
-    def all_introduced(self, ontology: str) -> list[str]:
-        with self._database.snapshot() as connection:
-            return joined.all_introduced(connection, ontology)
-
-    def introduced_by(self, doc_id: str) -> list[tuple[str, str]]:
-        with self._database.snapshot() as connection:
-            return joined.introduced_by(connection, doc_id)
-
-    def joinings(self, ontology: str = "", pair: tuple[str, str] = ("", "")) -> list[Joining]:
-        with self._database.snapshot() as connection:
-            return joined.joinings(connection, ontology, pair)
-
-    def joinings_without_documents(self) -> list[Joining]:
-        with self._database.snapshot() as connection:
-            return joined.joinings_without_documents(connection)
-
-    def holder_of(self, concept_id: str) -> str:
-        with self._database.snapshot() as connection:
-            return joined.holder_of(connection, concept_id)
-
-    def leads_to(self, ontology: str, name: str) -> str:
-        with self._database.snapshot() as connection:
-            return joined.leads_to(connection, ontology, name)
-
-    def name_of(self, concept_id: str) -> str:
-        with self._database.snapshot() as connection:
-            return joined.name_of(connection, concept_id)
-
-    def forms_known(self, ontology: str, keys: Collection[str]) -> tuple[dict[str, str], set[str]]:
-        with self._database.snapshot() as connection:
-            return named.forms_known(connection, ontology, keys)
-
-    def candidates_counted(
-        self, ontology: str, keys: Collection[str], but: Collection[str]
-    ) -> Mapping[str, tuple[int, int]]:
-        with self._database.snapshot() as connection:
-            return terms.counted(connection, ontology, keys, but)
-
-    def terms_size(self, ontology: str) -> int:
-        found = self._database.row("SELECT size FROM term_file WHERE ontology = ?", (ontology,))
-        return int(found[0]) if found else 0
-
-    def term_parts(self, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
-        with self._database.snapshot() as connection:
-            return terms.parts(connection, ontology, size)
-
-    def term_lines(self, ontology: str, first: str, last: str) -> bytes:
-        with self._database.snapshot() as connection:
-            return terms.lines_of(connection, ontology, first, last)
-
-    def find_terms(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
-        with self._database.snapshot() as connection:
-            return terms.found(connection, ontology, keys, words, limit)
-
-    def named_file(self, concept_id: str) -> NamedFile | None:
-        found = self._database.row(
-            "SELECT named, named_size, CASE WHEN named_at > 0 THEN named_at ELSE mtime END FROM concept WHERE concept_id = ? AND live = 1",
-            (concept_id,),
-        )
-        return NamedFile(*found) if found else None
-
-    def named_documents(self, concept_id: str) -> list[tuple[str, int]]:
-        rows: list[tuple[str, int]] = self._database.rows(named.DOCUMENTS, (concept_id,))
-        return rows
-
-    def named_lines(self, concept_id: str, doc_id: str) -> bytes:
-        with self._database.snapshot() as connection:
-            return named.lines_of(connection, concept_id, doc_id)
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
         found = (

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kgfs.render.terms import ShownTerm, line
+from kgfs.stores.database import Database
 from kgfs.stores.graph.derived import Derived, Settled
 from kgfs.stores.graph.rows import SHOWN
 from kgfs.stores.graph.vocabulary import CandidateRow, DocumentRow
@@ -140,56 +141,74 @@ class Terms(Derived):
         return found.fetchone() is not None
 
 
-def counted(
-    connection: sqlite3.Connection, ontology: str, keys: Collection[str], but: Collection[str]
-) -> Mapping[str, tuple[int, int]]:
-    """Return what ``Graph.candidates_counted`` does."""
-    found = {
-        key: (documents, headings)
-        for key, documents, headings in connection.execute(
-            "SELECT folded, documents, headings FROM json_each(?1) CROSS JOIN term ON folded = value AND ontology = ?2",
-            (json.dumps([*keys]), ontology),
+class TermReads:
+    """Reads of candidates and terms. Any thread may call at any time; each call sees the newest commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def counted(self, ontology: str, keys: Collection[str], but: Collection[str]) -> Mapping[str, tuple[int, int]]:
+        """Return, for those of these keys that visible documents have as a candidate, the number of such documents, and of
+        those that have it as a whole heading. Documents in ``but`` (their ids) do not count."""
+        with self._database.snapshot() as connection:
+            found = {
+                key: (documents, headings)
+                for key, documents, headings in connection.execute(
+                    "SELECT folded, documents, headings FROM json_each(?1)"
+                    " CROSS JOIN term ON folded = value AND ontology = ?2",
+                    (json.dumps([*keys]), ontology),
+                )
+            }
+            for key, heading in connection.execute(
+                "SELECT candidate.folded, candidate.heading FROM document"
+                " CROSS JOIN candidate ON candidate.document = document.key"
+                f" WHERE document.state = {SHOWN} AND document.ontology = ?2"
+                " AND document.doc_id IN (SELECT value FROM json_each(?1))",
+                (json.dumps([*but]), ontology),
+            ):
+                if key in found:
+                    found[key] = found[key][0] - 1, found[key][1] - heading
+            return found
+
+    def size(self, ontology: str) -> int:
+        """Return the bytes of the lines of an ontology's ``terms.tsv``, without the header. Not a scan."""
+        found = self._database.row("SELECT size FROM term_file WHERE ontology = ?", (ontology,))
+        return int(found[0]) if found else 0
+
+    def parts(self, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
+        """Return (first key, last key) and bytes of each part of ``terms.tsv``; each has ``size`` bytes or a little more,
+        the last one fewer. Scans the terms."""
+        found: list[tuple[tuple[str, str], int]] = []
+        first, last, total = "", "", 0
+        for key, bytes_ in self._database.rows(
+            "SELECT folded, size FROM term WHERE ontology = ? AND size > 0 ORDER BY folded", (ontology,)
+        ):
+            if not total:
+                first = key
+            last, total = key, total + bytes_
+            if total >= size:
+                found.append(((first, last), total))
+                total = 0
+        return [*found, ((first, last), total)] if total else found
+
+    def lines(self, ontology: str, first: str, last: str) -> bytes:
+        """Return the lines of ``terms.tsv`` between these keys."""
+        rows = self._database.rows(
+            f"{_SHOWN} AND term.ontology = ? AND term.size > 0 AND term.folded BETWEEN ? AND ? ORDER BY term.folded",
+            (ontology, first, last),
         )
-    }
-    for key, heading in connection.execute(
-        "SELECT candidate.folded, candidate.heading FROM document CROSS JOIN candidate ON candidate.document = document.key"
-        f" WHERE document.state = {SHOWN} AND document.ontology = ?2 AND document.doc_id IN (SELECT value FROM json_each(?1))",
-        (json.dumps([*but]), ontology),
-    ):
-        if key in found:
-            found[key] = found[key][0] - 1, found[key][1] - heading
-    return found
+        return b"".join(line(ShownTerm(*row)) for row in rows)
+
+    def find(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
+        """Return the terms with these keys, the longest first, then those that have all the ``words`` in their key, those
+        with the most places first. ``ontology`` is '' for all."""
+        with self._database.snapshot() as connection:
+            return _found(connection, ontology, keys, words, limit)
 
 
-def parts(connection: sqlite3.Connection, ontology: str, size: int) -> list[tuple[tuple[str, str], int]]:
-    """Return what ``Graph.term_parts`` does."""
-    found: list[tuple[tuple[str, str], int]] = []
-    first, last, total = "", "", 0
-    for key, bytes_ in connection.execute(
-        "SELECT folded, size FROM term WHERE ontology = ? AND size > 0 ORDER BY folded", (ontology,)
-    ):
-        if not total:
-            first = key
-        last, total = key, total + bytes_
-        if total >= size:
-            found.append(((first, last), total))
-            total = 0
-    return [*found, ((first, last), total)] if total else found
-
-
-def lines_of(connection: sqlite3.Connection, ontology: str, first: str, last: str) -> bytes:
-    """Return what ``Graph.term_lines`` does."""
-    rows = connection.execute(
-        f"{_SHOWN} AND term.ontology = ? AND term.size > 0 AND term.folded BETWEEN ? AND ? ORDER BY term.folded",
-        (ontology, first, last),
-    )
-    return b"".join(line(ShownTerm(*row)) for row in rows)
-
-
-def found(
+def _found(
     connection: sqlite3.Connection, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int
 ) -> list[ShownTerm]:
-    """Return what ``Graph.find_terms`` does."""
     within = "" if not ontology else " AND term.ontology = :ontology"
     having = " AND ".join(
         f"EXISTS (SELECT 1 FROM term_word WHERE ontology = term.ontology AND word = :word{place} AND folded = term.folded)"
