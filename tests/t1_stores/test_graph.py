@@ -395,7 +395,7 @@ def test_sizes_are_those_of_words_on_one_line(graph: Graph) -> None:
         quotes = [
             replace(row, quote=f" “{row.n}”\r\n\u2003is ", line_end=row.line_start) for row in batch.rows["instance"]
         ]
-        graph.stage(f"of {doc_id}", doc_id, replace(batch, instances=quotes))
+        graph.stage(f"of {doc_id}", doc_id, replace(batch, rows={"instance": quotes}))
         graph.publish(publication)
         assert sizes_are_true(graph)
     graph.forget("leave", [A], 9)
