@@ -11,6 +11,7 @@ from bench.formats.measures import Share, cells_found, found, headings_found, pa
 from bench.formats.truths import Truth, truth_of
 from kgfs.domain.text import Text
 from kgfs.errors import KgfsError
+from kgfs.formats.forking import end_parsers
 from kgfs.formats.table import parse
 
 FEWEST = 30
@@ -41,6 +42,7 @@ def measured(path: Path) -> Result:
     except KgfsError as failure:
         error = str(failure)
     seconds = time.perf_counter() - begin
+    end_parsers()
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     result = Result(path, seconds, peak, error)
     try:

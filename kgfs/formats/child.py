@@ -1,6 +1,6 @@
-"""The process that parses one file: ``python -m kgfs.formats.child PARSER LIMITS KNOWN``, the bytes on standard input.
+"""The process that parses one file: forked with PARSER LIMITS KNOWN as its words, the bytes on standard input.
 
-KNOWN is the descriptor of a file with the pages that were recognised before, as JSON.
+``python -m kgfs.formats.child DESCRIPTOR`` is the process that forks it (:mod:`.forking`). KNOWN is the descriptor of a file with the pages that were recognised before, as JSON.
 
 It writes frames to standard output: a length (4 bytes, big-endian) and so much JSON. A frame is a list of pieces, or
 ``{"unreadable": reason}``, or ``{"done": how it was kept off the network}``, which is the last; or ``{"part": facts,
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import socket
 import struct
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.forking import serve
 from kgfs.formats.pieces import RECOGNISED, Piece, clean
 from kgfs.formats.sandbox import Limits, allow_cpu, confine
 
@@ -101,10 +103,24 @@ def _write(target: BinaryIO, frame: Any) -> None:
     target.flush()
 
 
-if __name__ == "__main__":
-    name, memory, cpu, files, descriptor = sys.argv[1:]
+def _parse(words: list[str]) -> None:
+    """Parse the file on standard input as PARSER LIMITS KNOWN say, and write to standard output."""
+    name, memory, cpu, files, descriptor = words
     with os.fdopen(int(descriptor), "rb") as file:
         pages = {int(page): text for page, text in json.loads(file.read()).items()}
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no frame
-    main(name, Limits(int(memory), float(cpu), int(files)), sys.stdin.buffer, out, pages)
+    main(name, Limits(int(memory), float(cpu), int(files)), os.fdopen(0, "rb", closefd=False), out, pages)
+    out.close()
+
+
+def _warm(sample: bytes) -> None:
+    """Load what most files need, by parsing a mail."""
+    from kgfs.formats.table import FORMATS
+
+    list(_pieces(next(row for row in FORMATS if row.media_type == "message/rfc822"), sample, {}))
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        serve(asked, _parse, _warm)

@@ -6,8 +6,6 @@ import json
 import os
 import selectors
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, BinaryIO
@@ -15,6 +13,7 @@ from typing import IO, Any, BinaryIO
 from kgfs.errors import ParserFailedError, UnreadableTextError
 from kgfs.formats.child import HEADER
 from kgfs.formats.contract import Pages
+from kgfs.formats.forking import ForkedProcess
 from kgfs.formats.pieces import RECOGNISED, Piece
 from kgfs.formats.sandbox import Limits
 
@@ -72,20 +71,15 @@ def _frames(
         _memory_file(b"") as stderr,
         _memory_file(json.dumps(known or {}).encode()) as pages,
     ):
-        words = [parser, str(limits.memory), str(limits.cpu), str(limits.files), str(pages.fileno())]
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "kgfs.formats.child", *words],
-            stdin=source,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env={**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
-            start_new_session=True,
-            pass_fds=[pages.fileno()],
-        )
-        assert process.stdout is not None
-        complete = False
-        try:
-            with process.stdout as pipe:
+        words = [parser, str(limits.memory), str(limits.cpu), str(limits.files)]
+        ours, theirs = os.pipe()
+        with os.fdopen(ours, "rb", buffering=0) as pipe:
+            try:
+                process = ForkedProcess(words, [source.fileno(), theirs, stderr.fileno(), pages.fileno()])
+            finally:
+                os.close(theirs)
+            complete = False
+            try:
                 raw_frames = _raw_frames(pipe, name, limits, beat)
                 for raw in raw_frames:
                     frame = json.loads(raw)
@@ -95,11 +89,10 @@ def _frames(
                         continue
                     complete = isinstance(frame, dict)
                     yield frame
-            if not complete:
-                raise _reason(name, process.wait(timeout=60), limits, stderr)
-        finally:
-            process.kill()
-            process.wait()
+                if not complete:
+                    raise _reason(name, process.wait(timeout=60), limits, stderr)
+            finally:
+                process.close()
 
 
 def _whole_part(frame: dict[str, Any], raw_frames: Iterator[bytes]) -> Piece | None:

@@ -7,15 +7,12 @@ made, so that an interrupted document asks nothing a second time.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 
 import numpy as np
 
 from kgfs.domain.documents import Document
-from kgfs.domain.identity import garage_key_of
 from kgfs.domain.languages import ENGLISH, language_of
-from kgfs.domain.names import decode_name, extension_of
 from kgfs.domain.parts import Part, PartKind
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
@@ -28,6 +25,7 @@ from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import Verbs, furniture_of, judge_all
 from kgfs.ingest.reading.joining import introductions, join
+from kgfs.ingest.reading.keeping_parts import KeepingParts
 from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told, passages_of
 from kgfs.ingest.reading.rank import Vectors
@@ -52,18 +50,17 @@ def parse(draft: Draft) -> None:
     settings = draft.settings
     limits = Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files)
     content = draft.objects.get(draft.document.key)
-    prefix = draft.document.key.split("/")[1]
-
-    def keep(name: str, sha256: str, part: bytes) -> str:
-        key = garage_key_of(prefix, sha256, extension_of(os.fsdecode(decode_name(name))))
-        if not draft.objects.exists(key):
-            draft.objects.put(key, part)
-        return key
-
     pages = KeptPages(draft.objects, draft.document.doc_id, draft.report)
-    draft.text = parse_file(
-        draft.filename, content, limits, draft.report.again, pages, keep=keep, segments=_segments(draft, content)
-    )
+    with KeepingParts(draft.objects, draft.document.key.split("/")[1]) as parts:
+        draft.text = parse_file(
+            draft.filename,
+            content,
+            limits,
+            draft.report.again,
+            pages,
+            keep=parts.keep,
+            segments=_segments(draft, content),
+        )
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
     border("parsed")
 
