@@ -20,6 +20,9 @@ from kgfs import __version__
 from kgfs.cli.stdout import StdoutError, tell_errors_of_stdout
 from kgfs.errors import KgfsError, from_os_error
 
+# The products of matrices here are small: a second thread costs more than it saves, and many threads do them at once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 VERBS = {
     "mount": "Mount a home as directories.",
     "umount": "Unmount; works on dead mounts too.",

@@ -676,13 +676,19 @@ def test_two_openings_see_each_others_writes_at_once(tmp_path: Path) -> None:
     other.close()
 
 
-def test_of_many_rows_those_with_like_signs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "SIGNS_FROM", 100)
+def test_of_many_rows_those_whose_codes_promise_most_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "ALL_BELOW", 100)
+    monkeypatch.setattr(scan, "LEAST_COMPARED", 100)
     chance = np.random.default_rng(3)
     near = chance.normal(size=(40, 100))
     rows = near[chance.integers(0, 40, 2000)] + chance.normal(0, 0.7, (2000, 100))
     with closing(SqliteVectors(tmp_path / "vectors.sqlite", "m")) as store:
-        store.upsert([Row("source", f"{n:04}", 0, row.astype(np.float32)) for n, row in enumerate(rows)])
+        every_row = [Row("source", f"{n:04}", 0, row.astype(np.float32)) for n, row in enumerate(rows)]
+        store.upsert(every_row[:1500])
+        store.query(near[0].astype(np.float32), Filter(kind="source"))
+        store.upsert(every_row[1500:])
         same = 0
         for asked in near.astype(np.float32):
             exact, some = (store.query(asked, Filter(kind="source"), 10, exact=exact) for exact in (True, False))

@@ -1,7 +1,6 @@
 """Search: an immutable snapshot of all rows of a model, and the best rows that pass a filter.
 
-Of many rows those with the most signs in common with the question are compared, unless an exact answer is asked for.
-``docs/search.md`` says what that costs and misses.
+Of many rows those whose codes (:mod:`.codes`) promise the most are compared, unless an exact answer is asked for.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from kgfs.stores.vectors.codes import Codes, coded
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 from kgfs.stores.vectors.matrix import Matrix
 
-Codes = npt.NDArray[np.int32]
+Column = npt.NDArray[np.int32]
 ATTRIBUTES = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
 NUMBERS = ("window", "chunk_index")
-SIGNS_FROM = 20_000
-"""Rows that pass a filter from which on only those with like signs are compared."""
-COMPARED = 20
-"""Rows compared for each one wanted."""
-COMPARED_SHARE = 0.01
-"""The least share of the rows that is compared."""
+ALL_BELOW = 20_000
+"""Rows that pass a filter below which all are compared."""
+COMPARED = 10
+"""Rows compared for each one wanted, of more."""
+LEAST_COMPARED = 1000
 GATHER_BELOW = 0.15
 """The share of rows below which a filter is applied before the scores are computed, not after."""
 
@@ -60,14 +59,16 @@ class Picture:
     next one."""
 
     matrix: Matrix
-    columns: dict[str, Codes]
+    columns: dict[str, Column]
     """The numbers of the words of each column of ATTRIBUTES, and the values of each column of NUMBERS, by slot."""
     alive: npt.NDArray[np.bool_]
     """Whether the slot has a row, by slot."""
     vocabulary: Vocabulary
+    former_codes: Codes | None = None
+    """The codes of the first rows, from a snapshot before."""
 
     @cached_property
-    def _by_item(self) -> tuple[npt.NDArray[np.intp], Codes]:
+    def _by_item(self) -> tuple[npt.NDArray[np.intp], Column]:
         """The slots in order of their items, and the items in that order."""
         items = self.columns["item"]
         if (np.diff(items) >= 0).all():  # items that come one after another have ascending numbers
@@ -120,38 +121,33 @@ class Picture:
         return np.flatnonzero(passing)
 
     @cached_property
-    def _signs(self) -> npt.NDArray[np.uint64]:
-        """The signs of the vectors, of shape (words of 64 bits, slots)."""
-        dimensions = self.matrix.shape[1]
-        signs = np.zeros((len(self.matrix), -(-dimensions // 64) * 8), np.uint8)
-        for start in range(0, len(self.matrix), SIGNS_FROM):  # so that no second matrix is made
-            some = slice(start, start + SIGNS_FROM)
-            signs[some, : -(-dimensions // 8)] = np.packbits(self.matrix[some] > 0, axis=1)
-        return np.ascontiguousarray(signs.view(np.uint64).T)
+    def _codes(self) -> Codes:
+        return coded(self.matrix, self.former_codes)
 
-    def _like(self, vector: Vector, slots: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-        """Return at least ``count`` of these slots, with all ties: those with the most signs in common with the vector."""
-        signs = np.zeros(len(self._signs) * 8, np.uint8)
-        signs[: -(-vector.size // 8)] = np.packbits(vector > 0)
-        different = np.zeros(len(self.matrix), np.uint16)
-        for column, word in zip(self._signs, signs.view(np.uint64), strict=True):
-            different += np.bitwise_count(column ^ word)
-        if slots.size < len(different):
-            different = different[slots]
-        most = int(np.searchsorted(np.cumsum(np.bincount(different)), count))
-        return slots[different <= most]
+    def codes_made(self) -> Codes | None:
+        """Return the codes of the rows if a query had them made."""
+        found: Codes | None = self.__dict__.get("_codes", self.former_codes)
+        return found
+
+    def _likely(self, vector: Vector, slots: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+        """Return the ``count`` of these slots, with all ties, whose codes promise the highest scores."""
+        likely = self._codes.estimate(vector)
+        if slots.size < len(likely):
+            likely = likely[slots]
+        found: npt.NDArray[np.intp] = slots[likely >= np.partition(likely, slots.size - count)[slots.size - count]]
+        return found
 
     def best(self, vector: Vector, where: Filter, limit: int, threshold: float, *, exact: bool = True) -> list[Hit]:
         """Return the ``limit`` best items that pass the filter and score at least ``threshold``, best first.
 
-        Without ``exact`` a few of the best may be missed among SIGNS_FROM rows or more.
+        Without ``exact`` a few of the best may be missed among ALL_BELOW rows or more.
         """
         slots = self.candidates(where)
         if not slots.size or limit < 1:
             return []
-        count = max(COMPARED * limit, int(COMPARED_SHARE * slots.size))
-        if not exact and slots.size >= SIGNS_FROM and count < slots.size:
-            slots = self._like(vector, slots, count)
+        count = max(COMPARED * limit, LEAST_COMPARED)
+        if not exact and slots.size >= ALL_BELOW and count < slots.size:
+            slots = self._likely(vector, slots, count)
         if slots.size < GATHER_BELOW * len(self.matrix):
             scores = self.matrix[slots] @ vector
         else:

@@ -241,7 +241,8 @@ class SqliteVectors:
         def read(start: int) -> Iterator[tuple[int, bytes]]:
             return connection.execute("SELECT slot, vector FROM vector WHERE model = ? AND slot >= ?", (model, start))
 
-        return Picture(self._file.map(layout, dimensions, slots, read), columns, alive, vocabulary)
+        matrix = self._file.map(layout, dimensions, slots, read)
+        return Picture(matrix, columns, alive, vocabulary, former.codes_made() if former else None)
 
 
 def _condition(where: Filter) -> tuple[str, list[Any]]:
