@@ -7,49 +7,107 @@ is called with the plan and returns whether to go on. ``progress`` is called wit
 Functions that only read may run beside a mount and a worker.
 """
 
-from kgfs.app.answers import ask
-from kgfs.app.asking import Probe, create_bucket
-from kgfs.app.backlog import FailedDocumentsError, wait
-from kgfs.app.deciding import merge_concepts, split_concept
-from kgfs.app.forgetting import Proposal, forget
-from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed
-from kgfs.app.matching import get_document, match_chunks
-from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
-from kgfs.app.queries import (
-    Removed,
-    SpokenOf,
-    cite,
-    compare_readings,
-    difference,
-    document,
-    documents_of_concept,
-    history,
-    projection_state,
-    removed,
-    search,
-    search_passages,
-    status,
-)
-from kgfs.app.rereading import Outdated, regenerate, reprocess
-from kgfs.app.sharing_homes import hosts, strike_off
-from kgfs.app.snapshots import put_snapshot
-from kgfs.app.transcript_folders import with_transcripts
-from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
-from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
-from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank, search_reranked
-from kgfs.app.working import run_worker
-from kgfs.ingest.writing.intake import Ingested
-from kgfs.knowledge.by_document import LIMIT, MOST
-from kgfs.knowledge.cite import Cited
-from kgfs.knowledge.compare import Comparison
-from kgfs.knowledge.history import Difference
-from kgfs.knowledge.match import COUNT, THRESHOLD, MatchedChunk, MatchFilters, WholeDocument
-from kgfs.knowledge.search import LIMIT as PASSAGES
-from kgfs.knowledge.status import STANDS_STILL
-from kgfs.knowledge.windows import Content, Prepared, Relevant, Section
+from __future__ import annotations
 
-get_chunk = cite
-"""The Source of a ``chunk_id``, by the name that agents know."""
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kgfs.app.answers import ask
+    from kgfs.app.asking import Probe, create_bucket
+    from kgfs.app.backlog import FailedDocumentsError, wait
+    from kgfs.app.deciding import merge_concepts, split_concept
+    from kgfs.app.forgetting import Proposal, forget
+    from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed
+    from kgfs.app.matching import get_document, match_chunks
+    from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
+    from kgfs.app.queries import (
+        Removed,
+        SpokenOf,
+        cite,
+        compare_readings,
+        difference,
+        document,
+        documents_of_concept,
+        history,
+        projection_state,
+        removed,
+        search,
+        search_passages,
+        status,
+    )
+    from kgfs.app.rereading import Outdated, regenerate, reprocess
+    from kgfs.app.sharing_homes import hosts, strike_off
+    from kgfs.app.snapshots import put_snapshot
+    from kgfs.app.transcript_folders import with_transcripts
+    from kgfs.app.upkeep import (
+        back_up_home,
+        check_home,
+        rebuild_home,
+        rebuild_projection,
+        restore_home,
+        restore_originals,
+    )
+    from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
+    from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank, search_reranked
+    from kgfs.app.working import run_worker
+    from kgfs.ingest.writing.intake import Ingested
+    from kgfs.knowledge.by_document import LIMIT, MOST
+    from kgfs.knowledge.cite import Cited
+    from kgfs.knowledge.compare import Comparison
+    from kgfs.knowledge.history import Difference
+    from kgfs.knowledge.match import COUNT, THRESHOLD, MatchedChunk, MatchFilters, WholeDocument
+    from kgfs.knowledge.search import LIMIT as PASSAGES
+    from kgfs.knowledge.status import STANDS_STILL
+    from kgfs.knowledge.windows import Content, Prepared, Relevant, Section
+
+    get_chunk = cite
+    """The Source of a ``chunk_id``, by the name that agents know."""
+
+_MODULES = {
+    "kgfs.app.answers": "ask",
+    "kgfs.app.asking": "Probe create_bucket",
+    "kgfs.app.backlog": "FailedDocumentsError wait",
+    "kgfs.app.deciding": "merge_concepts split_concept",
+    "kgfs.app.forgetting": "Proposal forget",
+    "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed",
+    "kgfs.app.matching": "get_document match_chunks",
+    "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
+    "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed search search_passages status get_chunk=cite",
+    "kgfs.app.rereading": "Outdated regenerate reprocess",
+    "kgfs.app.sharing_homes": "hosts strike_off",
+    "kgfs.app.snapshots": "put_snapshot",
+    "kgfs.app.transcript_folders": "with_transcripts",
+    "kgfs.app.upkeep": "back_up_home check_home rebuild_home rebuild_projection restore_home restore_originals",
+    "kgfs.app.watching": "confirm_removals watch_in_foreground watched",
+    "kgfs.app.windows": "prepare_for_contradiction_check prepare_for_reranking rerank search_reranked",
+    "kgfs.app.working": "run_worker",
+    "kgfs.ingest.writing.intake": "Ingested",
+    "kgfs.knowledge.by_document": "LIMIT MOST",
+    "kgfs.knowledge.cite": "Cited",
+    "kgfs.knowledge.compare": "Comparison",
+    "kgfs.knowledge.history": "Difference",
+    "kgfs.knowledge.match": "COUNT THRESHOLD MatchedChunk MatchFilters WholeDocument",
+    "kgfs.knowledge.search": "PASSAGES=LIMIT",
+    "kgfs.knowledge.status": "STANDS_STILL",
+    "kgfs.knowledge.windows": "Content Prepared Relevant Section",
+}
+"""Where each name is: a module is imported when one of its names is first asked for, since one use case needs few of them and a
+command line is started anew for each question. ``new=old`` is a name that has another one there."""
+_PLACES = {
+    name: (module, old or name)
+    for module, names in _MODULES.items()
+    for name, _, old in (each.partition("=") for each in names.split())
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, there = _PLACES[name]
+    found = globals()[name] = getattr(importlib.import_module(module), there)
+    return found
+
 
 __all__ = [
     "COUNT",

@@ -9,8 +9,9 @@ is found, too. All functions are pure; results are the same in all processes wit
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 FORMS = 2
@@ -77,11 +78,21 @@ def _spaced(word: str) -> tuple[str, ...]:
 @lru_cache(1 << 17)
 def stem(word: str) -> str:
     """Return the Snowball stem (English) of a word in lower case."""
-    return str(_stemmer().stemWord(word))
+    return str(_stemmers.own.stemWord(word))
 
 
-@cache
-def _stemmer() -> Any:
-    from snowballstemmer import stemmer  # loaded where something is searched or indexed
+class _Stemmers(threading.local):
+    """The stemmer of each thread: that in C is not for several at once."""
 
-    return stemmer("english")
+    @cached_property
+    def own(self) -> Any:
+        try:  # loaded where something is searched or indexed
+            from Stemmer import Stemmer
+        except ModuleNotFoundError:  # the same stems in twelve times the time
+            from snowballstemmer import stemmer
+
+            return stemmer("english")
+        return Stemmer("english", 0)
+
+
+_stemmers = _Stemmers()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from snowballstemmer import stemmer
 
-from kgfs.domain.word_forms import LONGEST, forms_in, forms_of
+from kgfs.domain.word_forms import LONGEST, forms_in, forms_of, stem
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,8 @@ def test_a_part_of_a_run_without_spaces_has_no_other_forms(run: str, data: st.Da
     start = data.draw(st.integers(0, len(run) - 2))
     end = data.draw(st.integers(start + 2, len(run)))
     assert set(forms_of(run[start:end])) <= set(forms_of(run))
+
+
+@given(st.text("abcdeghilmnoprstuvyé'", max_size=12), st.sampled_from(["", "ing", "ational", "ies", "fully", "izers"]))
+def test_both_stemmers_give_the_same_stems(word: str, suffix: str) -> None:
+    assert stem(word + suffix) == stemmer("english").stemWord(word + suffix)
