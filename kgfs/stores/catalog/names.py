@@ -11,6 +11,12 @@ from kgfs.stores.catalog import forgetting, lineage, parts
 from kgfs.stores.catalog.contract_names import Forgetting, PartRow, SavedQuestion, SavedSearch, Trashed
 from kgfs.stores.catalog.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
 
+_NAMES_OF = (
+    f"SELECT {', '.join(f'name.{column}' for column in NAME.split(', '))}"
+    " FROM name JOIN version ON version.lineage = name.lineage AND version.n = name.version"
+    " WHERE name.doc_id = ? AND name.doc_id != '' ORDER BY version.deposit"
+)
+
 
 class SqliteNames:
     """The contract's ``Names`` on the connection that ``connect`` returns: each thread's own for callers of the
@@ -91,12 +97,7 @@ class SqliteNames:
         return lineage.path_of(self._db, name_id)
 
     def names_of(self, doc_id: str) -> list[Name]:
-        columns = ", ".join(f"name.{column}" for column in NAME.split(", "))
-        sql = (
-            f"SELECT {columns} FROM name JOIN version ON version.lineage = name.lineage AND version.n = name.version"
-            " WHERE name.doc_id = ? AND name.doc_id != '' ORDER BY version.deposit"
-        )
-        return [name_from(row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
+        return [name_from(row) for row in self._db.execute(_NAMES_OF, (doc_id,)).fetchall()]
 
     def held(self, doc_id: str) -> bool:
         return parts.held(self._db, doc_id)

@@ -164,7 +164,7 @@ class Picture:
 
         Look at more and more of the top scores, always with all ties, until they contain ``limit`` different items.
         """
-        top = 2 * limit
+        top = limit + limit // 4
         while True:
             if top < slots.size:
                 least = np.partition(scores, slots.size - top)[slots.size - top]
