@@ -4,7 +4,7 @@ They are for tests of durability. A border costs one lookup where nothing is set
 by alphabet:
 ``built-aside``, ``chunked``, ``confirmed``, ``decided``, ``delivered``, ``embedded-again``, ``erased``, ``followed``,
 ``followed-in-graph``, ``forgetting-committed``, ``forgetting-done``, ``forgetting-owed``, ``forgotten``,
-``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``mended``,
+``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``looked-back``, ``mended``,
 ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``, ``migrate-entries``, ``migrate-front``,
 ``migrate-ledger``, ``migrate-object``, ``migrate-objects``, ``migrate-proved``, ``names-hidden``, ``noted``,
 ``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``,

@@ -50,6 +50,14 @@ def singular(norm: str) -> str:
     return norm[:-1]
 
 
+def plurals(norm: str) -> list[str]:
+    """Return the normalised labels whose singular is ``norm``, itself among them."""
+    rest, space, word = norm.rpartition(" ")
+    irregular = [many for many, one in _IRREGULAR.items() if one == word]
+    regular = [word, f"{word}s", f"{word}es", *([f"{word[:-1]}ies"] if word.endswith("y") else [])]
+    return [rest + space + one for one in (*irregular, *regular) if singular(rest + space + one) == norm]
+
+
 def form_key(form: str) -> str:
     """Return the key of a form: its words and signs, folded, with single spaces, the last one in the singular."""
     return singular(" ".join(word for _, _, word in _atoms(form)))

@@ -118,3 +118,6 @@ class Mention:
     definition: str
     kinds: tuple[str, ...] = ()
     """Keys of the names of which the concept's own name makes it a kind."""
+    passed: bool = True
+    """Whether it is a concept by this document, which it then rests on. Else the document only adds to a concept that
+    others have: forms and evidence."""

@@ -28,13 +28,14 @@ def summarise(mentions: Sequence[Mention]) -> Summary:
 
     Label and kind are those with the greatest sum of scores over the mentions that chose them. Aliases are the other
     surface forms, one for each :func:`plain_form`, those in most mentions first. The description is the definition
-    with the highest score. Ties go to the earliest deposit, then to the smallest by code point.
+    with the highest score. Label, kind and description come from mentions that ``passed``. Ties go to the earliest deposit, then to the smallest by code point.
     """
     if not mentions:
         raise BadInputError("A concept without mentions has no label.")
-    label = _elected([(mention.label, mention) for mention in mentions])
-    kind = _elected([(mention.kind, mention) for mention in mentions])
-    defining = [mention for mention in mentions if mention.definition]
+    passed = [mention for mention in mentions if mention.passed] or mentions
+    label = _elected([(mention.label, mention) for mention in passed])
+    kind = _elected([(mention.kind, mention) for mention in passed])
+    defining = [mention for mention in passed if mention.definition]
     best = min(defining, key=lambda m: (-m.score, m.deposit, m.definition), default=None)
     return Summary(label, _aliases(label, mentions), best.definition if best else "", kind)
 

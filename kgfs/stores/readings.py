@@ -145,7 +145,7 @@ def _plain(row: Any) -> dict[str, Any]:
     return body
 
 
-_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": ()}
+_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": (), "term": False}
 """Fields that are not stored while they have these values."""
 
 
@@ -273,12 +273,20 @@ class MatchedConcept:
     """The directory name that the concept has, or was given in this publication."""
     how: str
     """``new``, ``exact``, ``alias``, ``embedding``; ``decided``: by a person, in this publication or before;
-    ``named``: the mention gives its words to a concept whose founding document was purged."""
+    ``term``: of a term that is a concept of other documents; ``named``: the mention gives its words to a concept whose founding document was purged."""
     similarity: float
     numbers: tuple[int, ...]
     """The evidence numbers of its quotes, in the order of the quotes."""
     spans: tuple[int, ...] = ()
     """Start and end of each place in the Text that names it, in order. Empty in decisions of ingest versions before 7."""
+    term: bool = False
+    """Whether it is a term of the document that is a concept by others: it gives forms and evidence (``how``: ``term``
+    when that is decided), and the concept does not rest on it."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is a concept by this document."""
+        return not self.term
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ STORED = {
         "order doc_ids cascade purge commit_id concepts redaction at decisions follows",
     ),
     "concepts.merged": ("ConceptsMerged", "ontology into others decisions marks unmarked commit_id at follows"),
+    "places.added": ("", "ontology concepts after decisions commit_id at follows"),
     "concept.split": ("ConceptSplit", "ontology concept target decisions marks unmarked commit_id at follows"),
     "setting.changed": ("SettingChanged", "ontology key value at"),
     "search.saved": ("SearchSaved", "ontology words at"),

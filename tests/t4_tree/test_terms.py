@@ -2,60 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kgfs.domain.documents import INGEST_VERSION, Document
-from kgfs.domain.identity import normalise_label
+from kgfs.domain.documents import INGEST_VERSION
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
-from kgfs.ingest.reading.choice import CONCEPT
 from kgfs.knowledge.status import status
 from kgfs.knowledge.terms import found_terms
 from kgfs.render.terms import HEADER
 from kgfs.tree import terms
 from kgfs.tree.node import File
 from kgfs.tree.streamed import Streamed
-from tests.support.library import Library, library_at, read, reading_of
-
-SURE, WEAK = 5.0, -0.3
-"""Log odds of a candidate that is a concept, and of one that is a term."""
-CUT = math.log(CONCEPT / (1 - CONCEPT))
-ABOVE, BELOW = CUT + 0.1, CUT - 0.1
+from tests.support.library import Library, library_at, read
+from tests.support.terms import ABOVE, BELOW, SURE, WEAK, add, concepts, named
 
 
 @pytest.fixture
 def library(home: Path) -> Iterator[Library]:
     with library_at(home) as library:
         yield library
-
-
-def add(
-    library: Library,
-    name: str,
-    text: str,
-    odds: Mapping[str, tuple[float, str]],
-    headings: tuple[str, ...] = (),
-    version: int = INGEST_VERSION,
-) -> Document:
-    """A document with these candidates: log odds, and the sentence that is evidence."""
-    path = f"Zen/documents/{name}"
-    library.write(path, text.encode())
-    library.settle()
-    document = library.document(path)
-    quotes = {label: [quote] for label, (_, quote) in odds.items()}
-    reading = reading_of(document, name, text.encode(), quotes)
-    by_norm = {normalise_label(label): value for label, (value, _) in odds.items()}
-    concepts = tuple(replace(found, odds=by_norm[found.norm]) for found in reading.concepts)
-    sections = tuple((text.index(heading), (heading,)) for heading in headings)
-    reading = replace(reading, concepts=concepts, sections=sections, title="", ingest_version=version)
-    library.stores.garage.objects.put(reading.key, reading.encode())
-    library.pipeline.publish(document, reading, lambda: None)
-    return document
 
 
 def listed(library: Library) -> dict[str, tuple[int, str]]:
@@ -73,14 +41,6 @@ def listed(library: Library) -> dict[str, tuple[int, str]]:
         found[term] = (int(count), doc_id)
     assert library.stores.graph.faults() == []
     return found
-
-
-def concepts(library: Library) -> list[str]:
-    return [name.removesuffix(".concept") for name in library.names("Zen/concepts")]
-
-
-def named(library: Library, concept: str) -> int:
-    return library.read(f"Zen/concepts/{concept}.concept/mentions.tsv").count(b"\n") - 1
 
 
 def without_numbers(library: Library) -> str:

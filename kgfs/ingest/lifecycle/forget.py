@@ -461,7 +461,7 @@ def _knowledge(
     gone: list[Concept] = []
     lessened: list[tuple[Concept, int]] = []
     for some in batched(ordered, PAGE):
-        speakers = graph.documents_of([concept.concept_id for concept in some])
+        speakers = graph.resting_on([concept.concept_id for concept in some])
         for concept in some:
             if wanted.keys() >= set(speakers[concept.concept_id]):
                 gone.append(concept)

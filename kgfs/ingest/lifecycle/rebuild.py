@@ -30,6 +30,7 @@ from kgfs.stores.catalog.facts import (
     DocumentText,
     Fact,
     ForgettingDone,
+    PlacesAdded,
 )
 from kgfs.stores.catalog.purges import purges_among, without_purged
 from kgfs.stores.readings import (
@@ -211,6 +212,7 @@ def _(fact: ForgettingDone, stores: Stores) -> None:
 
 @replay_in_graph.register(ConceptsMerged)
 @replay_in_graph.register(ConceptSplit)
+@replay_in_graph.register(PlacesAdded)
 def _(fact: Word, stores: Stores) -> None:
     say_in_graph(stores, fact)
 

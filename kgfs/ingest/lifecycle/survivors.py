@@ -131,7 +131,7 @@ def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Se
     The dead concepts are those of ``redaction``. A rebuild shows such a concept until the purge, so its founding name
     is replaced by each remaining document's own words. Decisions that the graph shows now name living concepts only
     and are not read. They are read for documents of the ``renaming``, and for all documents where concepts left the
-    graph alone (kgfs forget --cascade all). Idempotent.
+    graph alone (kgfs forget --cascade all); and for documents that added to a concept, which left with what it rested on. Idempotent.
     """
     objects = stores.garage.objects
     dead = {concept_id for concept_id, _, _ in redaction.names}
@@ -139,6 +139,7 @@ def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Se
         return
     struck = bool(stores.catalog.names.suppressed(sorted(dead), _NO_DOCUMENT))
     renamed = {key.split("/")[1] for key in renaming.decisions}
+    renamed |= {doc_id for concept_id in dead for doc_id, _ in stores.graph.named_documents(concept_id)}
     for key, _ in list(objects.keys("decisions/")):
         doc_id = key.split("/")[1]
         if doc_id in but or (not struck and doc_id not in renamed and _says(stores, doc_id) == key):

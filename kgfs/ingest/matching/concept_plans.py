@@ -120,7 +120,7 @@ def plan_split(
         raise BadInputError(f"These are all mentions of '{concept}': nothing would stay. Its labels are {known}.")
     first = max(leaving, key=lambda one: (one[0].found[one[1].norm].score, -one[0].document.deposit))
     goal = _goal(graph, ontology, split, first[0].found[first[1].norm], name)
-    rewriting = Rewriting(graph, goal, leaves, founds=graph.concept(goal.concept_id) is None)
+    rewriting = Rewriting(graph, goal, leaves, founds=graph.concept(goal.concept_id) is None, passed=True)
     concerned = [speaker for speaker in speakers if any(speaker is one for one, _ in leaving)]
     decisions = tuple(rewriting.rewrite(speaker) for speaker in concerned)
     moved = [(speaker.source, matched.norm) for speaker, matched in leaving]
@@ -163,14 +163,16 @@ class Rewriting:
         founds: bool = False,
         how: str = "decided",
         former: Mapping[str, Mapping[tuple[str, int, int], int]] | None = None,
+        passed: bool = False,
     ) -> None:
-        """``how`` is noted with each moved mention. ``former`` has numbers of evidence that are free to be given
+        """``how`` is noted with each moved mention. With ``passed`` the goal rests on each of them. ``former`` has numbers of evidence that are free to be given
         again, by document, owner and span."""
         self._graph = graph
         self._goal = goal
         self._chosen = chosen
         self._founds = founds
         self._how = how
+        self._passed = passed
         self._former = former or {}
         self._following: dict[str, int] = {}
         self._labels: dict[str, None] = {}
@@ -181,7 +183,7 @@ class Rewriting:
         goal, matches = self._goal.concept_id, speaker.decisions.concepts
         chosen = {matched.norm for matched in matches if self._chosen(speaker, matched)}
         ids = {matched.norm: goal if matched.norm in chosen else matched.concept_id for matched in matches}
-        joined = joined_of(speaker.reading, ids)
+        joined = joined_of(speaker.reading, {matched.norm: ids[matched.norm] for matched in matches if matched.passed})
         owners = [goal, *(one.relationship_id for one in joined)]
         doc_id = speaker.document.doc_id
         numbers = Numbers(self._graph, doc_id, owners, self._following, self._former.get(doc_id, {}))
@@ -200,7 +202,8 @@ class Rewriting:
         self._evidence += len(found.quotes)
         how, self._founds = ("new", False) if self._founds else (self._how, False)
         given = tuple(numbers.give(goal.concept_id, quote.start, quote.end) for quote in found.quotes)
-        return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given, matched.spans)
+        term = matched.term and not self._passed
+        return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given, matched.spans, term)
 
     def plan(self, word: Word, decisions: tuple[Decisions, ...]) -> Plan:
         """Return the plan of what was rewritten so far."""
@@ -223,10 +226,11 @@ def speakers_of(stores: Stores, concept_ids: set[str]) -> list[Speaker]:
     found = {doc_id for doc_ids in graph.documents_of(concept_ids).values() for doc_id in doc_ids}
     rows = (graph.document(doc_id) for doc_id in found)
     ordered = sorted((row for row in rows if row), key=lambda row: (row.deposit, row.doc_id))
-    return [_speaker(stores, row.doc_id) for row in ordered]
+    return [speaker_of(stores, row.doc_id) for row in ordered]
 
 
-def _speaker(stores: Stores, doc_id: str) -> Speaker:
+def speaker_of(stores: Stores, doc_id: str) -> Speaker:
+    """Return a document that the graph shows, with its mentions. Raise BusyError where it is being published just now."""
     document, row = stores.catalog.names.document(doc_id), stores.graph.document(doc_id)
     if document is None or row is None or document.reading != row.reading or not document.commit_id:
         raise BusyError(f"Document {doc_id} is being published just now. Try again, with a worker alive (kgfs worker).")

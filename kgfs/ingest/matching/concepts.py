@@ -17,21 +17,21 @@ from kgfs.failpoints import border
 from kgfs.ingest.matching.publication import content_of
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
+from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit, PlacesAdded
 from kgfs.stores.graph.vocabulary import DocumentContent, Joining, Mark
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.unindexing import unindex
 
-Word = ConceptsMerged | ConceptSplit
+Word = ConceptsMerged | ConceptSplit | PlacesAdded
 LOOKED_BACK = 10_000
 """Number of the newest facts that are searched for one that was not carried out. The catalog keeps at least so many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A merge or split that is worked out and not yet recorded."""
+    """A change of what documents say of concepts that is worked out and not yet recorded."""
 
     word: Word
     decisions: tuple[Decisions, ...]
@@ -63,13 +63,13 @@ def decide(stores: Stores, plan: Plan) -> None:
 
 
 def carry_out_word(stores: Stores, word: Word) -> None:
-    """Carry out a merge or split in graph and vectors. Idempotent."""
+    """Carry out a merge, a split or additions in graph and vectors. Idempotent."""
     say_in_graph(stores, word)
     _index(stores, word)
 
 
 def _index(stores: Stores, word: Word) -> None:
-    if stores.vectors is None:
+    if stores.vectors is None or isinstance(word, PlacesAdded):
         return
     former = word.others if isinstance(word, ConceptsMerged) else ()
     unindex(stores, (), former)
@@ -77,10 +77,13 @@ def _index(stores: Stores, word: Word) -> None:
 
 
 def say_in_graph(stores: Stores, word: Word) -> int:
-    """Carry out a merge or split in the graph, without documents that the graph does not show (any more).
+    """Carry out a merge, a split or additions in the graph, without documents that the graph does not show (any more).
 
     Return the new epoch. Idempotent by the commit id.
     """
+    if isinstance(word, PlacesAdded):
+        contents = spoken(stores, word.decisions, word.at, word.concepts)
+        return stores.graph.reassign(word.commit_id, contents, word.at, looked=(word.concepts, word.after))
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     contents = spoken(stores, word.decisions, word.at)
     joined, parted = _joining(word)
@@ -90,7 +93,7 @@ def say_in_graph(stores: Stores, word: Word) -> int:
     )
 
 
-def _joining(word: Word) -> tuple[list[Joining], list[str]]:
+def _joining(word: ConceptsMerged | ConceptSplit) -> tuple[list[Joining], list[str]]:
     """Return the joining that a fact makes, and the concept that it parts."""
     if not word.joining:
         return [], []
@@ -100,8 +103,11 @@ def _joining(word: Word) -> tuple[list[Joining], list[str]]:
     return [Joining(word.others[0], word.into, word.ontology, short, long, own)], []
 
 
-def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[DocumentContent]:
-    """Return the content of the Decisions under these keys, without those of documents that are not shown (any more)."""
+def spoken(stores: Stores, keys: Sequence[str], at: int, looked_for: Sequence[str] = ()) -> list[DocumentContent]:
+    """Return the content of the Decisions under these keys, without those of documents that are not shown (any more).
+
+    ``looked_for`` is as in ``publication.content_of``.
+    """
     found: list[DocumentContent] = []
     for key in keys:
         document = stores.catalog.names.document(key.split("/")[1])
@@ -114,7 +120,8 @@ def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[DocumentContent
         reading = load_reading(stores.garage.objects, document.doc_id, decisions.reading)
         text = _text(stores, document, reading, key)
         as_shown = replace(document, deposit=row.deposit)
-        found.append(content_of(stores.graph, as_shown, reading, decisions, text=text, at=at))
+        said = content_of(stores.graph, as_shown, reading, decisions, text=text, at=at, looked_for=looked_for)
+        found.append(said)
     return found
 
 
@@ -133,7 +140,7 @@ def _text(stores: Stores, document: Document, reading: Reading, key: str) -> str
 
 def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
     """Return the vector row of the concept that a split founded; nothing for a merge."""
-    if isinstance(word, ConceptsMerged):
+    if not isinstance(word, ConceptSplit):
         return []
     for key in word.decisions:
         if key_of_decisions(stores.garage.objects, key) is None:  # the document was purged since
@@ -152,7 +159,7 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
 
 
 def catch_up(stores: Stores) -> None:
-    """Carry out the merge or split that a killed process recorded but did not complete in graph and vectors.
+    """Carry out the merge, split or additions that a killed process recorded but did not complete in graph and vectors.
 
     Only the last one can be incomplete. Do nothing where homes share the ledger, which their graphs follow.
     """
@@ -169,9 +176,9 @@ def catch_up(stores: Stores) -> None:
 
 
 def last_word(catalog: Catalog) -> Word | None:
-    """Return the newest merge or split, the only one that may not be carried out yet; None if there is none."""
+    """Return the newest merge, split or addition, the only one that may not be carried out yet; None if there is none."""
     facts = catalog.facts(max(catalog.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []
-    return next((fact for _, fact in reversed(facts) if isinstance(fact, ConceptsMerged | ConceptSplit)), None)
+    return next((fact for _, fact in reversed(facts) if isinstance(fact, Word)), None)
 
 
 def _mark(ontology: str, written: str) -> Mark:

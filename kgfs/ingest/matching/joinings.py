@@ -142,7 +142,7 @@ def _join(stores: Stores, ontology: str, introduced: Introduced, scope: Scope) -
 
 def _age(stores: Stores, concept: Concept, short: str) -> tuple[int, bool]:
     """Return a key by which the older of two concepts comes first; of two of one document that of the long form."""
-    doc_ids = stores.graph.documents_of([concept.concept_id])[concept.concept_id]
+    doc_ids = stores.graph.resting_on([concept.concept_id])[concept.concept_id]
     row = stores.graph.document(doc_ids[0]) if doc_ids else None
     return row.deposit if row else 0, concept.concept_id == short
 

@@ -10,21 +10,25 @@ do not name are terms: they are no concepts, since they are too weak or too many
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kgfs.domain.forms import form_key
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
+from kgfs.ingest.matching.candidates import headings_of
 from kgfs.ingest.matching.forms import Forms
 from kgfs.ingest.matching.selecting import NOTHING_KEPT, selected
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.ingest.reading.joining import is_code, variants
+from kgfs.models.extractor.quotes import TELLING
 from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.terms import HEADINGS
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Mark, Scope
 from kgfs.stores.readings import Decisions, MatchedConcept, MatchedRelationship, Reading
 from kgfs.stores.vectors.contract import Filter, Vectors
@@ -64,11 +68,13 @@ def match(
     founded = {concept_id_of(scope_, found.norm) for found in reading.concepts for scope_ in scopes}
     living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded, *forms.ids()})
     known = _Known(ontology, source_id, living, direct, words, likeness, forms)
+    terms = known_terms(graph, ontology, whole, {one.norm for one in reading.concepts}, scope, source_id)
     decided = [known.decide(index, found) for index, found in enumerate(reading.concepts)]
     names = _names(graph, ontology, reading, decided)
     ids = {found.norm: one.concept_id for found, one in zip(reading.concepts, decided, strict=True)}
     joined = joined_of(reading, ids)
-    numbers = Numbers(graph, reading.doc_id, [*ids.values(), *(one.relationship_id for one in joined)])
+    owners = [*ids.values(), *(one.relationship_id for one in joined), *(concept.concept_id for _, concept in terms)]
+    numbers = Numbers(graph, reading.doc_id, owners)
     matched = [
         MatchedConcept(
             norm=found.norm,
@@ -84,7 +90,7 @@ def match(
     return Decisions(
         doc_id=reading.doc_id,
         reading=whole.id,
-        concepts=tuple(matched),
+        concepts=(*matched, *(as_term(found, concept, numbers) for found, concept in terms)),
         relationships=numbered(reading, joined, numbers),
         epoch=epoch,
     )
@@ -110,7 +116,7 @@ class _Known:
     direct: Mapping[str, str]
     """Normalised label or alias → concept id."""
     words: _Words
-    likeness: _Likeness
+    likeness: _Likeness | None
     forms: Forms
 
     def decide(self, index: int, found: FoundConcept) -> _Decided:
@@ -119,11 +125,7 @@ class _Known:
         A person's mark decides first, then the same words, then similarity; otherwise the concept is new.
         """
         word, apart = self.words.joined(found.norm), self.words.apart(found.norm)
-        if word is not None:
-            known = self.living.get(word.concept_id)
-            same = (known, "decided", 1.0) if known else None
-        else:
-            same = self._by_words(found, apart) or self.likeness.find(index, apart)
+        same = self.by_words(found) or (self.likeness.find(index, apart) if self.likeness and not word else None)
         if same is not None:
             concept, how, similarity = same
             return _Decided(concept.concept_id, concept.norm, concept.name, how, similarity)
@@ -133,6 +135,14 @@ class _Known:
         held = self.living.get(concept_id)
         former = held.name if held else word.name if word else ""
         return _Decided(concept_id, found.norm, former, "new", 0.0)
+
+    def by_words(self, found: FoundConcept) -> tuple[Concept, str, float] | None:
+        """Return the concept that a person's mark or the same words mean, how it was found, and 1; None if there is none."""
+        word, apart = self.words.joined(found.norm), self.words.apart(found.norm)
+        if word is None:
+            return self._by_words(found, apart)
+        known = self.living.get(word.concept_id)
+        return (known, "decided", 1.0) if known else None
 
     def _by_words(self, found: FoundConcept, apart: frozenset[str]) -> tuple[Concept, str, float] | None:
         own = {found.norm, *map(normalise_label, found.forms)}
@@ -150,6 +160,57 @@ class _Known:
             if concept is not None and self.forms.same(found, concept):
                 return concept, "alias", 1.0
         return None
+
+
+def known_terms(
+    graph: Graph,
+    ontology: str,
+    reading: Reading,
+    decided: Collection[str],
+    scope: Scope = EVERYTHING,
+    source_id: str = "",
+) -> list[tuple[FoundConcept, Concept]]:
+    """Return the terms of a Reading that are living concepts by their words and of which a sentence says something.
+
+    Headings that are structure are left out.
+
+    ``decided`` are the normalised labels of the Reading's candidates that are concepts by themselves.
+    """
+    left = tuple(
+        found for found in reading.concepts if found.norm not in decided and found.odds is not None and _says(found)
+    )
+    headed = {form_key(found.label) for found in left} & headings_of(reading)
+    if headed:
+        counted = graph.candidates_counted(ontology, headed, [reading.doc_id])
+        structure = {key for key, (_, headings) in counted.items() if headings + 1 >= HEADINGS}
+        left = tuple(found for found in left if form_key(found.label) not in structure)
+    if not left:
+        return []
+    reading = replace(reading, concepts=left)
+    direct = graph.match(ontology, sorted({norm for found in left for norm in _norms(found)}), scope)
+    words, forms = _Words(graph, ontology, source_id, reading), Forms(graph, ontology, reading, scope)
+    living = graph.concepts_by_id({*direct.values(), *words.concepts(), *forms.ids()})
+    known = _Known(ontology, source_id, living, direct, words, None, forms)
+    same = ((found, known.by_words(found)) for found in left)
+    return [(found, concept[0]) for found, concept in same if concept is not None]
+
+
+def as_term(found: FoundConcept, concept: Concept, numbers: Numbers) -> MatchedConcept:
+    """Return the decision that a term of a document is a concept of others, with the numbers of its evidence."""
+    return MatchedConcept(
+        norm=found.norm,
+        concept_id=concept.concept_id,
+        founded_norm=concept.norm,
+        name=concept.name,
+        how="term",
+        similarity=1.0,
+        numbers=tuple(numbers.give(concept.concept_id, quote.start, quote.end) for quote in found.quotes),
+        term=True,
+    )
+
+
+def _says(found: FoundConcept) -> bool:
+    return any(quote.defines or quote.score >= TELLING for quote in found.quotes)
 
 
 def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Decided]) -> list[str]:

@@ -164,13 +164,26 @@ def show_text(
 
 
 def content_of(
-    graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int
+    graph: Graph,
+    document: Document,
+    reading: Reading,
+    decisions: Decisions,
+    *,
+    text: str,
+    at: int,
+    looked_for: Sequence[str] = (),
 ) -> DocumentContent:
-    """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence."""
+    """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence.
+
+    Of the concepts that it only names, those of ``looked_for`` are in it.
+    """
     build = _Build(graph, document, reading, decisions, text, at)
-    matched = [row for row in build.named() if row.matched]
+    named = [*build.named()]
+    rows = [row for row in named if row.matched]
+    only = {row.owner: row for row in named if not row.matched}
+    rows += [only.get(concept_id, NamedRow(concept_id, False, ())) for concept_id in looked_for]
     instances = list(build.instances())
-    return DocumentContent(document.doc_id, build.concepts(), build.relationships(), instances, {"named": matched})
+    return DocumentContent(document.doc_id, build.concepts(), build.relationships(), instances, {"named": rows})
 
 
 class _Build:
@@ -234,7 +247,7 @@ class _Build:
         """Return one row per concept. Labels of this document that are the same concept are merged into one mention."""
         rows: dict[str, ConceptRow] = {}
         for matched in self._decisions.concepts:
-            mention = self._mention(self._found[matched.norm])
+            mention = replace(self._mention(self._found[matched.norm]), passed=matched.passed)
             known = rows.get(matched.concept_id)
             rows[matched.concept_id] = ConceptRow(
                 concept_id=matched.concept_id,
@@ -415,7 +428,8 @@ def _joined(one: Mention, other: Mention) -> Mention:
     best = max(one, other, key=lambda mention: mention.score)
     forms = tuple(dict.fromkeys((*best.forms, *one.forms, *other.forms)))
     kinds = tuple(dict.fromkeys((*best.kinds, *one.kinds, *other.kinds)))
-    return replace(best, forms=forms, definition=best.definition or one.definition or other.definition, kinds=kinds)
+    definition = best.definition or one.definition or other.definition
+    return replace(best, forms=forms, definition=definition, kinds=kinds, passed=one.passed or other.passed)
 
 
 def _spans(flat: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -88,7 +88,7 @@ def kept_from(stores: Stores, reading: Reading, text: str, superseded: Sequence[
             former_text = text_of(stores.garage.objects, document, former)
         except (MissingError, CorruptError):
             continue
-        concepts = {matched.norm for matched in decisions.concepts}
+        concepts = {matched.norm for matched in decisions.concepts if matched.passed}
         before = {form_key(found.label): found for found in former.concepts}
         for found in reading.concepts:
             same = before.get(form_key(found.label))

@@ -28,6 +28,7 @@ from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
 from kgfs.ingest.matching import joinings
 from kgfs.ingest.matching.concepts import catch_up
+from kgfs.ingest.matching.earlier import look_back
 from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import with_places
@@ -211,6 +212,14 @@ class Pipeline:
                 scope = Scope(_scope(job).since) if job else joinings.scope_left(self.stores, document.ontology)
                 joinings.join_new(self.stores, document.ontology, document.doc_id, reading, scope)
         border("joined")
+
+    def look_back(self) -> bool:
+        """Look for founded concepts in a batch of earlier documents; return whether there was one.
+
+        Only the one worker that may publish may call this.
+        """
+        with self.clock.stage("earlier"):
+            return look_back(self.stores)
 
     def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:
         with self.clock.stage("commit"):

@@ -283,6 +283,8 @@ class Worker:
             claims.sort(key=lambda claim: claim.order)
             self._begin(claim, pool)
         if not claims:
+            if self._look_back():
+                return True
             self._turns.pass_on()
             self._turns.keep_up()
             return False
@@ -294,6 +296,18 @@ class Worker:
         else:
             self._go_on(claims, pool, publisher)
         return True
+
+    def _look_back(self) -> bool:
+        """Look through a batch of earlier documents while nothing else is to do; return whether there was one."""
+        graph = self._pipeline.stores.graph
+        if graph.risen(1) is None:
+            return False
+        publisher = self._turns.publisher()
+        try:
+            return publisher is not None and publisher.look_back()
+        except LostLeaseError:
+            self._turns.pass_on()
+            return False
 
     def _texts(self, claims: list[_Claim]) -> int:
         return sum(claim.text and claim.is_rested for claim in claims)

@@ -45,6 +45,7 @@ from kgfs.stores.catalog.facts import (
     OntologyRenamed,
     Overtaken,
     PartsFound,
+    PlacesAdded,
     QuestionRemoved,
     QuestionSaved,
     ReadingOwed,
@@ -304,7 +305,8 @@ def _(fact: SettingChanged, before: Before) -> None:
 
 @_check.register(ConceptsMerged)
 @_check.register(ConceptSplit)
-def _(fact: ConceptsMerged | ConceptSplit, before: Before) -> None:
+@_check.register(PlacesAdded)
+def _(fact: ConceptsMerged | ConceptSplit | PlacesAdded, before: Before) -> None:
     before.ontology(fact.ontology)
     for key in fact.decisions:
         before.document(key.split("/")[1])

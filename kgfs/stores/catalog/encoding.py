@@ -41,6 +41,7 @@ TAGS: dict[type[Any], tuple[str, ...]] = {
     facts.ForgettingDone: ("forgetting.done", "ForgettingDone"),
     facts.ConceptsMerged: ("concepts.merged", "ConceptsMerged"),
     facts.ConceptSplit: ("concept.split", "ConceptSplit"),
+    facts.PlacesAdded: ("places.added",),
     facts.SettingChanged: ("setting.changed", "SettingChanged"),
     facts.SearchSaved: ("search.saved", "SearchSaved"),
     facts.SearchRemoved: ("search.removed", "SearchRemoved"),

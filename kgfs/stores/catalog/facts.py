@@ -396,6 +396,21 @@ class ConceptSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacesAdded:
+    """Adds what documents say of ``concepts`` that were founded after they were published. All documents with a
+    ``doc_id`` up to ``after`` were looked through by then, or all where it is ''."""
+
+    ontology: str
+    concepts: tuple[str, ...]
+    after: str
+    decisions: tuple[str, ...]
+    """Garage keys (``decisions/<doc_id>/…``) of the new match decisions of each document concerned."""
+    commit_id: str
+    at: int
+    follows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SettingChanged:
     """Sets a setting of the store or, with an ontology id, of one ontology."""
 
@@ -502,6 +517,7 @@ Fact = (
     | ForgettingDone
     | ConceptsMerged
     | ConceptSplit
+    | PlacesAdded
     | SettingChanged
     | SearchSaved
     | SearchRemoved
@@ -511,6 +527,8 @@ Fact = (
     | Overtaken
 )
 
-GraphFact = DocumentRead | DocumentText | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit
+GraphFact = (
+    DocumentRead | DocumentText | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit | PlacesAdded
+)
 """The facts that change the graph. A fact with ``follows`` was decided by a graph that had applied other homes' facts
 up to that number. It can be recorded only while no other home's fact behind that number has changed the graph."""

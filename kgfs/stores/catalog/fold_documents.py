@@ -17,6 +17,7 @@ from kgfs.stores.catalog.facts import (
     ForgettingDone,
     ForgettingOwed,
     PartsFound,
+    PlacesAdded,
     ReadingOwed,
     Settled,
     TrashEmptied,
@@ -218,7 +219,8 @@ def _(fact: ForgettingDone, target: Target) -> None:
 
 @apply_one.register(ConceptsMerged)
 @apply_one.register(ConceptSplit)
-def _(fact: ConceptsMerged | ConceptSplit, target: Target) -> None:
+@apply_one.register(PlacesAdded)
+def _(fact: ConceptsMerged | ConceptSplit | PlacesAdded, target: Target) -> None:
     _decide(fact.decisions, target)
 
 

@@ -28,9 +28,16 @@ from kgfs.stores.graph.rows import (
     packed,
     slots,
 )
-from kgfs.stores.graph.vocabulary import ConceptRow, Publication, RelationshipRow
+from kgfs.stores.graph.vocabulary import FIRST_LOOKED_BACK, ConceptRow, Publication, RelationshipRow
 
 NO_PAGE = b""
+_RESTS_ON = f"""
+    SELECT 1 FROM mention CROSS JOIN document ON document.key = mention.document
+    WHERE mention.concept = ? AND mention.passed AND document.state = {SHOWN} LIMIT 1"""
+_ADD_TO = f"""
+    SELECT DISTINCT document.key, document.doc_id, document.ontology
+    FROM mention CROSS JOIN document ON document.key = mention.document
+    WHERE mention.concept = ? AND document.state = {SHOWN}"""
 
 _EARLIER_TEXT = """
     INSERT OR REPLACE INTO earlier_text
@@ -74,6 +81,8 @@ class Commit:
         self._related: dict[str, int] = {}
         """Change of the number of relationships, by concept id."""
         self._names: dict[str, str] = {}
+        self._looks_back = False
+        """Whether places of concepts that rise by this commit are to be looked for in earlier documents."""
         self._counts: dict[str, dict[str, int]] = {}
 
     # ------------------------------------------------------------------------------- editions
@@ -109,6 +118,7 @@ class Commit:
         for relationship in publication.relationships:
             self._relate(relationship)
         self._entered = (document.doc_id, edition, document.ontology)
+        self._looks_back = document.ingest_version >= FIRST_LOOKED_BACK
         self._touch(edition, 1)
 
     def _fill(self, edition: int, publication: Publication) -> None:
@@ -217,6 +227,7 @@ class Commit:
     def settle(self) -> int:
         """Update everything that is derived from the visible editions, write the change feed, and return the
         epoch."""
+        self._drop_unsupported()
         self._tell_documents()
         self._tell_evidence()
         self._number_evidence()
@@ -231,9 +242,36 @@ class Commit:
         for table, derived in self._derived.items():
             for ontology, owner in derived.settle(settled):
                 self._feed.tell("changed", table, ontology, owner, "")
+        if self._looks_back:
+            self._sql.executemany(
+                "INSERT OR REPLACE INTO risen SELECT concept_id, ontology, '' FROM concept WHERE concept_id = ?",
+                [(concept_id,) for concept_id in self._settling.risen],
+            )
         self._write_counts()
         self._feed.write()
         return self.epoch
+
+    def _drop_unsupported(self) -> None:
+        """Remove what documents add to concepts that no visible document has (any more): these are terms again."""
+        for concept_id in sorted(self._concepts):
+            (key,) = self._sql.execute("SELECT key FROM concept WHERE concept_id = ?", (concept_id,)).fetchone()
+            if self._sql.execute(_RESTS_ON, (key,)).fetchone():
+                continue
+            for edition, doc_id, ontology in self._sql.execute(_ADD_TO, (key,)).fetchall():
+                numbers = self._sql.execute(
+                    "SELECT n FROM instance WHERE owner = ? AND document = ?", (concept_id, edition)
+                ).fetchall()
+                self._sql.execute("DELETE FROM instance WHERE owner = ? AND document = ?", (concept_id, edition))
+                self._sql.execute("DELETE FROM mention WHERE concept = ? AND document = ?", (key, edition))
+                self._sql.execute(
+                    "UPDATE document SET instances = instances - ? WHERE key = ?", (len(numbers), edition)
+                )
+                self._count(ontology, instances=-len(numbers))
+                self._evidence[concept_id] = self._evidence.get(concept_id, 0) - len(numbers)
+                for (n,) in numbers:
+                    self._tell_one_evidence("removed", ontology, concept_id, n)
+                if self._entered is None or edition != self._entered[1]:
+                    self._feed.tell("changed", "document", ontology, ontology, doc_id)
 
     def _veil(self, update: str, values: Sequence[str]) -> None:
         self._veiled |= dict(self._sql.execute(f"{update} RETURNING doc_id, ontology", values).fetchall())

@@ -19,8 +19,8 @@ from kgfs.stores.graph.pages import most_telling, page_frame, page_size, with_li
 from kgfs.stores.graph.rows import MENTION, SHOWN, listed, mention_row, packed, words
 
 _EXTREMES = f"""
-    SELECT count(DISTINCT mention.document), min(mention.deposit), min(label), max(label), min(forms), max(forms),
-        min(kind), max(kind), min(definition), max(definition), min(kinds), max(kinds)
+    SELECT count(DISTINCT mention.document), min(CASE WHEN mention.passed THEN mention.deposit END), min(label), max(label), min(forms), max(forms),
+        min(kind), max(kind), min(definition), max(definition), min(kinds), max(kinds), min(passed), max(passed)
     FROM mention CROSS JOIN document ON document.key = mention.document
     WHERE mention.concept = ? AND document.state = {SHOWN}"""
 
@@ -112,7 +112,7 @@ class Concepts:
         ).fetchone()
         mentions, documents, founded = self._mentions(key)
         if not mentions:
-            self._bury(key, concept_id, ontology, name)
+            self._bury(key, concept_id, ontology, name, lived=bool(live))
             return
         summary = summarise(mentions)
         now = [founded, folded_size(summary.label), *_shown(summary)]
@@ -165,19 +165,22 @@ class Concepts:
         if not documents:
             return [], 0, 0
         if extremes[0::2] == extremes[1::2]:
-            label, forms, kind, definition, kinds = extremes[0::2]
+            label, forms, kind, definition, kinds, _ = extremes[0::2]
             one = Mention("", founded, label, words(forms), kind, 0.0, definition, words(kinds))
             return [one], documents, founded
         return [mention_row(found) for found in self._sql.execute(_MENTIONS, (concept,))], documents, founded
 
-    def _bury(self, key: int, concept_id: str, ontology: str, name: str) -> None:
+    def _bury(self, key: int, concept_id: str, ontology: str, name: str, *, lived: bool) -> None:
         self._sql.execute(
             "UPDATE concept SET live = 0, norm = '', norm_hash = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
             " evidence = 0, related = 0, size = 0, mtime = 0 WHERE key = ?",
             (key,),
         )
+        self._sql.execute("DELETE FROM risen WHERE concept_id = ?", (concept_id,))
         self._set_forms(key, ontology, {})
         self.by_name.set_kinds(key, concept_id, ontology, ())
+        if not lived:  # documents only add to a concept that none has
+            return
         self._count(ontology, -1)
         self._feed.tell("removed", "concept", ontology, ontology, name)
 

@@ -33,6 +33,7 @@ from kgfs.stores.graph.vocabulary import (
     Redaction,
     Related,
     RelationshipRow,
+    Risen,
     Scope,
     SourceRow,
 )
@@ -99,6 +100,7 @@ class Graph(Protocol):
         joined: Sequence[Joining] = (),
         parted: Sequence[str] = (),
         became: Sequence[tuple[str, str]] = (),
+        looked: tuple[Sequence[str], str] = ((), ""),
     ) -> int:
         """Replace what documents say of concepts: each :class:`DocumentContent` takes the place of all mentions and
         evidence of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
@@ -106,8 +108,14 @@ class Graph(Protocol):
         its cost grows with what changes. Evidence that is equal to before
         keeps its mtime. A concept that loses its last evidence is removed, and its name is never given to another
         concept. Documents that are not visible are skipped. ``became`` are (former id, id) of concepts: documents that
-        only name the former one name the other from now on. Returns the new epoch; repeating a commit id changes
+        only name the former one name the other from now on. ``looked`` is as in :meth:`look_further`. Returns the new epoch; repeating a commit id changes
         nothing. Raises the errors of ``publish``."""
+        ...
+
+    def look_further(self, concept_ids: Sequence[str], after: str) -> None:
+        """Note that places of these concepts were looked for in the documents up to ``after``, or in all where it is ''.
+
+        A power failure may lose the note; then the same documents are looked through again."""
         ...
 
     def redact(
@@ -344,6 +352,26 @@ class Graph(Protocol):
     def documents_of(self, concept_ids: Collection[str], most: int = 0) -> dict[str, list[str]]:
         """Return for each of these concepts the doc_ids of the documents that mention it, in order of deposit; with ``most``
         none for a concept that more documents mention."""
+        ...
+
+    def resting_on(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return for each of these concepts the doc_ids of the documents that it rests on, in order of deposit: those in
+        which it passed. It lives while any of them is visible."""
+        ...
+
+    def risen(self, limit: int) -> Risen | None:
+        """Return concepts whose places in earlier documents are still to be looked for, at most ``limit`` of one
+        ontology that were looked for in the same documents so far; None if there are none."""
+        ...
+
+    def folded_forms(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the keys of all forms of each of these concepts that lives."""
+        ...
+
+    def documents_having(self, ontology: str, phrases: Collection[str], after: str, limit: int) -> list[str]:
+        """Return the doc_ids behind ``after`` of the documents in whose Sources that passed the gate any of these phrases
+        may stand, in order, at most ``limit``. Only documents that the present rules read, and that show more than their
+        text. Case, accents and signs between words make no difference."""
         ...
 
     def page(self, concept_id: str) -> ConceptPage | None:

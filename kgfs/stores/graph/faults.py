@@ -19,7 +19,7 @@ _DANGLING = (
     (
         "concept without a mention",
         "SELECT c.name, '' FROM concept c WHERE c.live AND NOT EXISTS (SELECT 1 FROM mention m JOIN document d"
-        f" ON d.key = m.document WHERE m.concept = c.key AND d.state = {SHOWN})",
+        f" ON d.key = m.document WHERE m.concept = c.key AND m.passed AND d.state = {SHOWN})",
     ),
     (
         "concept that lacks evidence",

@@ -56,6 +56,10 @@ class Reassignment(Commit):
             for derived in self._derived.values():
                 derived.part(concept_id)
 
+    def look_further(self, concept_ids: Sequence[str], after: str) -> None:
+        """Note up to which document places of these concepts were looked for; '' for all documents."""
+        look_further(self._sql, concept_ids, after)
+
     def _change_evidence(self, edition: int, ontology: str, content: DocumentContent) -> int | None:
         """Replace the evidence of an edition. Return by how many pieces it grew; None if nothing changed."""
         rows = self._sql.execute(
@@ -145,6 +149,14 @@ def check(content: DocumentContent) -> None:
             raise BadInputError(f"Relationship {relationship.relationship_id} joins concepts not mentioned with it.")
         if relationship.type not in RELATIONSHIP_TYPES:
             raise BadInputError(f"'{relationship.type}' is no relationship type.")
+
+
+def look_further(connection: sqlite3.Connection, concept_ids: Sequence[str], after: str) -> None:
+    """Do what :meth:`Reassignment.look_further` does."""
+    if after:
+        connection.executemany("UPDATE risen SET after = ? WHERE concept_id = ?", [(after, one) for one in concept_ids])
+    else:
+        connection.executemany("DELETE FROM risen WHERE concept_id = ?", [(one,) for one in concept_ids])
 
 
 def same(former: InstanceRow, row: InstanceRow) -> bool:

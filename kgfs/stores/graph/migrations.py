@@ -166,4 +166,13 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE document ADD COLUMN dimensions TEXT NOT NULL DEFAULT '';",
     # The languages of documents.
     "ALTER TABLE document ADD COLUMN language TEXT NOT NULL DEFAULT '';",
+    # Whether a document makes a concept of what it mentions, or only adds to a concept that others have; and the concepts
+    # whose places in earlier documents are still to be looked for, in the documents behind ``after``.
+    """ALTER TABLE mention ADD COLUMN passed INTEGER NOT NULL DEFAULT 1;
+    CREATE TABLE risen (
+        concept_id TEXT PRIMARY KEY,
+        ontology   TEXT NOT NULL,
+        after      TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE INDEX risen_together ON risen (ontology, after DESC, concept_id);""",
 )

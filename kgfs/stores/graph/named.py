@@ -123,15 +123,19 @@ class Named(Derived):
             self._step(owner, step * count, step * size)
 
     def replace(self, edition: int, rows: Sequence[NamedRow]) -> bool:
-        former = self._matched(edition)
-        self._sql.execute("DELETE FROM named WHERE document = ? AND matched = 1", (edition,))
-        put_named(self._sql, edition, None, rows)
-        now = self._matched(edition)
-        for owner in sorted(former.keys() | now.keys()):
-            if former.get(owner) != now.get(owner):
-                count, size, _ = former.get(owner, (0, 0, b""))
-                now_count, now_size, _ = now.get(owner, (0, 0, b""))
-                self._step(owner, now_count - count, now_size - size)
+        only_named = json.dumps([row.owner for row in rows if not row.matched])
+        former = self._held(edition, only_named)
+        self._sql.executemany(
+            "DELETE FROM named WHERE owner = ? AND document = ? AND matched = ?",
+            [(owner, edition, matched) for owner, matched in former],
+        )
+        put_named(self._sql, edition, None, [row for row in rows if row.places])
+        now = self._held(edition, only_named)
+        for key in sorted(former.keys() | now.keys()):
+            if former.get(key) != now.get(key):
+                count, size, _ = former.get(key, (0, 0, b""))
+                now_count, now_size, _ = now.get(key, (0, 0, b""))
+                self._step(key[0], now_count - count, now_size - size)
         return former != now
 
     def rename(self, former: str, concept_id: str) -> None:
@@ -214,11 +218,14 @@ class Named(Derived):
         former = self._steps.get(owner, (0, 0))
         self._steps[owner] = former[0] + count, former[1] + size
 
-    def _matched(self, edition: int) -> dict[str, tuple[int, int, bytes]]:
+    def _held(self, edition: int, only_named: str) -> dict[tuple[str, int], tuple[int, int, bytes]]:
+        """Return the places of concepts that an edition has, and of those that it only names among a JSON list."""
         rows = self._sql.execute(
-            "SELECT owner, count, size, places FROM named WHERE document = ? AND matched = 1", (edition,)
+            "SELECT owner, matched, count, size, places FROM named WHERE document = ?1"
+            " AND (matched = 1 OR owner IN (SELECT value FROM json_each(?2)))",
+            (edition, only_named),
         )
-        return {owner: (count, size, places) for owner, count, size, places in rows}
+        return {(owner, matched): (count, size, places) for owner, matched, count, size, places in rows}
 
     def _rows(self, owner: str) -> list[tuple[int, int, int, int, bytes]]:
         return self._sql.execute(

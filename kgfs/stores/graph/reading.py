@@ -37,6 +37,7 @@ from kgfs.stores.graph.sampling import draw, stepwise
 from kgfs.stores.graph.terms import TermReads
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
+    FIRST_LOOKED_BACK,
     TEXT_ONLY,
     Change,
     Concept,
@@ -46,6 +47,7 @@ from kgfs.stores.graph.vocabulary import (
     InstanceRow,
     Mark,
     Related,
+    Risen,
     Scope,
     SourceRow,
 )
@@ -346,18 +348,63 @@ class GraphReads:
         return {place: [known[owner] for owner in owners if owner in known] for place, owners in found.items()}
 
     def documents_of(self, concept_ids: Collection[str], most: int = 0) -> dict[str, list[str]]:
+        return self._mentioning(concept_ids, most)
+
+    def _mentioning(self, concept_ids: Collection[str], most: int = 0, which: str = "") -> dict[str, list[str]]:
         few = "(SELECT count(*) FROM (SELECT 1 FROM mention WHERE mention.concept = concept.key LIMIT ?2 + 1)) <= ?2"
         rows = self._database.rows(
             "SELECT DISTINCT concept.concept_id, document.deposit, document.doc_id"
             " FROM concept CROSS JOIN mention ON mention.concept = concept.key"
             f" CROSS JOIN document ON document.key = mention.document AND document.state = {SHOWN}"
-            f" WHERE concept.concept_id IN {_THOSE} AND (?2 = 0 OR {few}) ORDER BY document.deposit, document.doc_id",
+            f" WHERE concept.concept_id IN {_THOSE} AND (?2 = 0 OR {few}){which}"
+            " ORDER BY document.deposit, document.doc_id",
             (json.dumps([*concept_ids]), most),
         )
         found: dict[str, list[str]] = {concept_id: [] for concept_id in concept_ids}
         for concept_id, _, doc_id in rows:
             found[concept_id].append(doc_id)
         return found
+
+    def resting_on(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        return self._mentioning(concept_ids, which=" AND mention.passed")
+
+    def risen(self, limit: int) -> Risen | None:
+        rows = self._database.rows(
+            "SELECT risen.ontology, risen.concept_id, risen.after FROM"
+            " (SELECT ontology, after FROM risen ORDER BY ontology, after DESC LIMIT 1) AS first"
+            " CROSS JOIN risen ON risen.ontology = first.ontology AND risen.after = first.after"
+            " ORDER BY risen.concept_id LIMIT ?",
+            (limit,),
+        )
+        return Risen(rows[0][0], tuple(row[1] for row in rows), rows[0][2]) if rows else None
+
+    def folded_forms(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for concept_id, key in self._database.rows(
+            "SELECT DISTINCT concept.concept_id, concept_form.folded FROM json_each(?)"
+            " CROSS JOIN concept ON concept.concept_id = value"
+            " CROSS JOIN concept_form ON concept_form.concept = concept.key"
+            " ORDER BY concept.concept_id, concept_form.folded",
+            (json.dumps([*concept_ids]),),
+        ):
+            found.setdefault(concept_id, []).append(key)
+        return found
+
+    def documents_having(self, ontology: str, phrases: Collection[str], after: str, limit: int) -> list[str]:
+        quoted = " OR ".join(
+            '"{}"'.format(phrase.replace('"', " ")) for phrase in phrases if any(map(str.isalnum, phrase))
+        )
+        if not quoted:
+            return []
+        rows = self._database.rows(
+            "SELECT DISTINCT document.doc_id FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
+            " CROSS JOIN document ON document.key = source.document"
+            f" WHERE source_words MATCH ? AND document.ontology = ? AND document.state = {SHOWN}"
+            f" AND document.status != '{TEXT_ONLY}' AND document.ingest_version >= {FIRST_LOOKED_BACK}"
+            " AND document.doc_id > ? ORDER BY document.doc_id LIMIT ?",
+            (quoted, ontology, after, limit),
+        )
+        return [doc_id for (doc_id,) in rows]
 
     def page(self, concept_id: str) -> ConceptPage | None:
         with self._database.snapshot() as connection:

@@ -24,7 +24,7 @@ DOCUMENT = _columns(DocumentRow)
 SOURCE = _columns(SourceRow, "doc_id")
 INSTANCE = _columns(InstanceRow, "doc_id")
 CONCEPT = _columns(Concept)
-MENTION = ("deposit", "label", "forms", "kind", "score", "definition", "kinds")
+MENTION = ("deposit", "label", "forms", "kind", "score", "definition", "kinds", "passed")
 """Columns in the order of the fields of the vocabulary's types; the functions below rely on this order."""
 
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
@@ -93,8 +93,8 @@ def concept_row(found: Sequence[Any]) -> Concept:
 
 def mention_row(found: Sequence[Any]) -> Mention:
     """Return a Mention from ``doc_id`` and the MENTION columns."""
-    doc_id, deposit, label, forms, kind, score, definition, kinds = found
-    return Mention(doc_id, deposit, label, words(forms), kind, score, definition, words(kinds))
+    doc_id, deposit, label, forms, kind, score, definition, kinds, passed = found
+    return Mention(doc_id, deposit, label, words(forms), kind, score, definition, words(kinds), bool(passed))
 
 
 def inverse(type_: str) -> str:

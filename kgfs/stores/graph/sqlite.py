@@ -23,7 +23,7 @@ from kgfs.stores.graph.editions import open_edition, put_sources
 from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
 from kgfs.stores.graph.kinds import KINDS
-from kgfs.stores.graph.merging import Reassignment, set_marks
+from kgfs.stores.graph.merging import Reassignment, look_further, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.removing import empty, forget_earlier, remove_some
@@ -184,6 +184,7 @@ class SqliteGraph(GraphReads):
         joined: Sequence[Joining] = (),
         parted: Sequence[str] = (),
         became: Sequence[tuple[str, str]] = (),
+        looked: tuple[Sequence[str], str] = ((), ""),
     ) -> int:
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
@@ -194,11 +195,16 @@ class SqliteGraph(GraphReads):
                 commit.say(one)
             commit.rename(became)
             commit.part(parted)
+            commit.look_further(*looked)
             set_marks(connection, marks, unmarked)
             join(connection, joined, parted)
             epoch = commit.settle()
             connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'reassign', ?)", (commit_id, epoch, at))
         return epoch
+
+    def look_further(self, concept_ids: Sequence[str], after: str) -> None:
+        with self._database.write(durable=False) as connection:
+            look_further(connection, concept_ids, after)
 
     def redact(
         self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str] = ()

@@ -227,7 +227,8 @@ class DocumentContent:
     relationships: Sequence[RelationshipRow]
     instances: Sequence[InstanceRow]
     rows: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Rows of kinds by table, as far as they tell of concepts that the document has."""
+    """Rows of kinds by table, as far as they tell of concepts that the document has, or that are looked for in it: of a
+    concept that it only names, a row without places stands for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +358,20 @@ class Scope:
 
 
 EVERYTHING = Scope()
+
+
+FIRST_LOOKED_BACK = 8
+"""The first ingest version whose documents have concepts looked for in earlier documents, and are looked through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Risen:
+    """Concepts of one ontology whose places in earlier documents are to be looked for together."""
+
+    ontology: str
+    concept_ids: tuple[str, ...]
+    after: str
+    """The ``doc_id`` up to which documents were looked through."""
 
 
 @dataclass(frozen=True, slots=True)
