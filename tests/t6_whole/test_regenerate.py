@@ -128,14 +128,7 @@ def kill_and_order_again(home: Path, border: str, *words: str) -> None:
     "border",
     [
         "owed:1",
-        pytest.param(
-            "published:1",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="what the killed run published counts as read before the second order, so forms of one thing in"
-                " two documents (reclaim, reclaims) are two concepts",
-            ),
-        ),
+        "published:1",
         "noted:2",
     ],
 )

@@ -132,9 +132,12 @@ def _(fact: DocumentRead, target: Target) -> None:
     path_states.enter_graph(target.db, fact.doc_id)
     for doc_id in fact.superseded:
         path_states.leave_graph(target.db, doc_id)
-    job = target.db.execute("SELECT run FROM job WHERE kind = 'read' AND doc_id = ?", (fact.doc_id,)).fetchone()
-    _end_job("read", fact.doc_id, target)
-    if job is not None:
+    job = target.db.execute(
+        "SELECT run, deposit FROM job WHERE kind = 'read' AND doc_id = ?", (fact.doc_id,)
+    ).fetchone()
+    # A reading that was asked for after this one was published stays due. Entries of before have no deposit.
+    if job is not None and not (job[0] and 0 < fact.deposit < job[1]):
+        _end_job("read", fact.doc_id, target)
         _note_overtaking(job[0], fact.deposit, target)
     affected = path_states.of_holders(target.db, fact.doc_id) | set(fact.superseded)
     path_states.review(target.db, affected, target.seq, fact.at)
