@@ -121,3 +121,28 @@ class Mention:
     passed: bool = True
     """Whether it is a concept by this document, which it then rests on. Else the document only adds to a concept that
     others have: forms and evidence."""
+
+
+def points(score: float) -> int:
+    """Return a score in billionths, so that sums do not depend on the order of what is added."""
+    return int(score * 1e9 + 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Equal mentions of a concept: how living documents name and define it."""
+
+    label: str
+    forms: tuple[str, ...]
+    kind: str
+    definition: str
+    kinds: tuple[str, ...]
+    passed: bool
+    mentions: int
+    """Their number."""
+    points: int
+    """The sum of their scores (:func:`points`)."""
+    best: float
+    """The highest score."""
+    first: int
+    """The earliest deposit."""

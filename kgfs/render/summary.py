@@ -5,13 +5,13 @@ The result contains nothing of a removed mention. The order in which mentions ar
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kgfs.domain.identity import normalise_label
-from kgfs.domain.knowledge import Mention
+from kgfs.domain.knowledge import Mention, Saying, points
 from kgfs.errors import BadInputError
 
 
@@ -24,23 +24,43 @@ class Summary:
 
 
 def summarise(mentions: Sequence[Mention]) -> Summary:
-    """Return the summary of a concept from its surviving mentions. Raises BadInputError without mentions.
+    """Return the summary of a concept from its surviving mentions, as :func:`summarise_sayings` does."""
+    return summarise_sayings(sayings(mentions))
+
+
+def sayings(mentions: Sequence[Mention]) -> list[Saying]:
+    """Return the mentions with equal ones as one."""
+    found: dict[tuple[Any, ...], Saying] = {}
+    for one in mentions:
+        same = (one.label, one.forms, one.kind, one.definition, one.kinds, one.passed)
+        known = found.get(same)
+        if known is None:
+            found[same] = Saying(*same, 1, points(one.score), one.score, one.deposit)
+            continue
+        best, first = max(known.best, one.score), min(known.first, one.deposit)
+        found[same] = Saying(*same, known.mentions + 1, known.points + points(one.score), best, first)
+    return [*found.values()]
+
+
+def summarise_sayings(said: Sequence[Saying]) -> Summary:
+    """Return the summary of a concept from what its surviving mentions say. Raises BadInputError without any.
 
     Label and kind are those with the greatest sum of scores over the mentions that chose them. Aliases are the other
     surface forms, one for each :func:`plain_form`, those in most mentions first. The description is the definition
-    with the highest score. Label, kind and description come from mentions that ``passed``. Ties go to the earliest deposit, then to the smallest by code point.
+    with the highest score. Label, kind and description come from mentions that ``passed``. Ties go to what was said in the
+    earliest deposit, then to the smallest by code point.
     """
-    if not mentions:
+    if not said:
         raise BadInputError("A concept without mentions has no label.")
-    passed = [mention for mention in mentions if mention.passed] or mentions
-    label = _elected([(mention.label, mention) for mention in passed])
-    kind = _elected([(mention.kind, mention) for mention in passed])
-    defining = [mention for mention in passed if mention.definition]
-    best = min(defining, key=lambda m: (-m.score, m.deposit, m.definition), default=None)
-    return Summary(label, _aliases(label, mentions), best.definition if best else "", kind)
+    passed = [one for one in said if one.passed] or said
+    label = _elected([(one.label, one) for one in passed])
+    kind = _elected([(one.kind, one) for one in passed])
+    defining = [one for one in passed if one.definition]
+    best = min(defining, key=lambda one: (-one.best, one.first, one.definition), default=None)
+    return Summary(label, _aliases(label, said), best.definition if best else "", kind)
 
 
-def surface_forms(mentions: Sequence[Mention]) -> set[str]:
+def surface_forms(mentions: Sequence[Mention | Saying]) -> set[str]:
     """Return every form by which the mentions name the concept, labels included."""
     return {form for mention in mentions for form in (mention.label, *mention.forms)}
 
@@ -60,23 +80,22 @@ def plain_form(form: str) -> str:
     return plain
 
 
-def _elected(votes: Sequence[tuple[str, Mention]]) -> str:
-    scores: dict[str, list[float]] = {}
+def _elected(votes: Sequence[tuple[str, Saying]]) -> str:
+    scores: dict[str, int] = {}
     first: dict[str, int] = {}
-    for value, mention in votes:
-        scores.setdefault(value, []).append(mention.score)
-        first[value] = min(first.get(value, mention.deposit), mention.deposit)
-    # fsum rounds once, so the order of the mentions cannot decide between close sums.
-    return min(scores, key=lambda value: (-math.fsum(scores[value]), first[value], value))
+    for value, one in votes:
+        scores[value] = scores.get(value, 0) + one.points
+        first[value] = min(first.get(value, one.first), one.first)
+    return min(scores, key=lambda value: (-scores[value], first[value], value))
 
 
-def _aliases(label: str, mentions: Sequence[Mention]) -> tuple[str, ...]:
+def _aliases(label: str, said: Sequence[Saying]) -> tuple[str, ...]:
     count: dict[str, int] = {}
     first: dict[str, int] = {}
-    for mention in mentions:
-        for form in {mention.label, *mention.forms}:
-            count[form] = count.get(form, 0) + 1
-            first[form] = min(first.get(form, mention.deposit), mention.deposit)
+    for one in said:
+        for form in {one.label, *one.forms}:
+            count[form] = count.get(form, 0) + one.mentions
+            first[form] = min(first.get(form, one.first), one.first)
     shown = {plain_form(label), ""}
     aliases: list[str] = []
     for form in sorted(count, key=lambda form: (-count[form], first[form], form)):

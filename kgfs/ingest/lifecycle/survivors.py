@@ -139,7 +139,7 @@ def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Se
         return
     struck = bool(stores.catalog.names.suppressed(sorted(dead), _NO_DOCUMENT))
     renamed = {key.split("/")[1] for key in renaming.decisions}
-    renamed |= {doc_id for concept_id in dead for doc_id, _ in stores.graph.named_documents(concept_id)}
+    renamed |= {doc_id for concept_id in dead for doc_id, _ in stores.graph.named.documents(concept_id)}
     for key, _ in list(objects.keys("decisions/")):
         doc_id = key.split("/")[1]
         if doc_id in but or (not struck and doc_id not in renamed and _says(stores, doc_id) == key):

@@ -93,7 +93,7 @@ def _names(graph: Graph, risen: Risen) -> dict[str, str]:
     """Return the concept that each key of a form means, of the concepts that are looked for."""
     forms = graph.folded_forms(risen.concept_ids)
     keys = {key for some in forms.values() for key in some if key}
-    meant, _ = graph.forms_known(risen.ontology, keys)
+    meant, _ = graph.named.forms_known(risen.ontology, keys)
     return {key: concept_id for key, concept_id in sorted(meant.items()) if concept_id in forms}
 
 

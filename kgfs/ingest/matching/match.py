@@ -181,7 +181,7 @@ def known_terms(
     )
     headed = {form_key(found.label) for found in left} & headings_of(reading)
     if headed:
-        counted = graph.candidates_counted(ontology, headed, [reading.doc_id])
+        counted = graph.terms.counted(ontology, headed, [reading.doc_id])
         structure = {key for key, (_, headings) in counted.items() if headings + 1 >= HEADINGS}
         left = tuple(found for found in left if form_key(found.label) not in structure)
     if not left:

@@ -45,7 +45,7 @@ def selected(
     keys = {norm: form_key(found.label) for norm, found in asked.items()}
     counted = graph.terms.counted(ontology, {*keys.values()}, gone)
     ids = {norm: concept_id_of(ontology, norm) for norm in asked}
-    known = graph.documents_of({*ids.values()})
+    known = graph.documents_counted({*ids.values()}, gone)
     left = sum(row is not None and row.status != "text" for row in map(graph.document, gone))
     others = graph.counts(ontology).get("documents", 0) - graph.texts(ontology) - left
     headings, linked = headings_of(reading), _linked_title(graph, ontology, reading)
@@ -53,7 +53,7 @@ def selected(
     for index, found in enumerate(reading.concepts):
         key = keys.get(found.norm, "")
         documents, headed = counted.get(key, (0, 0))
-        having = max(documents, len({*known.get(ids.get(found.norm, ""), ())} - gone))
+        having = max(documents, known.get(ids.get(found.norm, ""), 0))
         structure = key in headings and headed + 1 >= HEADINGS
         passes = not structure and is_concept(found, having, others)
         if kept.get(found.norm, passes) or (found.odds is not None and form_key(found.label) == linked):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.rows import SHOWN, slots
+from kgfs.stores.graph.sayings import count_out
 from kgfs.stores.graph.touched import reduce_to_ids
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 
@@ -35,7 +36,7 @@ class Cascade(Commit):
             self._relationships.update(relationship_id for relationship_id, _ in joined)
             for owner in (concept_id, *sorted({relationship_id for relationship_id, _ in joined})):
                 self._strike_evidence(owner, edited)
-            self._strike_mentions(found[0], edited)
+            self._strike_mentions(concept_id, found[0], edited)
             for derived in self._derived.values():
                 derived.strike(found[0], concept_id)
         for edition, (doc_id, ontology, lost) in sorted(edited.items()):
@@ -56,7 +57,7 @@ class Cascade(Commit):
             edited[edition] = (doc_id, ontology, edited.get(edition, ("", "", 0))[2] + 1)
         self._evidence[owner] = self._evidence.get(owner, 0) - len(rows)
 
-    def _strike_mentions(self, concept: int, edited: dict[int, tuple[str, str, int]]) -> None:
+    def _strike_mentions(self, concept_id: str, concept: int, edited: dict[int, tuple[str, str, int]]) -> None:
         rows = self._sql.execute(
             "SELECT DISTINCT document.key, document.doc_id, document.ontology"
             f" FROM mention CROSS JOIN document ON document.key = mention.document AND document.state = {SHOWN}"
@@ -64,6 +65,8 @@ class Cascade(Commit):
             (concept,),
         ).fetchall()
         for edition, doc_id, ontology in rows:
+            count_out(self._sql, edition, [concept])
+            self._documents[concept_id] = self._documents.get(concept_id, 0) - 1
             self._sql.execute("DELETE FROM mention WHERE concept = ? AND document = ?", (concept, edition))
             edited.setdefault(edition, (doc_id, ontology, 0))
 

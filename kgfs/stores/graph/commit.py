@@ -28,12 +28,10 @@ from kgfs.stores.graph.rows import (
     packed,
     slots,
 )
+from kgfs.stores.graph.sayings import count_in, count_out, rests_on_any
 from kgfs.stores.graph.vocabulary import FIRST_LOOKED_BACK, ConceptRow, Publication, RelationshipRow
 
 NO_PAGE = b""
-_RESTS_ON = f"""
-    SELECT 1 FROM mention CROSS JOIN document ON document.key = mention.document
-    WHERE mention.concept = ? AND mention.passed AND document.state = {SHOWN} LIMIT 1"""
 _ADD_TO = f"""
     SELECT DISTINCT document.key, document.doc_id, document.ontology
     FROM mention CROSS JOIN document ON document.key = mention.document
@@ -206,6 +204,7 @@ class Commit:
         )
 
     def _touch(self, edition: int, step: int) -> None:
+        (count_in if step > 0 else count_out)(self._sql, edition)
         for (concept,) in self._sql.execute(
             "SELECT DISTINCT concept.concept_id FROM mention CROSS JOIN concept ON concept.key = mention.concept"
             " WHERE mention.document = ?",
@@ -255,13 +254,15 @@ class Commit:
         """Remove what documents add to concepts that no visible document has (any more): these are terms again."""
         for concept_id in sorted(self._concepts):
             (key,) = self._sql.execute("SELECT key FROM concept WHERE concept_id = ?", (concept_id,)).fetchone()
-            if self._sql.execute(_RESTS_ON, (key,)).fetchone():
+            if rests_on_any(self._sql, key):
                 continue
             for edition, doc_id, ontology in self._sql.execute(_ADD_TO, (key,)).fetchall():
                 numbers = self._sql.execute(
                     "SELECT n FROM instance WHERE owner = ? AND document = ?", (concept_id, edition)
                 ).fetchall()
                 self._sql.execute("DELETE FROM instance WHERE owner = ? AND document = ?", (concept_id, edition))
+                count_out(self._sql, edition, [key])
+                self._documents[concept_id] = self._documents.get(concept_id, 0) - 1
                 self._sql.execute("DELETE FROM mention WHERE concept = ? AND document = ?", (key, edition))
                 self._sql.execute(
                     "UPDATE document SET instances = instances - ? WHERE key = ?", (len(numbers), edition)

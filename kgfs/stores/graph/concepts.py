@@ -9,25 +9,14 @@ from dataclasses import dataclass, replace
 
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import normalise_label
-from kgfs.domain.knowledge import Mention
 from kgfs.render.concept import ConceptPage, render
-from kgfs.render.summary import Summary, summarise, surface_forms
+from kgfs.render.summary import Summary, summarise_sayings, surface_forms
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.by_name import ByName
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.pages import most_telling, page_frame, page_size, with_lines
-from kgfs.stores.graph.rows import MENTION, SHOWN, listed, mention_row, packed, words
-
-_EXTREMES = f"""
-    SELECT count(DISTINCT mention.document), min(CASE WHEN mention.passed THEN mention.deposit END), min(label), max(label), min(forms), max(forms),
-        min(kind), max(kind), min(definition), max(definition), min(kinds), max(kinds), min(passed), max(passed)
-    FROM mention CROSS JOIN document ON document.key = mention.document
-    WHERE mention.concept = ? AND document.state = {SHOWN}"""
-
-_MENTIONS = f"""
-    SELECT '', {listed(MENTION, "mention")}
-    FROM mention CROSS JOIN document ON document.key = mention.document
-    WHERE mention.concept = ? AND document.state = {SHOWN}"""
+from kgfs.stores.graph.rows import packed
+from kgfs.stores.graph.sayings import sayings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +94,18 @@ class Concepts:
     # ------------------------------------------------------------------------------- labels and aliases
 
     def _settle(self, concept_id: str, moved: Moved) -> None:
-        key, ontology, name, live, norm, evidence, related, *before = self._sql.execute(
-            "SELECT key, ontology, name, live, norm, evidence, related,"
+        key, ontology, name, live, norm, evidence, related, documents, *before = self._sql.execute(
+            "SELECT key, ontology, name, live, norm, evidence, related, documents,"
             " founded, label_size, label, aliases, description, kind FROM concept WHERE concept_id = ?",
             (concept_id,),
         ).fetchone()
-        mentions, documents, founded = self._mentions(key)
-        if not mentions:
+        said = sayings_of(self._sql, key)
+        if not said:
             self._bury(key, concept_id, ontology, name, lived=bool(live))
             return
-        summary = summarise(mentions)
+        founded = min(one.first for one in said if one.passed)
+        documents += moved.documents.get(concept_id, 0)
+        summary = summarise_sayings(said)
         now = [founded, folded_size(summary.label), *_shown(summary)]
         if now != before or not live:
             self._sql.execute(
@@ -122,10 +113,10 @@ class Concepts:
                 " description = ?, kind = ? WHERE key = ?",
                 (*now, key),
             )
-        forms = {normalise_label(form): 2 for form in surface_forms(mentions)}
+        forms = {normalise_label(form): 2 for form in surface_forms(said)}
         forms |= {normalise_label(summary.label): 1, norm: 0}
         self._set_forms(key, ontology, forms)
-        ends = {kind for mention in mentions for kind in mention.kinds}
+        ends = {kind for one in said for kind in one.kinds}
         named = form_key(summary.label)  # of mentions under several forms only the label is the concept's name
         self.by_name.set_kinds(key, concept_id, ontology, {kind for kind in ends if named.endswith(f" {kind}")})
         if founded != before[0] or now[2] != before[2]:  # of two concepts with one form the one founded first is meant
@@ -157,23 +148,10 @@ class Concepts:
             founded=not live,
         )
 
-    def _mentions(self, concept: int) -> tuple[list[Mention], int, int]:
-        """Return the mentions that decide label, aliases and description of a concept, the number of documents
-        that mention it, and their earliest deposit. If all mentions are equal, as is usual, one is returned for
-        all: their number and scores then decide nothing."""
-        documents, founded, *extremes = self._sql.execute(_EXTREMES, (concept,)).fetchone()
-        if not documents:
-            return [], 0, 0
-        if extremes[0::2] == extremes[1::2]:
-            label, forms, kind, definition, kinds, _ = extremes[0::2]
-            one = Mention("", founded, label, words(forms), kind, 0.0, definition, words(kinds))
-            return [one], documents, founded
-        return [mention_row(found) for found in self._sql.execute(_MENTIONS, (concept,))], documents, founded
-
     def _bury(self, key: int, concept_id: str, ontology: str, name: str, *, lived: bool) -> None:
         self._sql.execute(
             "UPDATE concept SET live = 0, norm = '', norm_hash = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
-            " evidence = 0, related = 0, size = 0, mtime = 0 WHERE key = ?",
+            " evidence = 0, related = 0, documents = 0, size = 0, mtime = 0 WHERE key = ?",
             (key,),
         )
         self._sql.execute("DELETE FROM risen WHERE concept_id = ?", (concept_id,))
@@ -205,18 +183,18 @@ class Concepts:
     def _settle_pages(self, concept_ids: Iterable[str]) -> None:
         """Update size and mtime of the pages that changed, among the concepts touched, the ends of relationships
         that moved, and the concepts whose page shows a neighbour's new label."""
-        changed: list[tuple[int, int, int, int, int]] = []
+        changed: list[tuple[int, int, int, int, int, int]] = []
         for concept_id in concept_ids:
             living = self._living.get(concept_id) or self._untouched(concept_id)
             size = self._size_now(living) if living else None
             if living is None or size is None:
                 continue
             frame = living.frame
-            changed.append((frame.evidence_count, frame.related_count, size, self._at, living.key))
+            changed.append((frame.evidence_count, frame.related_count, frame.documents, size, self._at, living.key))
             if not living.founded:
                 self._feed.tell("changed", "concept", frame.ontology, frame.ontology, living.name)
         self._sql.executemany(
-            "UPDATE concept SET evidence = ?, related = ?, size = ?, mtime = ? WHERE key = ?", changed
+            "UPDATE concept SET evidence = ?, related = ?, documents = ?, size = ?, mtime = ? WHERE key = ?", changed
         )
 
     def _untouched(self, concept_id: str) -> _Living | None:

@@ -354,6 +354,10 @@ class Graph(Protocol):
         none for a concept that more documents mention."""
         ...
 
+    def documents_counted(self, concept_ids: Collection[str], but: Collection[str]) -> dict[str, int]:
+        """Return the number of documents that mention each of these concepts, other than those of ``but``."""
+        ...
+
     def resting_on(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
         """Return for each of these concepts the doc_ids of the documents that it rests on, in order of deposit: those in
         which it passed. It lives while any of them is visible."""

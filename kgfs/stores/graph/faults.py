@@ -22,6 +22,17 @@ _DANGLING = (
         f" ON d.key = m.document WHERE m.concept = c.key AND m.passed AND d.state = {SHOWN})",
     ),
     (
+        "concept of which other things are said",
+        "SELECT c.name, '' FROM concept c WHERE (SELECT coalesce(sum(s.mentions), 0) FROM saying s WHERE s.concept = c.key)"
+        " != (SELECT count(*) FROM mention m JOIN document d ON d.key = m.document"
+        f" WHERE m.concept = c.key AND d.state = {SHOWN})",
+    ),
+    (
+        "concept of more or fewer documents",
+        "SELECT c.name, '' FROM concept c WHERE c.live AND c.documents != (SELECT count(DISTINCT m.document) FROM mention m"
+        f" JOIN document d ON d.key = m.document WHERE m.concept = c.key AND d.state = {SHOWN})",
+    ),
+    (
         "concept that lacks evidence",
         "SELECT c.name, '' FROM concept c WHERE c.live AND c.evidence != (SELECT count(*) FROM instance i JOIN document d"
         f" ON d.key = i.document WHERE i.owner = c.concept_id AND d.state = {SHOWN})",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
@@ -12,6 +13,7 @@ from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.editions import put_instances
 from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.rows import INSTANCE, MENTION, SHOWN, instance_row, listed, mention_row
+from kgfs.stores.graph.sayings import count_in, count_out
 from kgfs.stores.graph.vocabulary import ConceptRow, DocumentContent, InstanceRow, Mark
 
 
@@ -126,14 +128,25 @@ class Reassignment(Commit):
         for concept in concepts:
             now.setdefault(concept.concept_id, []).append(concept.mention)
         changed = {concept_id for concept_id in former | now if former.get(concept_id) != now.get(concept_id)}
+        count_out(self._sql, edition, self._keys(changed))
         for concept_id in sorted(changed):
+            step = (concept_id in now) - (concept_id in former)
+            self._documents[concept_id] = self._documents.get(concept_id, 0) + step
             self._sql.execute(
                 "DELETE FROM mention WHERE document = ? AND concept = (SELECT key FROM concept WHERE concept_id = ?)",
                 (edition, concept_id),
             )
         self._mention(edition, [concept for concept in concepts if concept.concept_id in changed])
+        count_in(self._sql, edition, self._keys(changed))
         self._concepts |= changed
         return bool(changed)
+
+    def _keys(self, concept_ids: Collection[str]) -> list[int]:
+        found = self._sql.execute(
+            "SELECT concept.key FROM json_each(?) CROSS JOIN concept ON concept.concept_id = value",
+            (json.dumps([*concept_ids]),),
+        )
+        return [key for (key,) in found]
 
 
 def check(content: DocumentContent) -> None:

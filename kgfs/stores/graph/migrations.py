@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kgfs.stores.graph.rows import SHOWN
+
 MIGRATIONS: tuple[str, ...] = (
     # Finds the documents deposited since a number without a scan of all documents.
     "CREATE INDEX document_deposit ON document (ontology, deposit) WHERE state = 1;",
@@ -175,4 +177,30 @@ MIGRATIONS: tuple[str, ...] = (
         after      TEXT NOT NULL DEFAULT ''
     ) WITHOUT ROWID;
     CREATE INDEX risen_together ON risen (ontology, after DESC, concept_id);""",
+    # What a concept's pages show without reading all that mentions it: see ``sayings``; the number of documents; the
+    # strongest evidence first. Points as in ``domain.knowledge.points``.
+    f"""CREATE TABLE saying (
+        concept    INTEGER NOT NULL REFERENCES concept (key),
+        label      TEXT NOT NULL,
+        forms      TEXT NOT NULL,
+        kind       TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        kinds      TEXT NOT NULL,
+        passed     INTEGER NOT NULL,
+        mentions   INTEGER NOT NULL,
+        points     INTEGER NOT NULL,
+        best       REAL NOT NULL,
+        first      INTEGER NOT NULL,
+        PRIMARY KEY (concept, label, forms, kind, definition, kinds, passed)
+    ) WITHOUT ROWID;
+    INSERT INTO saying SELECT mention.concept, label, forms, kind, definition, kinds, passed, count(*),
+        sum(CAST(score * 1e9 + 0.5 AS INTEGER)), max(score), min(mention.deposit)
+        FROM mention CROSS JOIN document ON document.key = mention.document WHERE document.state = {SHOWN}
+        GROUP BY mention.concept, label, forms, kind, definition, kinds, passed;
+    ALTER TABLE concept ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
+    UPDATE concept SET documents = (
+        SELECT count(DISTINCT mention.document) FROM mention CROSS JOIN document ON document.key = mention.document
+        WHERE mention.concept = concept.key AND document.state = {SHOWN}
+    ) WHERE live = 1;
+    CREATE INDEX instance_telling ON instance (owner, defines DESC, confidence DESC, n);""",
 )

@@ -21,7 +21,7 @@ from kgfs.render.concept import (
 from kgfs.stores.graph.rows import SHOWN, words
 
 _OF_EVIDENCE = f"""
-    FROM instance CROSS JOIN document ON document.key = instance.document
+    FROM instance INDEXED BY instance_telling CROSS JOIN document ON document.key = instance.document
     WHERE instance.owner = ?1 AND document.state = {SHOWN}
     ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT {SHOWN_EVIDENCE}"""
 
@@ -44,14 +44,9 @@ _RELATED = f"SELECT neighbour.type, neighbour.name, concept.label, {_MEASURE} {_
 
 _TELLING = f"""
     SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end
-    FROM instance CROSS JOIN document ON document.key = instance.document
+    FROM instance INDEXED BY instance_telling CROSS JOIN document ON document.key = instance.document
     WHERE instance.owner = ? AND document.state = {SHOWN} AND instance.confidence > 0
     ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT 1"""
-
-_DOCUMENTS = f"""
-    SELECT count(DISTINCT mention.document)
-    FROM mention CROSS JOIN document ON document.key = mention.document
-    WHERE mention.concept = ? AND document.state = {SHOWN}"""
 
 
 def _bytes(line: str) -> int:
@@ -75,13 +70,13 @@ _SIZE = f"""
 def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, str, ConceptPage] | None:
     """Return key, directory name, and the page without its lines, of a living concept; None if it is not living."""
     found = connection.execute(
-        "SELECT key, name, ontology, label, aliases, kind, description, evidence, related"
+        "SELECT key, name, ontology, label, aliases, kind, description, evidence, related, documents"
         " FROM concept WHERE concept_id = ? AND live = 1",
         (concept_id,),
     ).fetchone()
     if found is None:
         return None
-    key, name, ontology, label, aliases, kind, description, evidence, related = found
+    key, name, ontology, label, aliases, kind, description, evidence, related, documents = found
     return key, name, ConceptPage(
         concept_id=concept_id,
         ontology=ontology,
@@ -89,7 +84,7 @@ def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, st
         aliases=words(aliases),
         kind=kind,
         description=description,
-        documents=connection.execute(_DOCUMENTS, (key,)).fetchone()[0],
+        documents=documents,
         evidence_count=evidence,
         related_count=related,
         evidence=(),

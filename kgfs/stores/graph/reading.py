@@ -365,6 +365,26 @@ class GraphReads:
             found[concept_id].append(doc_id)
         return found
 
+    def documents_counted(self, concept_ids: Collection[str], but: Collection[str]) -> dict[str, int]:
+        with self._database.snapshot() as connection:
+            those = json.dumps([*concept_ids])
+            found = dict(
+                connection.execute(
+                    "SELECT concept.concept_id, concept.documents FROM json_each(?) CROSS JOIN concept ON concept.concept_id = value"
+                    " WHERE concept.live = 1",
+                    (those,),
+                ).fetchall()
+            )
+            for (concept_id,) in connection.execute(
+                "SELECT concept.concept_id FROM json_each(?1)"
+                f" CROSS JOIN document ON document.doc_id = value AND document.state = {SHOWN}"
+                " CROSS JOIN mention ON mention.document = document.key CROSS JOIN concept ON concept.key = mention.concept"
+                " WHERE concept.concept_id IN (SELECT value FROM json_each(?2)) GROUP BY document.key, concept.key",
+                (json.dumps([*but]), those),
+            ):
+                found[concept_id] -= 1
+        return found
+
     def resting_on(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
         return self._mentioning(concept_ids, which=" AND mention.passed")
 
