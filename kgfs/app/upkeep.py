@@ -143,7 +143,7 @@ def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[in
         # A file that a killed process was settling may be in the garage already and gone from the spool, where the
         # names still place it.
         Settler(config, stores).settle_now()
-        return back_up(config, stores.garage.objects, folder, keep, progress)
+        return back_up(config, stores.garage.objects.stored, folder, keep, progress)
 
 
 def restore_home(config: Config, folder: Path, snapshot: str, progress: Callable[[int, int, str], None]) -> Manifest:

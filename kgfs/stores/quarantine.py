@@ -6,12 +6,14 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import MissingError, from_os_error
+from kgfs.errors import CorruptError, MissingError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.backup.layout import write
+from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.durable import make_folder
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.log_files import elder
@@ -27,9 +29,22 @@ def quarantine(config: Config, stores: Stores, key: str, why: str) -> None:
         content = stores.garage.objects.salvage(key)
     except MissingError:
         return
+    for earlier in stores.garage.objects.resting_on(key):
+        if not _is_whole(stores.garage.objects, earlier):  # else it is written out before the object goes
+            quarantine(config, stores, earlier, why)
     _keep(config, key, content, why)
     border("quarantined")
     stores.garage.objects.delete(key)
+
+
+def _is_whole(objects: Objects, key: str) -> bool:
+    try:
+        with closing(objects.open(key)) as reader:
+            for start in range(0, reader.sums.size, BLOCK):
+                reader.read_at(start, BLOCK)
+    except (CorruptError, MissingError):
+        return False
+    return True
 
 
 def quarantine_file(config: Config, path: Path, why: str) -> None:

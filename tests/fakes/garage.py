@@ -11,6 +11,7 @@ from kgfs.errors import BadInputError, ExistsError, MissingError, OvertakenError
 from kgfs.stores.garage.contract import Ledger, Look, Objects, Reader, Segment, SegmentReader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import check_key
+from kgfs.stores.garage.prefixes import PrefixObjects
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.segments import check_entries, encode_line, segment_path
 from kgfs.stores.garage.sums import sums_of
@@ -60,6 +61,18 @@ class MemoryObjects:
             if move and isinstance(content, Path):
                 content.unlink()
         return kept
+
+    @property
+    def stored(self) -> Objects:
+        return self
+
+    def keep_as_prefix(self, earlier: str, later: str) -> bool:
+        """Return False: PrefixObjects does that."""
+        return False
+
+    def resting_on(self, key: str) -> list[str]:
+        """Return nothing, as nothing is given up by :meth:`keep_as_prefix`."""
+        return []
 
     def stat(self, key: str) -> Sums:
         return self._find(key)[1]
@@ -205,7 +218,7 @@ class MemoryLedger:
 
 class MemoryGarage:
     def __init__(self) -> None:
-        self._objects = MemoryObjects()
+        self._objects = PrefixObjects(MemoryObjects())
         self._ledger = MemoryLedger()
 
     @property

@@ -61,7 +61,7 @@ def test_what_is_present_elsewhere_may_be_copied_and_is_the_content_all_the_same
 def test_what_took_the_place_of_what_was_to_be_copied_is_not_copied(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    objects = garage_of(kind, tmp_path, request).objects
+    objects = garage_of(kind, tmp_path, request).objects.stored
     assert isinstance(objects, S3Objects)
     objects.put(WAITS, MIDDLE)
     bucket = objects._bucket

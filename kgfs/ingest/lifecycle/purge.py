@@ -65,7 +65,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     for doc_id in owed.doc_ids:
         _rescue_records(stores, doc_id, leaving)
     border("rescued")
-    for doc_id in owed.doc_ids:
+    for doc_id in _shorter_first(stores, owed.doc_ids):
         _erase_objects(config, stores, doc_id)
         border("erased")
     stores.garage.objects.sweep()
@@ -79,6 +79,12 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     border("scrubbed")
     known = stores.catalog.names.document  # a document that was purged since the plan was made has no Decisions left
     return key, tuple(one for one in renaming.decisions if known(one.split("/")[1]) is not None)
+
+
+def _shorter_first(stores: Stores, doc_ids: Sequence[str]) -> list[str]:
+    """Return the documents by length, so that no version is written out only because its successor goes first."""
+    known = stores.catalog.names.document
+    return sorted(doc_ids, key=lambda doc_id: one.size if (one := known(doc_id)) else 0)
 
 
 def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:

@@ -65,7 +65,7 @@ class Plan:
 
 def plan(stores: Stores) -> Plan:
     """Return how much a migration of these stores has to copy and to derive."""
-    sizes = [size for _, size in stores.garage.objects.keys("")]
+    sizes = [size for _, size in stores.garage.objects.stored.keys("")]
     waiting = _unsettled(stores.catalog)
     counts = stores.graph.counts()
     return Plan(
@@ -139,7 +139,10 @@ class Migration:
         copy_ledger((entry for _, entry in source.ledger.replay()), goal.ledger)
         border("migrate-ledger")
         copy_objects(
-            source.objects, goal.objects, self._room, lambda n: self._progress(n, max(n, objects), "objects copied")
+            source.objects.stored,
+            goal.objects.stored,
+            self._room,
+            lambda n: self._progress(n, max(n, objects), "objects copied"),
         )
         border("migrate-objects")
         # An object that is being purged may go before its purge is in the ledger or while the ledger is read; the
@@ -192,7 +195,7 @@ class Migration:
                 copy_database(self._config.catalog_db, path)
                 catalog = SqliteCatalog(path)
                 try:
-                    copy_news(self._source.garage.objects, self._goal.garage.objects, self._room)
+                    copy_news(self._source.garage.objects.stored, self._goal.garage.objects.stored, self._room)
                     for name in _unsettled(catalog):
                         if name.place is StorageTier.SPOOL and not self._waits_in_garage(name):
                             self._bring_working_copy(name)

@@ -107,6 +107,10 @@ class _Mending:
             ship_from_reserve(self._config.home, self._stores)
 
     def _original(self, damage: Damage) -> str:
+        with Settler(self._config, self._stores).alone():  # others' versions may come to rest on it
+            return self._original_alone(damage)
+
+    def _original_alone(self, damage: Damage) -> str:
         for original in lost(self._stores, [damage.what]):
             if where := restore_original(self._config, self._stores, original):
                 return f"made again from {where}"

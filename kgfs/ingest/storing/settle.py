@@ -21,6 +21,7 @@ from kgfs.errors import AWAY, BusyError, KgfsError, MissingError, NoSpaceError
 from kgfs.failpoints import border
 from kgfs.ingest import timing
 from kgfs.ingest.storing.identify import Action, Decision, decide, identity
+from kgfs.ingest.storing.prefix_versions import give_up_prefixes
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_here, small_of, wait_too
@@ -150,7 +151,9 @@ class Settler:
                 batch.tell_left()
             raise
         self._copies.drop_left()
-        return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
+        settled = {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
+        self._give_up_prefixes([name_id for name_id, decision in settled.items() if decision.mints])
+        return settled
 
     @property
     def config(self) -> Config:
@@ -219,6 +222,17 @@ class Settler:
         return [
             name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0.0) <= now
         ]
+
+    def _give_up_prefixes(self, name_ids: Sequence[int]) -> None:
+        """Give up the bytes of versions that these files' new versions begin with. An error costs disk space only, and
+        the next version tries again."""
+        for name_id in name_ids:
+            try:
+                give_up_prefixes(self._stores, name_id)
+            except KgfsError as error:
+                self._errors.add("settle", error, id=name_id)
+                if isinstance(error, AWAY):
+                    return
 
     def _settle(
         self,

@@ -23,6 +23,7 @@ from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.catalog.facts import TrashEmptied, TrashRestored
+from kgfs.stores.garage.prefixes import by_length
 from kgfs.stores.resolve import find_removed, removed_below
 from kgfs.stores.resolve_targets import ontology_of
 from kgfs.stores.stores import Stores
@@ -145,7 +146,7 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
                 # Not needed where homes share the garage: there such bytes are in it as a pending upload, too.
                 coming = {sha256[:32] for sha256 in only_in_garage(stores, settler.config.spool)}
                 keys = [key for key in keys if key.rpartition("/")[2].partition(".")[0] not in coming]
-                for key in keys:
+                for key in by_length(objects, keys):
                     objects.delete(key)
                 catalog.drop_unheld(keys)
                 continue

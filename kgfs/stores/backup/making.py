@@ -19,6 +19,7 @@ from kgfs.stores.database import copy_database
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import make_folder
 from kgfs.stores.garage.files import FileObjects
+from kgfs.stores.garage.prefixes import everything
 from kgfs.stores.garage.segments import lines, segments
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.locks import alone
@@ -57,7 +58,7 @@ class _LeftMeanwhileError(Exception):
 
 def back_up(config: Config, objects: Objects, folder: Path, keep: int, progress: Progress) -> BackedUp:
     """Make a new snapshot of the home in ``folder`` and delete all but the newest ``keep`` snapshots, the new one
-    included. Corrupt objects are never taken into a backup. Raises StoreError if ``folder`` is inside the home or
+    included. ``objects`` are those that are stored (:attr:`Objects.stored`). Corrupt objects are never taken into a backup. Raises StoreError if ``folder`` is inside the home or
     contains it, and BusyError while another backup to ``folder`` runs or if the home changed during each attempt."""
     if folder.absolute().is_relative_to(config.home) or config.home.is_relative_to(folder.absolute()):
         raise StoreError(
@@ -124,7 +125,7 @@ def _name_behind(names: Sequence[str]) -> str:
 def _copy_objects(objects: Objects, pool: FileObjects, room: Path, progress: Progress) -> _Objects:
     """Copy the objects that the pool lacks. An object that is corrupt in the home is listed if the pool has a
     right copy."""
-    keys = [key for key, _ in objects.keys("")]
+    keys = everything(objects)
     found = _Objects()
     for done, key in enumerate(keys, 1):
         try:

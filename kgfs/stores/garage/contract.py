@@ -76,6 +76,26 @@ class Objects(Protocol):
         """
         ...
 
+    @property
+    def stored(self) -> Objects:
+        """The objects as they are stored, for copies of the whole garage. Those that need no bytes of their own
+        (:meth:`keep_as_prefix`) are not among them, and the records that tell of those are."""
+        ...
+
+    def keep_as_prefix(self, earlier: str, later: str) -> bool:
+        """Give up the bytes of the object ``earlier`` if they are the beginning of the object ``later``, and return
+        whether that was done.
+
+        Nothing changes for a caller: all methods answer for ``earlier`` as before. What is deleted later is written
+        out first where others rest on it. A store may always return False. The caller holds the settle lock, and so
+        does every caller of :meth:`delete` of an original.
+        """
+        ...
+
+    def resting_on(self, key: str) -> list[str]:
+        """Return the keys of the objects whose bytes stand in the object ``key`` (:meth:`keep_as_prefix`)."""
+        ...
+
     def stat(self, key: str) -> Sums:
         """Return the checksums of an object, or raise MissingError if it is absent. Quick."""
         ...

@@ -7,6 +7,7 @@ from pathlib import Path
 from kgfs.stores.garage.contract import Ledger, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
+from kgfs.stores.garage.prefixes import PrefixObjects
 
 OBJECTS = "objects"
 
@@ -16,7 +17,7 @@ class FileGarage:
     at the same time."""
 
     def __init__(self, root: Path) -> None:
-        self._objects = FileObjects(root / OBJECTS)
+        self._objects = PrefixObjects(FileObjects(root / OBJECTS), root)
         self._ledger = SegmentLedger(root / "ledger")
 
     @property

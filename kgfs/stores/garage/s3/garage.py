@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgfs.stores.garage.contract import Ledger
+from kgfs.stores.garage.contract import Ledger, Objects
+from kgfs.stores.garage.prefixes import PrefixObjects
 from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.endpoint import Endpoint
@@ -15,17 +16,18 @@ from kgfs.stores.garage.s3.objects import S3Objects
 class S3Garage:
     """A garage in the bucket ``place``. Opening it sends no request.
 
-    ``cache`` is the local folder of a cache of at most ``cache_bytes`` bytes, 0 for none.
+    ``cache`` is the local folder of a cache of at most ``cache_bytes`` bytes, 0 for none, and ``room`` one for
+    temporary files (the system's by default).
     """
 
-    def __init__(self, place: Endpoint, cache: Path, cache_bytes: int) -> None:
+    def __init__(self, place: Endpoint, cache: Path, cache_bytes: int, room: Path | None = None) -> None:
         self._bucket = Bucket(place)
         self._cache = CacheBehind(cache, cache_bytes)
-        self._objects = S3Objects(self._bucket, self._cache)
+        self._objects = PrefixObjects(S3Objects(self._bucket, self._cache), room, shared=True)
         self._ledger = S3Ledger(self._bucket)
 
     @property
-    def objects(self) -> S3Objects:
+    def objects(self) -> Objects:
         return self._objects
 
     @property
