@@ -70,8 +70,7 @@ def test_what_is_rotten_stays_to_be_looked_at(hosts: tuple[Host, Host], content:
     here, there = hosts
     key = unheld_by(there, here, content)
     for one in hosts:
-        assert isinstance(one.stores.garage, S3Garage)
-        one.stores.garage.objects._cache.forget(key)
+        one.stores.garage.objects.stored.forget(key)
     bucket = there.stores.garage._bucket  # type: ignore[attr-defined]
     found = bucket.head(object_name(key))
     bucket.replace(object_name(key), b"X" + content[1:], found.meta)
