@@ -116,7 +116,7 @@ _HOLLOW = {
         hinweis idee inhalt interesse jahr jahre kapitel lage leute lösung länge mal maß meinung menge mensch menschen methode mittel moment monat
         möglichkeit nachteil name namen not notiz nummer ordnung ort paar person problem prozess punkt rahmen recht regel reihe reihenfolge richtung
         rolle sache satz schritt seite sicht sinn situation sorge stand stelle stelle stunde stück stufe system tag tage tatsache teil text thema tipp typ
-        überblick übersicht umgang umstand unterschied ursache variante vergleich verhalten version versuch vorgang vorgehen vorteil wahl weg weise welt
+        abbildung tabelle listing aufruf überblick übersicht umgang umstand unterschied ursache variante vergleich verhalten version versuch vorgang vorgehen vorteil wahl weg weise welt
         wert wesen wirkung woche wort worte zahl zeichen zeile zeit zeitpunkt ziel zukunft zusammenhang zustand zweck anleitung vorwort lizenz autor""",
     "fr": """aide an année ans annexe article aspect attention auteur avantage avis base besoin but cas cause changement chapitre choix chose choses code
         comportement condition contenu contexte côté détail différence effet endroit ensemble erreur espace état étape exemple exemples façon fait fin
@@ -124,14 +124,14 @@ _HOLLOW = {
         mot mots moyen moyens nom nombre note notes numéro objet ordre outil page paragraphe part partie pas passage personne personnes place plupart
         point points position possibilité présent principe problème problèmes produit question questions raison raisons rapport recours règle réponse
         reste résultat résultats rôle section sens série situation solution sorte sujet suite système table temps terme termes test texte titre tour
-        tutoriel type types usage utilisation valeur valeurs version vie vue licence annexes documentation""",
+        tutoriel type types usage utilisation valeur valeurs version vie vue licence annexes documentation figure tableau encart listing""",
     "es": """apartado artículo aspecto autor ayuda base caso casos causa cambio cambios capítulo código comienzo condición consejo contenido contexto cosa
         cosas cuenta cuestión dato decir detalle detalles día días diferencia efecto ejemplo ejemplos error espacio estado etapa fecha fin final
         forma formas función gente grupo hecho hora idea ideas información inicio interés introducción lado lista línea lugar manera mayoría medio
         método modo momento nivel nombre nombres nota notas número objetivo objeto opción opciones orden página palabra palabras parte partes paso
         pasos persona personas pregunta preguntas principio problema problemas proceso proyecto punto puntos razón razones regla relación respuesta
         resto resultado resultados sección sentido serie sistema situación solución tabla tema tiempo tipo tipos título trabajo uso usos valor valores
-        ventaja versión vez veces vida vista licencia apéndice documentación""",
+        ventaja versión vez veces vida vista licencia apéndice documentación listado figura listing""",
     "it": """aiuto anno anni articolo aspetto autore base caso casi causa capitolo codice condizione contenuto contesto cosa cose dato dettaglio differenza
         effetto esempio esempi errore fatto fine forma funzione gente giorno giorni gruppo idea informazioni inizio introduzione lato lavoro lista
         livello luogo maniera metodo modo momento nome nota numero oggetto ordine ora pagina parola parole parte parti passo passi persona persone

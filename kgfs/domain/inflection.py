@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 _UMLAUTS = str.maketrans("äöü", "aou")
-_GERMAN = (("innen", 8), ("ern", 6), ("en", 5), ("er", 6), ("es", 6), ("e", 5), ("s", 5), ("n", 6))
-"""Endings, and the letters of the shortest word that is taken for having each."""
+_GERMAN = (("innen", 8), ("en", 5), ("es", 6), ("e", 5), ("s", 5), ("n", 6))
+"""Endings, and the letters of the shortest word that is taken for having each. Not *er*: Eigentum and Eigentümer are two."""
 _ACUTE = str.maketrans("áéíóú", "aeiou")
 
 
@@ -20,7 +20,7 @@ def stem(word: str, language: str) -> str:
 
 
 def _german(word: str) -> str:
-    """Fold cases and plurals: Schnappschuss, Schnappschüsse, Schnappschüssen; geänderte, geänderten."""
+    """Fold cases and most plurals: Schnappschuss, Schnappschüsse, Schnappschüssen; geänderte, geänderten."""
     word = word.translate(_UMLAUTS)
     if word.endswith("ss"):
         return word

@@ -31,6 +31,8 @@ REPEATED = 3
 """Sentences in which a plain word of an unknown language stands to be a candidate."""
 LINKS = 0.6
 """The share of links and other markup in a sentence from which it is an entry of a list of links."""
+HYPHENS = 2
+"""The most hyphens of a word. What has more is an anchor or a file's name."""
 SHORTEST = 3
 """The fewest letters of a plain word that is a candidate; of an unknown language two more."""
 
@@ -383,11 +385,15 @@ def _is_name(spelling: str, words: Sequence[str], mark: str, language: str) -> b
     function, hollow = WORDS.get(language, frozenset()), _hollow(language)
     if words[0] in function or words[-1] in function:
         return mark == "code" and len(words) == 1 and len(words[0]) > SHORTEST
+    if len(spelling) < SHORTEST and not spelling.isupper():
+        return False
+    if any(word.count("-") > HYPHENS for word in words):
+        return False
     if len(words) == 1 and mark != "code":
         bare = words[0]
-        if stem(bare, language) in hollow or (len(bare) < SHORTEST and not spelling.isupper()) or bare.isdigit():
+        if stem(bare, language) in hollow or bare.isdigit():
             return False
-    return not (mark != "code" and all(stem(word, language) in hollow for word in words))
+    return not (mark != "code" and all(stem(word, language) in hollow or word[0].isdigit() for word in words))
 
 
 @cache
