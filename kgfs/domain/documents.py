@@ -42,7 +42,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; the size of pictures"
         "; program source by its comments and the names that it defines"
         "; the language of a document is told, and other languages than English are read by counts, with their own function words"
-        "; logs and tables are not read as prose"
+        "; logs, tables and comments of HTML are not read as prose, short turns of speakers are"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -26,6 +26,7 @@ LOOKED_AT = 200_000
 FEWEST = 15
 """Words of the shortest text whose language is told against that of what it stands in."""
 
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DIFFERENT = 3
 """The fewest different function words by which another language than the expected one is told."""
@@ -46,7 +47,8 @@ def language_of(text: str, expected: str = ENGLISH) -> str:
 
     A text that is too short to tell, or has hardly any sentences, is of the ``expected`` language.
     """
-    words = [word.casefold() for word in _WORD.findall(text, 0, LOOKED_AT)]
+    read = text[:LOOKED_AT]
+    words = [word.casefold() for word in _WORD.findall(_COMMENT.sub(" ", read) if "<!--" in read else read)]
     if len(words) < FEWEST:
         return expected
     counts: Counter[str] = Counter()

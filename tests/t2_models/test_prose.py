@@ -120,3 +120,10 @@ def test_short_turns_of_speakers_are_read_and_fields_are_not() -> None:
         ("Ada", "It needs a layout."),
     ]
     assert prose_of("Author: Ada\nStatus: Active\nType: Process\n") == []
+
+
+def test_comments_of_html_are_not_read() -> None:
+    passage = "One sentence <!-- a note --> stands here.\n\n<!-- Another\n\nparagraph. -->\n\nThe last sentence."
+    blocks = prose_of(passage)
+    assert [" ".join(block.text.split()) for block in blocks] == ["One sentence stands here.", "The last sentence."]
+    assert passage[slice(*blocks[1].span(0, len(blocks[1].text)))] == "The last sentence."

@@ -81,6 +81,8 @@ _CODE_LINE = re.compile(
     r"|\s*[\w.\[\]*\"', ]+\s*(?:[-+*/|&]?=|:=)\s*\S"
     r"|\s*[\w.]+\([^)]*\)\s*(?:#.*)?$"
 )
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_SHOWN = re.compile(r"[^\n]")
 _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}\n]*\}\s*$")
 """An anchor or class at the end of a line, as Markdown's dialects write it: ``{#name}``, ``{: .note}``."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -136,7 +138,9 @@ _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 
 
 def prose_of(passage: str) -> list[Prose]:
-    """Return the passage's prose in order."""
+    """Return the passage's prose in order. Comments of HTML are none."""
+    if "<!--" in passage:
+        passage = _COMMENT.sub(lambda found: _SHOWN.sub(" ", found[0]), passage)
     found: list[Prose] = list(_title(passage))
     front = _FRONT.match(passage)
     if front:
