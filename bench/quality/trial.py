@@ -22,6 +22,7 @@ from kgfs.ingest.matching.candidates import forms_of, headings_of
 from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.joining import folded, join
 from kgfs.ingest.reading.notes import with_links
+from kgfs.ingest.reading.passages import language_told
 from kgfs.models import tokens
 from kgfs.models.extractor.grammar import GrammarExtractor
 from kgfs.models.selection import Selection, _verbs
@@ -48,6 +49,7 @@ class _Said:
     concepts: tuple[FoundConcept, ...]
     sections: tuple[tuple[int, tuple[str, ...]], ...]
     title: str
+    language: str
 
 
 def pipe_of(answers: Path) -> Pipe:
@@ -89,7 +91,8 @@ class _Ontology:
 
     def publish(self, at: int) -> None:
         found = self._found[at]
-        said = _Said(found.concepts, tuple(section_paths(found.text.blocks)), found.text.title)
+        text = found.text
+        said = _Said(found.concepts, tuple(section_paths(text.blocks)), text.title, language_told(text))
         headings = headings_of(said)
         norms: dict[str, str] = {}
         for concept in found.concepts:

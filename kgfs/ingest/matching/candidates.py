@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kgfs.domain.forms import Span, form_key
+from kgfs.domain.function_words import HOLLOW, JOINING, WORDS
 from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.domain.knowledge import FoundConcept
+from kgfs.domain.languages import ENGLISH
 from kgfs.models.extractor import junk
 from kgfs.stores.readings import Candidate
 
@@ -43,6 +45,9 @@ class Titled(Protocol):
 
     @property
     def title(self) -> str: ...
+
+    @property
+    def language(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +104,40 @@ def _named_in_headings(reading: Titled) -> Iterator[tuple[str, bool]]:
     Of a heading that is one run of words it is all of it. Noun phrases in other headings are candidates of the grammar. Of
     a title it is each run, and each word, that ends as a candidate of the document does: what is no noun ends none.
     """
+    language = reading.language or ENGLISH
     for title in dict.fromkeys(path[-1] for _, path in reading.sections if path):
         heading = _NUMBERING.sub("", title).strip()
-        pieces = list(_pieces(heading))
+        pieces = list(_pieces(heading, language))
         short = len(pieces) == 1 and len(heading.split()) <= LONGEST
-        if short and form_key(pieces[0]) == form_key(heading) and not junk.reason(heading):
+        if short and form_key(pieces[0]) == form_key(heading) and not _is_junk(heading, language):
             yield heading, True
     ends = {form_key(form).rpartition(" ")[2] for concept in reading.concepts for form in concept.forms}
-    for piece in _pieces(reading.title):
+    for piece in _pieces(reading.title, language):
         words = piece.split()
-        if len(words) <= LONGEST and not junk.reason(piece) and form_key(words[-1]) in ends:
+        if len(words) <= LONGEST and not _is_junk(piece, language) and form_key(words[-1]) in ends:
             yield piece, False
         for word in words:
-            if sum(map(str.isalpha, word)) >= SHORTEST and not junk.reason(word) and form_key(word) in ends:
+            if sum(map(str.isalpha, word)) >= SHORTEST and not _is_junk(word, language) and form_key(word) in ends:
                 yield word, False
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Yield the runs of words without a stop word or a sign between them."""
+def _is_junk(words: str, language: str) -> bool:
+    """Return whether words name nothing. Only those of English are measured by its function words and hollow nouns."""
+    reason = junk.reason(words)
+    if language == ENGLISH:
+        return bool(reason)
+    return reason not in ("", "stop words", "hollow") or words.casefold() in HOLLOW.get(language, ())
+
+
+def _pieces(text: str, language: str) -> Iterator[str]:
+    """Yield the runs of words without a stop word or a sign between them; words such as *de* may stand in a run."""
+    stop_words = junk.STOP_WORDS
+    if language != ENGLISH:
+        stop_words = WORDS.get(language, frozenset()) - JOINING.get(language, frozenset())
     run: list[tuple[int, int]] = []
     for found in _WORD.finditer(text):
         apart = bool(run) and text[run[-1][1] : found.start()].strip() != ""
-        stops = found[0].casefold() in junk.STOP_WORDS or not any(map(str.isalpha, found[0]))
+        stops = found[0].casefold() in stop_words or not any(map(str.isalpha, found[0]))
         stops |= bool(_SHORTENED.fullmatch(found[0]))
         if run and (apart or stops):
             yield text[run[0][0] : run[-1][1]]
