@@ -78,7 +78,7 @@ def text_format(
     parser: str,
     media_type: str,
     extensions: Collection[str],
-    blocks: Callable[[list[Line]], list[Block]],
+    blocks: Callable[[Sequence[Line]], list[Block]],
     signs: Callable[[str], int] = _no_signs,
     places: Callable[[str, str], list[Place]] = _no_places,
     title: Callable[[str, str, Sequence[Block]], str] = title_of,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kgfs.domain.places import Place
 from kgfs.domain.text import Block
 from kgfs.formats.contract import named_by_file, text_format
@@ -13,7 +15,7 @@ ROWS = 500
 _SAMPLE = 1 << 14
 
 
-def table_blocks(lines: list[Line]) -> list[Block]:
+def table_blocks(lines: Sequence[Line]) -> list[Block]:
     """Return one table block for each stretch of lines."""
     return stretches(lines, "table")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple, overload
 
 from kgfs.domain.text import Block
 
@@ -12,6 +14,9 @@ MARK = "\ufeff"
 
 SHORT = 300
 """Headings, rules and table borders are looked for only in lines of at most this many characters."""
+
+CACHED = 4096
+"""Lines that are kept for the next question about them."""
 
 _LINE = re.compile(r"[^\r\n]+(?:\r\n|[\r\n])?|\r\n|[\r\n]")
 """CRLF, LF and a lone CR end a line here, because structure follows what an editor shows. Line numbers count LF only.
@@ -28,12 +33,44 @@ class Line(NamedTuple):
     """The line without outer white space (and without byte-order mark); empty for a blank line."""
 
 
-def lines_of(text: str) -> list[Line]:
-    found = [_line(match.start(), match.group()) for match in _LINE.finditer(text)]
-    if text.startswith(MARK):
-        first = found[0]
-        found[0] = first._replace(body=first.body[1:].strip() or first.body)
-    return found
+class Lines(Sequence[Line]):
+    """The lines of a text, made as they are asked for: a text of hundreds of megabytes has millions."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = array("Q", (match.start() for match in _LINE.finditer(text)))
+        self._cached = dict[int, Line]()
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, at: int) -> Line: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Line]: ...
+    def __getitem__(self, at: int | slice) -> Line | list[Line]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        found = self._cached.get(at)
+        if found is None:
+            if at < 0:
+                at += len(self)
+            if len(self._cached) >= CACHED:
+                self._cached.clear()
+            found = self._cached[at] = self._made(at)
+        return found
+
+    def _made(self, at: int) -> Line:
+        start = self._starts[at]
+        behind = self._starts[at + 1] if at + 1 < len(self._starts) else len(self._text)
+        line = _line(start, self._text[start:behind])
+        if at == 0 and self._text.startswith(MARK):
+            return line._replace(body=line.body[1:].strip() or line.body)
+        return line
+
+
+def lines_of(text: str) -> Lines:
+    return Lines(text)
 
 
 def _line(start: int, raw: str) -> Line:
@@ -45,7 +82,7 @@ def _line(start: int, raw: str) -> Line:
     return Line(start, start + len(right), space, body)
 
 
-def end_of_indented(lines: list[Line], at: int, indent: int) -> int:
+def end_of_indented(lines: Sequence[Line], at: int, indent: int) -> int:
     """Return the index of the first line from ``at`` that is neither blank nor indented by ``indent``.
 
     Blank lines before that line are not included: the index is that of the first of them.
@@ -59,14 +96,14 @@ def end_of_indented(lines: list[Line], at: int, indent: int) -> int:
     return last
 
 
-def end_of_paragraph(lines: list[Line], at: int) -> int:
+def end_of_paragraph(lines: Sequence[Line], at: int) -> int:
     """Return the index of the next blank line from ``at``, or the number of lines."""
     while at < len(lines) and lines[at].body:
         at += 1
     return at
 
 
-def stretches(lines: list[Line], kind: str) -> list[Block]:
+def stretches(lines: Sequence[Line], kind: str) -> list[Block]:
     """Return one block of the given kind for each run of lines without a blank one."""
     blocks: list[Block] = []
     i = 0

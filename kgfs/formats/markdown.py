@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgfs.domain.text import Block
 from kgfs.formats.contract import text_format
@@ -22,7 +23,7 @@ def signs(start: str) -> int:
     return sum(1 for _ in _SIGNS.finditer(start))
 
 
-def markdown_blocks(lines: list[Line]) -> list[Block]:
+def markdown_blocks(lines: Sequence[Line]) -> list[Block]:
     blocks: list[Block] = []
     i = 0
 
@@ -61,7 +62,7 @@ def markdown_blocks(lines: list[Line]) -> list[Block]:
     return blocks
 
 
-def _front_matter(lines: list[Line]) -> int:
+def _front_matter(lines: Sequence[Line]) -> int:
     """Return the line after a front matter that opens the text; 0 without one."""
     if not lines or lines[0].body not in ("---", "+++") or lines[0].indent:
         return 0
@@ -81,7 +82,7 @@ def _fence(line: Line) -> str:
     return found[0] if found else ""
 
 
-def _end_of_fence(lines: list[Line], at: int) -> int:
+def _end_of_fence(lines: Sequence[Line], at: int) -> int:
     """Return the line after the closing fence, or the end of the text if the fence is never closed."""
     fence = _fence(lines[at])
     for i in range(at + 1, len(lines)):
@@ -98,21 +99,21 @@ def _is_rule(line: Line) -> bool:
     return body.count(body[0]) >= 3 and not body.strip(body[0] + " \t")
 
 
-def _is_table(lines: list[Line], at: int) -> bool:
+def _is_table(lines: Sequence[Line], at: int) -> bool:
     if at + 1 >= len(lines) or "|" not in lines[at].body:
         return False
     row = lines[at + 1].body
     return "-" in row[:SHORT] and "|" in row[:SHORT] and bool(_DELIMITER_ROW.match(row[: 10 * SHORT]))
 
 
-def _end_of_table(lines: list[Line], at: int) -> int:
+def _end_of_table(lines: Sequence[Line], at: int) -> int:
     i = at + 2
     while i < len(lines) and "|" in lines[i].body:
         i += 1
     return i
 
 
-def _end_of_list(lines: list[Line], at: int) -> int:
+def _end_of_list(lines: Sequence[Line], at: int) -> int:
     """Return the line after all items of a list, with what is indented below them.
 
     Blank lines between items are included, and fences with all their content.
@@ -140,7 +141,7 @@ def _interrupts(line: Line) -> bool:
     return bool(_ATX.match(line.body) or _fence(line) or _is_rule(line) or line.body[0] == ">")
 
 
-def _end_of_text(lines: list[Line], at: int) -> tuple[int, int]:
+def _end_of_text(lines: Sequence[Line], at: int) -> tuple[int, int]:
     """Return (line after a paragraph, 0), or (line after its underline, level) if it is a setext heading."""
     i = at + 1
     while i < len(lines) and lines[i].body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgfs.domain.text import Block
 from kgfs.formats.contract import text_format
@@ -14,7 +15,7 @@ _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})\.?\s+(?=[^\W\d_])")
 _LONGEST_HEADING = 90
 
 
-def plain_blocks(lines: list[Line]) -> list[Block]:
+def plain_blocks(lines: Sequence[Line]) -> list[Block]:
     blocks: list[Block] = []
     margin = 0
     i = 0
@@ -52,7 +53,7 @@ def _add_list_item(blocks: list[Block], start: int, stop: int) -> None:
     blocks.append(Block("list", start, stop))
 
 
-def _underlined(lines: list[Line], at: int) -> int:
+def _underlined(lines: Sequence[Line], at: int) -> int:
     """Return the level of a heading that starts at this line with an underline below it; 0 if none does."""
     title = lines[at].body
     if at + 1 >= len(lines) or len(title) > _LONGEST_HEADING or is_adornment(title):

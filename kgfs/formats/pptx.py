@@ -25,15 +25,12 @@ def pieces(content: bytes) -> Iterator[Piece]:
     if root is None:
         raise UnreadableTextError("damaged: its list of slides cannot be read")
     relations = package.relations(main)
-    slides = [relations.get(each.get(_ID, ""), ("", ""))[1] for each in (listed if listed is not None else ())]
+    slides = [relations.get(_relation(each), ("", ""))[1] for each in (listed if listed is not None else ())]
     yield Piece("", facts={"title": package.title(), "pages": len(slides)})
     for number, name in enumerate(slides, 1):
         yield Piece("", place={"slide": number})
         yield from _Slide(package, name).pieces()
     yield Piece("", facts={"note": package.note()})
-
-
-_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 class _Slide:
@@ -102,6 +99,11 @@ class _Slide:
             yield Piece("list", "\n".join(f"- {line}" for line in lines))
         else:
             yield Piece("paragraph", "\n".join(lines))
+
+
+def _relation(element: Any) -> str:
+    """Return the id of an element's relation, which stands beside an ``id`` of its own, in either of the namespaces."""
+    return next((str(value) for key, value in element.attrib.items() if key.endswith("}id")), "")
 
 
 def _placeholder(shape: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgfs.domain.text import Block
 from kgfs.formats.contract import text_format
@@ -34,14 +35,14 @@ def signs(start: str) -> int:
     return _CERTAIN if _PEP.match(start) else sum(1 for _ in _SIGNS.finditer(start))
 
 
-def rst_blocks(lines: list[Line]) -> list[Block]:
+def rst_blocks(lines: Sequence[Line]) -> list[Block]:
     return _Scan(lines).run()
 
 
 class _Scan:
     """One pass over the lines. The level of a heading is the order in which its style first appeared."""
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
         self.blocks: list[Block] = []
         self.styles: list[tuple[str, bool]] = []

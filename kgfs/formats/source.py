@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -129,7 +129,7 @@ def outline(media_type: str, source: str) -> Outline | None:
     return token_source.outline(source, "cpp" if is_header else program.lexer)
 
 
-def source_blocks(lines: list[Line]) -> list[Block]:
+def source_blocks(lines: Sequence[Line]) -> list[Block]:
     """Return one code block for each stretch of lines."""
     return stretches(lines, "code")
 

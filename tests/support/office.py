@@ -53,15 +53,16 @@ def docx(body: str, parts: Mapping[str, str | bytes] | None = None, **targets: t
     )
 
 
-def pptx(*slides: str) -> bytes:
-    """Return a presentation whose slides have these shapes (PresentationML)."""
-    listed = "".join(f'<p:sldId r:id="s{n}"/>' for n in range(1, len(slides) + 1))
+def pptx(*slides: str, strict: bool = False) -> bytes:
+    """Return a presentation whose slides have these shapes (PresentationML); ``strict`` takes the ISO standard's names."""
+    names = _NAMES.replace(_RELATED, "http://purl.oclc.org/ooxml/officeDocument/relationships") if strict else _NAMES
+    listed = "".join(f'<p:sldId id="{255 + n}" r:id="s{n}"/>' for n in range(1, len(slides) + 1))
     targets = {f"s{n}": ("slide", f"slides/slide{n}.xml") for n in range(1, len(slides) + 1)}
     return archive(
         {
             "[Content_Types].xml": _TYPES,
             "_rels/.rels": relations(r1=("officeDocument", "ppt/presentation.xml")),
-            "ppt/presentation.xml": f"<p:presentation {_NAMES}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
+            "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
             "ppt/_rels/presentation.xml.rels": relations(**targets),
             **{
                 f"ppt/slides/slide{n}.xml": f"<p:sld {_NAMES}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"

@@ -124,6 +124,8 @@ def test_slides_have_their_numbers() -> None:
     )
     covered(text)
     assert text.text == "## Ports\n\n- One\n- Two\n\n## 潮の満ち引き\n\n7\n" and text.pages == 2
+    strict = shape("Ports", "title"), shape("One")  # the ISO standard's namespaces, which Office can write, too
+    assert parse("a.pptx", pptx(*strict, strict=True)).text == "## Ports\n\nOne\n"
     assert where(text, "Two") == {"slide": 1} and where(text, "潮") == {"slide": 2} and kinds(text)[-1] == "furniture"
 
 
