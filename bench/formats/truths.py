@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PANDOC = {"docx": "docx", "odt": "odt", "epub": "epub"}
-NOT_SHOWN = ("script", "style", "template", "noscript", "head", "svg", "iframe", "object", "canvas")
+NOT_SHOWN = ("script", "style", "template", "noscript", "head", "iframe")
 
 BLOCKS = [
     *("address", "article", "aside", "blockquote", "br", "button", "dd", "details", "div", "dl", "dt", "fieldset"),
@@ -222,6 +222,8 @@ def _html(content: bytes) -> Truth:
     body: Any = tree.body or tree
     for hidden in body.find_all(NOT_SHOWN):
         hidden.decompose()
+    for drawing in body.find_all("svg"):
+        drawing.replace_with(" ".join(label.get_text(" ") for label in drawing.find_all("text")))
     truth = Truth("")
     for each in body.find_all(BLOCKS):
         each.insert_before("\n")

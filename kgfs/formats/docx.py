@@ -37,6 +37,8 @@ class _Document:
         self._aside: list[Piece] = []
         """What stands beside the paragraph in work: text boxes, alternative texts, charts."""
         self._links: dict[str, str] = {}
+        self._notes_met: dict[str, dict[str, int]] = {"": {}, "e": {}}
+        """The numbers of footnotes and endnotes by their ids, in the order in which the text refers to them."""
 
     def _part(self, kind: str) -> Any | None:
         name = next((target for found, target in self._relations.values() if found == kind), "")
@@ -121,7 +123,7 @@ class _Document:
             elif name in _BREAKS:
                 parts.append(_BREAKS[name])
             elif name in _NOTES:
-                parts.append(f"[^{_NOTES[name]}{attribute(each, 'id')}]")
+                parts.append(f"[^{self._note_label(_NOTES[name], attribute(each, 'id'))}]")
             elif name == "commentReference":
                 parts.append(f"[^c{attribute(each, 'id')}]")
             elif name == "hyperlink":
@@ -179,7 +181,12 @@ class _Document:
             if local(note) == name and attribute(note, "type") in ("", "normal"):
                 words = " ".join(piece.text for piece in self._blocks(note))
                 if words.strip():
-                    yield Piece("paragraph", f"[^{prefix}{attribute(note, 'id')}]: {words}")
+                    yield Piece("paragraph", f"[^{self._note_label(prefix, attribute(note, 'id'))}]: {words}")
+
+    def _note_label(self, prefix: str, id_: str) -> str:
+        """Return the label of a note with the number that Word shows."""
+        met = self._notes_met[prefix]
+        return f"{prefix}{met.setdefault(id_, len(met) + 1)}"
 
     def _comments(self) -> Iterator[Piece]:
         root = self._part("comments")

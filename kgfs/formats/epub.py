@@ -34,7 +34,7 @@ def pieces(content: bytes) -> Iterator[Piece]:
     chapters = [items.get(each.get("idref", "")) for each in elements if local(each) == "itemref"]
     yield Piece("", facts={"title": title})
     folder = main.rpartition("/")[0]
-    walk = Walk()
+    walk = Walk(book=True)
     for chapter in chapters:
         raw = package.read(resolve(folder, chapter.get("href", ""))) if chapter is not None else None
         body = LexborHTMLParser(decoded(raw)).body if raw else None

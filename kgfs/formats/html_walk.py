@@ -7,10 +7,10 @@ from typing import Any
 
 from kgfs.formats.pieces import Piece, heading, table
 
-_SKIPPED = frozenset(
-    {"script", "style", "template", "noscript", "head", "svg", "iframe", "object", "-comment", "canvas"}
-)
+_SKIPPED = frozenset({"script", "style", "template", "noscript", "head", "iframe", "-comment"})
 _FURNITURE = frozenset({"nav", "footer", "aside", "menu"})
+_FURNITURE_OF_BOOKS = frozenset({"nav", "menu"})
+"""In a book side bars and notes are part of its text."""
 _FURNITURE_ROLES = frozenset({"navigation", "contentinfo", "complementary", "banner", "search", "menu", "menubar"})
 _BLOCKS = frozenset(
     [
@@ -67,7 +67,8 @@ DEEPEST = 400
 class Walk:
     """Walks one document. Links and furniture come last, so that the words of the page stay together."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, book: bool = False) -> None:
+        self._book = book
         self.links: dict[str, str] = {}
         self._furniture: list[str] = []
         self._inline: list[str] = []
@@ -100,6 +101,9 @@ class Walk:
         elif tag in _SKIPPED or depth > DEEPEST:
             if depth > DEEPEST and tag not in _SKIPPED:
                 self._inline.append(node.text(separator=" "))
+        elif tag == "svg":
+            for label in node.css("text"):  # what a drawing shows as text; its titles name icons
+                self._inline.append(f" {label.text(separator=' ')} ")
         elif tag == "br":
             self._inline.append("\n")
         elif tag == "img":
@@ -116,8 +120,8 @@ class Walk:
             yield from self._block(node, tag, depth)
 
     def _block(self, node: Any, tag: str, depth: int) -> Iterator[Piece]:
-        if tag in _FURNITURE or node.attributes.get("role") in _FURNITURE_ROLES or (tag == "header" and _opens(node)):
-            inner = Walk()
+        if self._is_furniture(node, tag):
+            inner = Walk(book=self._book)
             words = "\n".join(piece.text.lstrip("# ") for piece in inner.pieces(node, furniture=False))
             self._furniture += [words, *inner._furniture] if words.strip() else inner._furniture
             self.links |= inner.links
@@ -147,6 +151,13 @@ class Walk:
         else:
             yield from self._children(node, depth)
             yield from self._flush()
+
+    def _is_furniture(self, node: Any, tag: str) -> bool:
+        if self._book:
+            return tag in _FURNITURE_OF_BOOKS
+        return (
+            tag in _FURNITURE or node.attributes.get("role") in _FURNITURE_ROLES or (tag == "header" and _opens(node))
+        )
 
     def _inside(self, node: Any, depth: int) -> Iterator[Piece]:
         yield from self._children(node, depth)

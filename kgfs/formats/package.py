@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kgfs.errors import UnreadableTextError
+from kgfs.formats.package_salvage import SalvagedPart, salvaged_parts, unpacked
 
 LARGEST_PART = 512 << 20
 """Bytes of one part when unpacked."""
@@ -28,23 +29,32 @@ def holds_part(content: bytes, *names: bytes) -> bool:
 
 
 class Package:
-    """The parts of one archive. Nothing is fetched, no entity is expanded."""
+    """The parts of one archive. Nothing is fetched, no entity is expanded. Of an archive whose end is missing the parts
+    that are left are found."""
 
     def __init__(self, content: bytes) -> None:
         """UnreadableTextError where the bytes are no archive that can be read, or an encrypted one."""
-        try:
-            self._archive = zipfile.ZipFile(io.BytesIO(content))
-        except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
-            raise UnreadableTextError(f"damaged: its archive cannot be read ({error})") from error
-        self._infos = {info.filename.lstrip("/"): info for info in self._archive.infolist()}
         self.lost: list[str] = []
         """The names of parts that could not be read."""
+        self._content = content
+        self._salvaged: dict[str, SalvagedPart] = {}
+        self._infos: dict[str, zipfile.ZipInfo] = {}
+        try:
+            self._archive = zipfile.ZipFile(io.BytesIO(content))
+            self._infos = {info.filename.lstrip("/"): info for info in self._archive.infolist()}
+        except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+            self._salvaged = salvaged_parts(content)
+            if not self._salvaged:
+                raise UnreadableTextError(f"damaged: its archive cannot be read ({error})") from error
+            self.lost.append("what its list of parts, which is missing, would name")
 
     def names(self) -> list[str]:
-        return sorted(self._infos)
+        return sorted(self._infos or self._salvaged)
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a part; None if it is not there or damaged."""
+        if self._salvaged:
+            return self._read_salvaged(name)
         info = self._infos.get(name)
         if info is None:
             return None
@@ -58,6 +68,17 @@ class Package:
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError):
             self.lost.append(name)
             return None
+
+    def _read_salvaged(self, name: str) -> bytes | None:
+        part = self._salvaged.get(name)
+        if part is None:
+            return None
+        if part.encrypted:
+            raise UnreadableTextError("encrypted: give the password to a copy")
+        found, whole = unpacked(self._content, part, LARGEST_PART)
+        if not whole:
+            self.lost.append(name)
+        return found or None
 
     def xml(self, name: str) -> Any | None:
         """Return the root element of an XML part (lxml); None if it is not there. A damaged part gives what could be

@@ -11,6 +11,7 @@ from kgfs.errors import UnreadableTextError
 from kgfs.formats import recognition
 from kgfs.formats.contract import Format
 from kgfs.formats.pdf_annotations import words_beside
+from kgfs.formats.pdf_salvage import salvaged
 from kgfs.formats.pieces import RECOGNISED, Piece
 
 ENCRYPTED = "encrypted: give the password to a copy"
@@ -29,12 +30,9 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
     """Yield the blocks of each page. ``known`` has the pages that were recognised before."""
     import pypdfium2
 
-    try:
-        document = pypdfium2.PdfDocument(content)
-        count = len(document)
-    except pypdfium2.PdfiumError as error:
-        reason = ENCRYPTED if "password" in str(error).lower() else f"damaged: pdfium says '{error}'"
-        raise UnreadableTextError(reason) from error
+    notes: list[str] = []
+    document = _opened(content, notes)
+    count = len(document)
     lost: list[int] = []
     pages: list[list[list[str]]] = []
     beside: dict[int, list[str]] = {}
@@ -52,7 +50,6 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
             pages.append([])
             lost.append(number + 1)
         yield Piece("")
-    notes: list[str] = []
     for number in _recognisable(scans, notes):
         text = known.get(number)
         if text is None:
@@ -72,6 +69,26 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
         yield from _page(page, repeated)
         for further_words in beside.get(number, ()):
             yield Piece("paragraph", further_words)
+
+
+def _opened(content: bytes, notes: list[str]) -> Any:
+    """Return the pypdfium2.PdfDocument; one whose end is missing is put in order as far as it is there, and noted."""
+    import pypdfium2
+
+    try:
+        return pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        said = str(error)
+        if "password" in said.lower():
+            raise UnreadableTextError(ENCRYPTED) from error
+        if "Success" in said:
+            raise UnreadableTextError("it has no pages") from error
+        try:
+            document = pypdfium2.PdfDocument(salvaged(content) or b"")
+        except pypdfium2.PdfiumError:
+            raise UnreadableTextError(f"damaged: pdfium says '{said}'") from error
+        notes.append("damaged, and read in part: its end is missing")
+        return document
 
 
 def _page(page: list[list[str]], repeated: set[str]) -> Iterator[Piece]:

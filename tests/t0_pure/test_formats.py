@@ -95,7 +95,7 @@ def test_word_documents_show_their_automatic_numbers() -> None:
     covered(text)
     assert text.text == (
         "## The quay\n\n1. First\n\n  1.a) Inner\n\n2. Second\n\n| Berth | Depth |\n| --- | --- |\n| A\\|1 | 9 m |\n\n"
-        "See the chart first.[^2]\n\n[^2]: A note below.\n\nLinks:\n- the chart: https://example.org/chart\n"
+        "See the chart first.[^1]\n\n[^1]: A note below.\n\nLinks:\n- the chart: https://example.org/chart\n"
     )
     assert kinds(text) == ["heading", "list", "list", "list", "table", "paragraph", "paragraph", "furniture"]
 
@@ -127,6 +127,22 @@ def test_slides_have_their_numbers() -> None:
     strict = shape("Ports", "title"), shape("One")  # the ISO standard's namespaces, which Office can write, too
     assert parse("a.pptx", pptx(*strict, strict=True)).text == "## Ports\n\nOne\n"
     assert where(text, "Two") == {"slide": 1} and where(text, "潮") == {"slide": 2} and kinds(text)[-1] == "furniture"
+
+
+def test_what_is_left_of_truncated_documents_is_read() -> None:
+    words = [f"Berth {n} lies {n * n} metres from the lock." for n in range(1, 400)]
+    whole = docx("".join(f"<w:p><w:r><w:t>{each}</w:t></w:r></w:p>" for each in words))
+    text = parse("a.docx", whole[: len(whole) * 2 // 3])
+    covered(text)
+    kept = text.text.split("\n\n")
+    assert len(kept) > 50 and kept[:50] == words[:50]
+    assert text.note == "damaged, and read in part: what its list of parts, which is missing, would name, word/document.xml"
+    pages = [f"Page {n} of the ledger." for n in range(1, 9)]
+    whole = pdf(*pages)
+    text = parse("a.pdf", whole[: whole.index(b"Page 6")])
+    covered(text)
+    assert text.text.split("\n\n")[:5] == [*pages[:4], f"{pages[4]}\n"][:5]
+    assert where(text, "Page 5") == {"page": 5} and "its end is missing" in text.note
 
 
 def test_slides_number_their_lines() -> None:
@@ -315,7 +331,7 @@ BOMB = '<!DOCTYPE w [<!ENTITY a "aaaaaaaaaa">' + "".join(
         ("a.pdf", b"%PDF-1.7\nnothing", "damaged: pdfium says"),
         ("a.pdf", pdf(""), "no text was found"),
         ("a.html", b"<html><body><script>x</script></body></html>", "no text was found"),
-        ("a.docx", docx("")[:300], "damaged: its archive"),
+        ("a.docx", docx("")[:300], "damaged: its text cannot be read"),
         ("a.docx", docx(""), "no text was found"),
         ("a.ipynb", b'{"nbformat": 4, "cells": [{"cell_type": "code", ', "damaged: it is no notebook"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "convert it to"),
