@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import binascii
+import quopri
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -148,6 +150,7 @@ def _body(
     elif kind == "message/rfc822" and isinstance(part.get_payload(), list):
         for inner in part.get_payload():
             if isinstance(inner, Message):
+                inner = _unwrapped(part, inner)
                 yield from _message(inner, min(level + 1, 6), depth + 1, conversation)
     elif part.is_multipart():
         inner = list(part.get_payload())[:PARTS]
@@ -173,6 +176,20 @@ def _body(
             for piece in _plain(quoted):
                 yield replace(piece, place=place)
                 place = None
+
+
+def _unwrapped(part: Message, inner: Message) -> Message:
+    """Return an embedded message, decoded: some programs encode it as a whole, which the standard forbids."""
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+    if encoding not in ("base64", "quoted-printable"):
+        return inner
+    raw = inner.as_bytes(policy=policy.compat32)
+    try:
+        decoded_raw = binascii.a2b_base64(raw) if encoding == "base64" else quopri.decodestring(raw)
+    except binascii.Error:
+        return inner
+    found = message_from_bytes(decoded_raw, policy=policy.compat32)
+    return found if len(found) else inner  # without a header it was not encoded
 
 
 def _plain(words: str) -> Iterator[Piece]:

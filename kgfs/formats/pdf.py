@@ -22,6 +22,10 @@ DOTS_PER_INCH = 300
 PIXELS = 40_000_000
 """Larger pages are drawn with fewer dots per inch."""
 
+_SPREAD = re.compile(
+    r"(?:[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef…—·] ){3,}[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef…—·]"
+)
+"""Chinese and Japanese characters that are set wide apart: pdfium takes the gaps for spaces."""
 _DIGITS = re.compile(r"\d+")
 _BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:\ufffe|\xad|\x02)\n?(?=[^\W\d_])")
 
@@ -121,7 +125,7 @@ def _paragraphs(textpage: Any) -> list[list[str]]:
     lines: list[tuple[str, float, float]] = []
     at = 0
     for raw in text.split("\n"):
-        words = raw.strip()
+        words = _SPREAD.sub(_close, raw.strip())
         if words:
             start = at + len(raw) - len(raw.lstrip())
             try:
@@ -139,6 +143,10 @@ def _paragraphs(textpage: Any) -> list[list[str]]:
         paragraphs[-1].append(words)
         before = bottom
     return [_BROKEN_WORD.sub("", "\n".join(lines)).split("\n") for lines in paragraphs]
+
+
+def _close(found: re.Match[str]) -> str:
+    return found[0].replace(" ", "")
 
 
 def _recognisable(scans: list[int], notes: list[str]) -> list[int]:

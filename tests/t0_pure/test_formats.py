@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -136,13 +137,30 @@ def test_what_is_left_of_truncated_documents_is_read() -> None:
     covered(text)
     kept = text.text.split("\n\n")
     assert len(kept) > 50 and kept[:50] == words[:50]
-    assert text.note == "damaged, and read in part: what its list of parts, which is missing, would name, word/document.xml"
+    assert (
+        text.note
+        == "damaged, and read in part: what its list of parts, which is missing, would name, word/document.xml"
+    )
     pages = [f"Page {n} of the ledger." for n in range(1, 9)]
     whole = pdf(*pages)
     text = parse("a.pdf", whole[: whole.index(b"Page 6")])
     covered(text)
     assert text.text.split("\n\n")[:5] == [*pages[:4], f"{pages[4]}\n"][:5]
     assert where(text, "Page 5") == {"page": 5} and "its end is missing" in text.note
+
+
+def test_an_embedded_mail_that_is_encoded_as_a_whole_is_read() -> None:
+    inner = (
+        b"From: a@example.org\r\nSubject: Within\r\nDate: Mon, 2 Mar 2026 10:00:00 +0000\r\n\r\nThe pilot saw it.\r\n"
+    )
+    mail = (
+        b"From: b@example.org\r\nTo: c@example.org\r\nSubject: Around\r\nMIME-Version: 1.0\r\n"
+        b'Content-Type: multipart/mixed; boundary="b"\r\n\r\n--b\r\nContent-Type: message/rfc822\r\n'
+        b"Content-Transfer-Encoding: base64\r\n\r\n" + base64.encodebytes(inner) + b"\r\n--b--\r\n"
+    )
+    text = parse("a.eml", mail)
+    covered(text)
+    assert "## Within" in text.text and text.text.endswith("The pilot saw it.\n") and text.pages == 2
 
 
 def test_slides_number_their_lines() -> None:
