@@ -14,6 +14,7 @@ from kgfs.domain.places import locate
 from kgfs.domain.text import Text
 from kgfs.errors import LostLeaseError, ParserFailedError, UnreadableTextError
 from kgfs.formats import recognition
+from kgfs.formats.delimited import row_places
 from kgfs.formats.html import decoded
 from kgfs.formats.isolated import network_barrier
 from kgfs.formats.sandbox import Limits
@@ -296,6 +297,16 @@ def test_notebooks_have_cells() -> None:
     covered(text)
     assert where(text, "harmonics") == {"cell": 1} and where(text, "print") == {"cell": 2}
     assert kinds(text) == ["heading", "paragraph", "code", "code"]
+
+
+@pytest.mark.parametrize("end", ["", '"never closed,\n3\n', '"closed\n\n"\n'])
+def test_rows_of_long_tables_are_counted_like_those_of_short_ones(end: str) -> None:
+    rows = [f'{n},"two\nlines ""{n}""",{"plain" * (n % 3)}\n' for n in range(1, 1700)]
+    text = "".join(rows) + end
+    starts = [sum(map(len, rows[:n])) for n in (0, 500, 1000, 1500)]
+    assert row_places("a.csv", text)[:4] == [
+        (start, {"row": row, "separator": ","}) for start, row in zip(starts, (1, 501, 1001, 1501), strict=True)
+    ]
 
 
 def test_every_cell_of_a_csv_has_its_place_and_its_decoding_is_exact() -> None:
