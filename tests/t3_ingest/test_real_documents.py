@@ -35,7 +35,7 @@ HELD = [
             "1) Number bullet 1",
             "| Row 2 Col 1 | Row 2 Col 2 | Row 2 Col 3 |",
             "ゾルゲと尾崎、淡々と最期",
-            "[^2]: This is a footnote.",
+            "[^1]: This is a footnote.",
         ],
         None,
     ),
