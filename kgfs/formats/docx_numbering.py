@@ -50,6 +50,8 @@ class Numbering:
     def __init__(self, numbering: Any | None, styles: Any | None) -> None:
         """Take the roots of ``numbering.xml`` and ``styles.xml``; either may be missing."""
         self._counts: dict[str, dict[int, int]] = {}
+        self._restarted: set[tuple[str, int]] = set()
+        """The lists, with their levels, that began where they say that they begin."""
         self._styles = _numbers_of_styles(styles)
         abstract: dict[str, dict[int, _Level]] = {}
         linked: dict[str, str] = {}
@@ -66,14 +68,15 @@ class Numbering:
             if style and not abstract[id_]:  # its levels stand at the list style that it names
                 number = numbers.get(self._styles.get(style, _NO_NUMBERS).list)
                 bases[id_] = attribute(child(number, "abstractNumId"), "val")
-        self._lists = {id_: _list(id_, element, abstract, bases) for id_, element in numbers.items()}
+        self._lists = {id_: _list(element, abstract, bases) for id_, element in numbers.items()}
 
     def next_label(self, properties: Any | None, style: str) -> tuple[str, int]:
         """Return (number or bullet, depth from 0) of the next paragraph; ('', 0) if it has none."""
         found = child(properties, "numPr")
         inherited = self._styles.get(style, _NO_NUMBERS)
         own = attribute(child(found, "numId"), "val")
-        counted, levels = self._lists.get(own or inherited.list, ("", {}))
+        id_ = own or inherited.list
+        counted, levels, restarts = self._lists.get(id_, ("", {}, {}))
         if word := attribute(child(found, "ilvl"), "val") or ("" if own else inherited.depth):
             depth = _number(word, 0)
         else:
@@ -82,6 +85,11 @@ class Numbering:
         if level is None:
             return "", 0
         counts = self._counts.setdefault(counted, {})
+        if depth in restarts and (id_, depth) not in self._restarted:
+            self._restarted.add((id_, depth))
+            counts[depth] = restarts[depth] - 1
+        for outer in (outer for outer in range(depth) if outer in levels):
+            counts.setdefault(outer, levels[outer].start)  # a level that was left out counts as begun
         counts[depth] = counts.get(depth, level.start - 1) + 1
         for deeper in [other for other in counts if other > depth]:
             if deeper not in levels or depth < levels[deeper].restart:
@@ -94,6 +102,8 @@ class Numbering:
         def shown(placeholder: re.Match[str]) -> str:
             of = int(placeholder[1]) - 1
             each = levels.get(of, level)
+            if each.format in ("none", "bullet"):
+                return ""
             format_ = "decimal" if level.decimal and of != depth else each.format
             return numeral(counts.get(of, each.start), _FORMATS.get(format_, "1"))
 
@@ -122,23 +132,23 @@ def _numbers_of_styles(styles: Any | None) -> dict[str, _Numbers]:
 
 
 def _list(
-    id_: str, element: Any, abstract: dict[str, dict[int, _Level]], bases: dict[str, str]
-) -> tuple[str, dict[int, _Level]]:
-    """Return (what its numbers are counted with, levels) of a list: those of one base are counted on, but where a list
-    says where it starts."""
+    element: Any, abstract: dict[str, dict[int, _Level]], bases: dict[str, str]
+) -> tuple[str, dict[int, _Level], dict[int, int]]:
+    """Return (base, levels, where levels begin anew) of a list. All lists of one base are counted on, in the order of the
+    paragraphs; one that says where a level begins lets it begin there when it is met first."""
     base = attribute(child(element, "abstractNumId"), "val")
     base = bases.get(base, base)
     levels = dict(abstract.get(base, {}))
-    counted = base
+    restarts: dict[int, int] = {}
     for changed in _all(element, "lvlOverride"):
         depth = _number(attribute(changed, "ilvl"), 0)
         if (level := child(changed, "lvl")) is not None:
             levels[depth] = _level(level)[1]
         start = child(changed, "startOverride")
         if start is not None and depth in levels:
-            levels[depth] = levels[depth]._replace(start=_number(attribute(start, "val"), 1))
-            counted = f"{base}/{id_}"
-    return counted, levels
+            restarts[depth] = _number(attribute(start, "val"), 1)
+            levels[depth] = levels[depth]._replace(start=restarts[depth])
+    return base, levels, restarts
 
 
 def _all(element: Any, name: str) -> list[Any]:
@@ -149,7 +159,7 @@ def _level(element: Any) -> tuple[int, _Level]:
     depth = _number(attribute(element, "ilvl"), 0)
     decimal = child(element, "isLgl")
     level = _Level(
-        _number(attribute(child(element, "start"), "val"), 1),
+        _number(attribute(child(element, "start"), "val"), 0),  # as the standard says
         attribute(child(element, "numFmt"), "val") or "decimal",
         attribute(child(element, "lvlText"), "val"),
         _number(attribute(child(element, "lvlRestart"), "val"), depth),

@@ -10,10 +10,11 @@ from kgfs.formats.pieces import put_together
 from tests.support.office import archive, docx
 
 NUMBERING = (
-    '<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1."/>'
-    '<w:pStyle w:val="Art"/></w:lvl><w:lvl w:ilvl="1"><w:isLgl/><w:lvlText w:val="%1.%2"/><w:pStyle w:val="Sec"/></w:lvl>'
-    '<w:lvl w:ilvl="2"><w:lvlRestart w:val="0"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl></w:abstractNum>'
+    '<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1."/>'
+    '<w:pStyle w:val="Art"/></w:lvl><w:lvl w:ilvl="1"><w:start w:val="1"/><w:isLgl/><w:lvlText w:val="%1.%2"/><w:pStyle w:val="Sec"/></w:lvl>'
+    '<w:lvl w:ilvl="2"><w:start w:val="1"/><w:lvlRestart w:val="0"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl></w:abstractNum>'
     '<w:abstractNum w:abstractNumId="2"><w:numStyleLink w:val="Linked"/></w:abstractNum>'
+    '<w:num w:numId="6"><w:abstractNumId w:val="1"/><w:lvlOverride w:ilvl="1"><w:startOverride w:val="1"/></w:lvlOverride></w:num>'
     '<w:num w:numId="4"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="5"><w:abstractNumId w:val="2"/></w:num>'
 )
 STYLES = (
@@ -58,10 +59,15 @@ def test_word_counts_by_styles_links_and_empty_paragraphs() -> None:
         + paragraph("Reach", "Sec")
         + paragraph("", numbers='<w:ilvl w:val="0"/><w:numId w:val="5"/>')  # counted, and shown, without a word
         + paragraph("Tides", "Art")
+        + paragraph("of the moon", numbers=third)  # the level between is counted as begun
+        + paragraph("Neap", "Sec")
+        + paragraph("Spring", "Sec", '<w:ilvl w:val="1"/><w:numId w:val="6"/>')  # begins anew where it says so
+        + paragraph("Ebb", "Sec")
     )
     assert text == (
         "# Article I. Berths\n\n## 1.1 Depth\n\n    (a) at low water\n\n## 1.2 Width\n\n    (b) of the gate\n\n"
-        "# Article II. Cranes\n\n## 2.1 Reach\n\nArticle III.\n\n# Article IV. Tides\n"
+        "# Article II. Cranes\n\n## 2.1 Reach\n\nArticle III.\n\n# Article IV. Tides\n\n    (c) of the moon\n\n## 4.2 Neap\n\n"
+        "## 4.1 Spring\n\n## 4.2 Ebb\n"
     )
 
 
