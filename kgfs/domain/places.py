@@ -43,11 +43,15 @@ def locate(text: str, places: Sequence[Place], position: int) -> Locator:
 def _cell_at(text: str, start: int, position: int, separator: str) -> tuple[int, int]:
     """Return (rows passed, column from 1) of a position in delimited values that begin a row at ``start``."""
     row, column, quoted = 0, 1, False
-    for found in re.finditer(rf'["\n]|{re.escape(separator)}', text[start:position]):
+    opening = start  # where a quote opens a quoted cell: at its start, or behind the quote that has just closed it
+    for found in re.compile(rf'["\n]|{re.escape(separator)}').finditer(text, start, position):
         if found[0] == '"':
-            quoted = not quoted
+            if quoted:
+                quoted, opening = False, found.end()
+            elif found.start() == opening:
+                quoted = text.find('"', found.end()) >= 0  # else it is a sign like others
         elif not quoted and found[0] == "\n":
-            row, column = row + 1, 1
+            row, column, opening = row + 1, 1, found.end()
         elif not quoted:
-            column += 1
+            column, opening = column + 1, found.end()
     return row, column

@@ -14,8 +14,6 @@ MEDIA_TYPE = "text/csv"
 ROWS = 500
 """Rows between two places; the rows between are counted from there."""
 _SAMPLE = 1 << 14
-_MANY = re.compile(rf'(?>(?:[^"\n]++|"[^"]*+")*+\n){{{ROWS}}}+')
-"""ROWS rows at once, whose quotes are all closed. Never goes back, so that it takes linear time."""
 
 
 def table_blocks(lines: Sequence[Line]) -> list[Block]:
@@ -24,28 +22,30 @@ def table_blocks(lines: Sequence[Line]) -> list[Block]:
 
 
 def row_places(name: str, text: str) -> list[Place]:
-    """Return a place for each ROWS rows. A row ends at a line end outside double quotes."""
+    """Return a place for each ROWS rows. A row ends at a line end outside quotes; quotes count where a cell begins with
+    one that is closed."""
     separator = _separator(name, text)
+    row_pattern = _row_pattern(separator)
+    one, many = re.compile(row_pattern), re.compile(f"{row_pattern}{{{ROWS}}}+")
     places: list[Place] = []
-    row, at, begin = 1, 0, 0
+    row, at = 1, 0
     while at < len(text):
         if (row - 1) % ROWS == 0:
-            places.append((begin, {"row": row, "separator": separator}))
-            if many := _MANY.match(text, at):
-                at = begin = many.end()
-                row += ROWS
+            places.append((at, {"row": row, "separator": separator}))
+            if found := many.match(text, at):
+                row, at = row + ROWS, found.end()
                 continue
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end + 1
-        while text.count('"', begin, end) % 2 and end < len(text):  # the row goes on behind a line end within quotes
-            further = text.find('"', end)
-            if further < 0:
-                break
-            following = text.find("\n", further)
-            end = len(text) if following < 0 else following + 1
-        at = begin = end
+        found = one.match(text, at)
+        at = found.end() if found else text.find("\n", at) + 1 or len(text)  # a quote is never closed: it is a sign
         row += 1
     return places
+
+
+def _row_pattern(separator: str) -> str:
+    """Return the pattern of a whole row. It never goes back, so that many rows take linear time."""
+    other = f"[^{re.escape(separator)}\\n]"
+    cell = f'(?>"(?:[^"]++|"")*+"{other}*+|(?!"){other}++|)'
+    return f"(?>{cell}(?:{re.escape(separator)}{cell})*+\\n)"
 
 
 def _separator(name: str, text: str) -> str:

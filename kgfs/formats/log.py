@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgfs.domain.text import Block
 from kgfs.formats.contract import named_by_file, text_format
@@ -32,7 +33,7 @@ _LEVEL = re.compile(
 )
 
 
-def log_blocks(lines: list[Line]) -> list[Block]:
+def log_blocks(lines: Sequence[Line]) -> list[Block]:
     """Return one code block for each stretch of lines."""
     return stretches(lines, "code")
 

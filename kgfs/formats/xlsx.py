@@ -30,9 +30,10 @@ _BUILT_IN_DATES = {
     21: "t",
     22: "dt",
     45: "t",
-    46: "t",
+    46: "e",
     47: "t",
 }
+_ELAPSED = re.compile(r"\[(h+|m+|s+)\]")
 _QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
 
 
@@ -178,7 +179,7 @@ class _Workbook:
         return strings
 
     def _kinds_of_styles(self) -> dict[int, str]:
-        """Return for each cell style that shows dates what they show: ``d``, ``t`` or ``dt``."""
+        """Return for each cell style that shows dates what they show: ``d``, ``t`` or ``dt``; ``e`` for hours that passed."""
         part = next((target for kind, target in self._relations.values() if kind == "styles"), "")
         root = self._package.xml(part) if part else None
         custom = {
@@ -209,6 +210,8 @@ def _position(reference: str) -> tuple[int, int]:
 
 
 def _kind_of(code: str) -> str:
+    if _ELAPSED.search(code.partition(";")[0].lower()):
+        return "e"
     plain = _QUOTED.sub("", code.partition(";")[0]).lower()
     if "general" in plain:
         return ""
@@ -224,9 +227,11 @@ def _date(epoch: datetime, words: str, shown: str) -> str:
         return words
     if epoch.year < 1900 and 0 <= days < 60:
         at += timedelta(days=1)  # Excel counts a 29 February 1900
-    timed = bool(at.hour or at.minute or at.second)
-    if shown == "t" or (0 <= days < 1 and ("t" in shown or timed)):
+    if shown == "e":  # hours that passed, which go on past a day
         return at.strftime("%H:%M:%S") if 0 <= days < 1 else words
+    timed = bool(at.hour or at.minute or at.second)
+    if 0 <= days < 1 and ("t" in shown or timed):
+        return at.strftime("%H:%M:%S")
     return at.strftime(
         "%Y-%m-%dT%H:%M:%S" if "t" in shown or timed else "%Y-%m-%d"
     )  # the time is kept where it is hidden
@@ -252,7 +257,7 @@ def _is_xlsx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "xlsx/3",
+    "xlsx/4",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     frozenset({"xlsx", "xlsm", "xltx"}),
     pieces=pieces,

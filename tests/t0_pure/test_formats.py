@@ -106,9 +106,17 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     rows = (
         '<row r="2"><c r="B2" t="s"><v>0</v></c><c r="C2"><v>1.0</v></c></row>'
         '<row r="3"><c r="B3"><v>0.10000000000000001</v></c><c r="C3" s="1"><v>45292</v></c></row>'
-        '<row r="9"><c r="C9" t="b"><v>1</v></c><c r="D9"><f>SUM(B2)</f></c><c r="E9" s="1"><v>45292.5</v></c></row>'
+        '<row r="9"><c r="C9" t="b"><v>1</v></c><c r="D9"><f>SUM(B2)</f></c><c r="E9" s="1"><v>45292.5</v></c>'
+        '<c r="F9" s="2"><v>45292.75</v></c><c r="G9" s="3"><v>1.5</v></c></row>'
     )
-    text = parse("a.xlsx", xlsx(rows, "<si><t>Name | of</t></si>", '<xf numFmtId="0"/><xf numFmtId="14"/>'))
+    text = parse(
+        "a.xlsx",
+        xlsx(
+            rows,
+            "<si><t>Name | of</t></si>",
+            '<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="20"/><xf numFmtId="46"/>',
+        ),
+    )
     covered(text)
     assert "Name \\| of | 1 |" in text.text and "| 0.1 | 2024-01-01 |" in text.text
     assert where(text, "2024-01-01") == {"sheet": "Data", "row": 3, "column": 3}
@@ -117,6 +125,8 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     assert where(text, "TRUE") == {"sheet": "Data", "row": 9, "column": 3}
     assert where(text, "=SUM(B2)") == {"sheet": "Data", "row": 9, "column": 4}
     assert where(text, "2024-01-01T12:00:00") == {"sheet": "Data", "row": 9, "column": 5}  # which its format hides
+    assert where(text, "2024-01-01T18:00:00") == {"sheet": "Data", "row": 9, "column": 6}
+    assert where(text, "1.5") == {"sheet": "Data", "row": 9, "column": 7}  # 36 hours that passed
 
 
 def test_slides_have_their_numbers() -> None:
@@ -315,6 +325,9 @@ def test_every_cell_of_a_csv_has_its_place_and_its_decoding_is_exact() -> None:
     assert text.text.encode(text.encoding) == content
     assert where(text, "er") == {"row": 1, "column": 2} and where(text, "lines") == {"row": 2, "column": 1}
     assert where(text, "y") == {"row": 3, "column": 2}
+    inches = parse("c.csv", b'pipe,5" wide,"6"" deep"\ntube,7" wide,x\n"open,y\nz,9\n')
+    assert where(inches, "deep") == {"row": 1, "column": 3} and where(inches, "7") == {"row": 2, "column": 2}
+    assert where(inches, "y") == {"row": 3, "column": 2} and where(inches, "9") == {"row": 4, "column": 2}
     long = parse("b.tsv", "".join(f"r{n}\tc{n}\n" for n in range(1, 2001)).encode())
     assert where(long, "c1777") == {"row": 1777, "column": 2}
 
