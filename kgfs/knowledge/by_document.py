@@ -95,6 +95,7 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
     folders = [(each, scope.folder(each)) for each in scope.names]
     page_of = Results(
         words=found.words,
+        within=found.outer,
         ontology=scope.only,
         documents=tuple(results),
         pagination=pagination,

@@ -69,30 +69,49 @@ class Found:
     """Why meaning was not used; '' where it was."""
     by_table: bool = False
     """Whether the index of words was not made yet, and the graph's own full text ranked."""
+    outer: tuple[str, ...] = ()
+    """The questions in which this one is nested: what is found is of their documents."""
+    follows_names: bool = False
+    """Whether a change of names and times of files may change what is found."""
 
 
-def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadline) -> Found:
+def search(
+    stores: Stores,
+    run: Path,
+    words: str,
+    ontology: str,
+    patience: Deadline,
+    *,
+    within: Collection[str] | None = None,
+    min_score: float | None = None,
+) -> Found:
     """Return the Sources that answer the question, best first. Blocks, at most until the deadline ``patience`` passes.
 
     ``words`` may have phrases in quotes, ``-without``, and filters (:mod:`.query`). Function words count only where
-    there are no others. A question of filters alone finds the newest documents that pass. Where none of the words
-    occurs, only Sources whose cosine is CLOSE are found. Gated Sources are not found. Raises BadInputError for more than
-    LONGEST_WORDS characters and for what is no filter, and the errors of ``patience``.
+    there are no others. A question of filters alone finds the newest documents that pass. ``within`` are the documents to
+    look in; None for all. Sources that have none of the words are found from a cosine of ``min_score``; where it is None,
+    from CLOSE where no word occurs in what is searched, nor one that is spelled nearly so, else from any. Gated Sources are
+    not found. Raises BadInputError for more than LONGEST_WORDS characters, for what is no filter, and for a ``min_score`` that
+    is no cosine; and the errors of ``patience``.
     """
     if len(words) > LONGEST_WORDS:
         raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
+    if min_score is not None and not -1 <= min_score <= 1:
+        raise BadInputError("min_score is a cosine: -1 to 1.")
     slowly("searching", patience.wait)
     query = parse(words)
     ontology = ontology_asked(stores, query, ontology)
     graph = stores.graph
     epoch = graph.epoch()
     doc_ids = allowed(stores, query, ontology) if query.filtered else None
+    if within is not None:
+        doc_ids = frozenset(within) if doc_ids is None else doc_ids & frozenset(within)
     patience.check()
     if not query.words:
         first = tuple(((doc_id, 0), 0.0) for doc_id in newest_first(stores, doc_ids or frozenset()))
-        return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "")
+        return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "", follows_names=True)
     view = graph.word_view()
-    only = _with_phrases(graph, query, ontology) if query.phrases else None
+    only = with_phrases(graph, query, ontology) if query.phrases else None
     texts = dict(by_words(graph, view, query, ontology, CANDIDATES, doc_ids, only))
     patience.check()
     occurs = bool(texts) or (view is not None and occurring(view, query.words, ontology))
@@ -103,17 +122,32 @@ def search(stores: Stores, run: Path, words: str, ontology: str, patience: Deadl
         for place in sorted({*texts, *cosines})
         if place[0] not in hidden and (doc_ids is None or place[0] in doc_ids) and (only is None or place in only)
     ]
-    if not occurs:
-        wanted = [place for place in wanted if cosines.get(place, 0.0) >= CLOSE]
-    matches = _matches(view, query, wanted, texts, cosines)
+    least = min_score if min_score is not None else (-1.0 if occurs else CLOSE)
+    matches = {
+        place: match
+        for place, match in _matches(view, query, wanted, texts, cosines).items()
+        if match.text > 0 or cosines.get(place, -2.0) >= least
+    }
     patience.check()
     order = tuple(_ranked(graph, run, view, matches, bool(cosines), patience))
-    return Found(words, query, ontology, doc_ids, order, matches, len(texts) < CANDIDATES, epoch, why, view is None)
+    return Found(
+        words=words,
+        query=query,
+        ontology=ontology,
+        doc_ids=doc_ids,
+        order=order,
+        matches=matches,
+        all_words=len(texts) < CANDIDATES,
+        epoch=epoch,
+        only_text=why,
+        by_table=view is None,
+        follows_names=query.filtered,
+    )
 
 
 def best_by_words(graph: Graph, found: Found, limit: int) -> list[ChunkRef]:
     """Return the ``limit`` best Sources by words alone of a search that was made, as of now."""
-    only = _with_phrases(graph, found.query, found.ontology) if found.query.phrases else None
+    only = with_phrases(graph, found.query, found.ontology) if found.query.phrases else None
     view = None if found.by_table else graph.word_view()
     return [place for place, _ in by_words(graph, view, found.query, found.ontology, limit, found.doc_ids, only)]
 
@@ -136,7 +170,7 @@ def by_words(
     return [((row.doc_id, row.chunk_index), score) for row, score in texts]
 
 
-def _with_phrases(graph: Graph, query: Query, ontology: str) -> set[ChunkRef]:
+def with_phrases(graph: Graph, query: Query, ontology: str) -> set[ChunkRef]:
     found: set[ChunkRef] | None = None
     for phrase in query.phrases:
         those = graph.sources_with_phrase(phrase, ontology)
@@ -295,7 +329,10 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
             )
         )
     hits = tuple(shown)
-    return ResultPage(found.words, scope.only, hits, found.only_text, found.query.words, found.by_table), changed
+    page = ResultPage(
+        found.words, scope.only, hits, found.only_text, found.query.words, found.by_table, within=found.outer
+    )
+    return page, changed
 
 
 def file_name(rank: int, path: str, ending: str = ".txt") -> str:

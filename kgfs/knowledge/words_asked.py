@@ -17,6 +17,19 @@ def forms_asked(question: str) -> list[str]:
     return [form for form in forms if form not in FUNCTION_WORDS] or forms
 
 
+LEAST, LONG = 4, 8
+"""The letters of a word that may be misspelled by one letter, and by two."""
+MOST = 12
+"""The number of words of a question of which near spellings are looked for."""
+
+
 def occurring(view: WordView, question: str, ontology: str) -> bool:
-    """Return whether one of the words occurs in an ontology ('' for all): by its stem, or a part of a code name."""
-    return bool(view.occurring(forms_asked(question), ontology))
+    """Return whether one of the words occurs in an ontology ('' for all): by its stem, a part of a code name, or a near
+    spelling."""
+    from kgfs.stores.words.spelling import is_near
+
+    forms = forms_asked(question)
+    if view.occurring(forms, ontology):
+        return True
+    able = [form for form in forms if len(form) >= LEAST and form.isalpha()][:MOST]
+    return any(is_near(view, form, 2 if len(form) >= LONG else 1, ontology) for form in able)

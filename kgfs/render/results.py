@@ -133,6 +133,13 @@ class Results:
     """Concepts that the question names."""
     meant: tuple[NamedConcept, ...] = ()
     """Concepts that the question may mean: a word of it is spelled in no known way."""
+    within: tuple[str, ...] = ()
+    """The searches in whose folders this one is."""
+
+    @property
+    def up(self) -> str:
+        """The path from the folder of the page to that of a search that is not nested, first page."""
+        return "../" * (len(self.within) + (self.pagination.page > 1))
 
 
 def texts_shown(results: Results, marks: Marks) -> tuple[str, ...]:
@@ -211,7 +218,7 @@ def results_md(results: Results, texts: Sequence[str]) -> bytes:
     pages = results.pagination
     page = f", page {pages.page}" if pages.page > 1 else ""
     out = [f"{opening(results, len(results.documents), 'document')}{page}.\n"]
-    up = "../" if pages.page > 1 else ""
+    up = results.up
     for words, concepts in (("Concepts", results.named), ("Did you mean", results.meant)):
         if concepts:
             links = ", ".join(f"[{fold(each.label)}]({link(f'../../{up}{each.path}')})" for each in concepts)
@@ -220,13 +227,13 @@ def results_md(results: Results, texts: Sequence[str]) -> bytes:
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
         out.append(f"{_quoted(text)}\n\n{_links(one, up)}")
     if pages.has_next:
-        out.append(f"\nNext page: {up}page-{pages.page + 1}/results.md\n")
+        out.append(f"\nNext page: {'../' * (pages.page > 1)}page-{pages.page + 1}/results.md\n")
     return rendered("".join(out))
 
 
 def document_md(results: Results, one: DocumentResult, text: str) -> bytes:
     """Return ``NN~<name>.md``: what was found in one document."""
-    up = "../" if results.pagination.page > 1 else ""
+    up = results.up
     return rendered(f"# {fold(one.title) or one.path}\n\n{_about(one, up)}\n{text}\n\n{_links(one, up)}")
 
 

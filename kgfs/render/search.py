@@ -55,11 +55,6 @@ class Shown:
     concepts: tuple[str, ...]
     """Directory names without ``.concept``."""
 
-    @property
-    def goal(self) -> str:
-        """The path of the document relative to ``search/<words>/passages/``."""
-        return f"../../../{self.folder}{self.path}"
-
 
 @dataclass(frozen=True, slots=True)
 class NamedConcept:
@@ -89,21 +84,25 @@ class ResultPage:
     """The words of the question without its filters: these are marked."""
     by_table: bool = False
     """Whether the index of words was not made yet."""
+    within: tuple[str, ...] = ()
+    """The searches in whose folders this one is."""
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
     out = [f"{opening(page, len(page.hits), 'passage')}.\n"]
-    wanted = words_of(page.wanted)
+    wanted, up = words_of(page.wanted), "../" * (3 + len(page.within))
     for hit in page.hits:
         section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
         out.append(f"\n## {hit.rank}. {fold(hit.title) or hit.path}\n\n")
-        out.append(f"[{hit.folder}{hit.path}]({link(hit.goal)}), {lines_of(hit.line_start, hit.line_end)}{section}\n")
+        out.append(
+            f"[{hit.folder}{hit.path}]({link(f'{up}{hit.folder}{hit.path}')}), {lines_of(hit.line_start, hit.line_end)}{section}\n"
+        )
         if hit.note:
             out.append(f"({hit.note})\n")
         out.append(f"\n> {marked(excerpt(hit.text, wanted), wanted, marks)}\n\n")
         out.append(f"The passage: [{hit.file}]({link(hit.file)}); score {hit.score:.3f}\n")
         if hit.concepts:
-            out.append(concepts_line(hit.concepts, f"../../../{hit.folder}"))
+            out.append(concepts_line(hit.concepts, f"{up}{hit.folder}"))
     return rendered("".join(out))
 
 
@@ -112,6 +111,8 @@ class Answered(Protocol):
 
     @property
     def words(self) -> str: ...
+    @property
+    def within(self) -> tuple[str, ...]: ...
     @property
     def ontology(self) -> str: ...
     @property
@@ -126,13 +127,14 @@ def opening(page: Answered, count: int, noun: str) -> str:
     where = f"in {page.ontology}" if page.ontology else "in all ontologies"
     ways = f"full text only ({page.only_text.rstrip('.')})" if page.only_text else "full text and meaning"
     yet = ". The index of words is being made: until then the order is a rough one" if page.by_table else ""
-    return f"# {fold(page.words)}\n\n{found} {where}, by {ways}{yet}"
+    return f"# {fold(' / '.join((*page.within, page.words)))}\n\n{found} {where}, by {ways}{yet}"
 
 
 def question_data(page: Answered) -> dict[str, object]:
     """Return the fields that results.json begins with."""
     return {
         "words": page.words,
+        "within": list(page.within),
         "ontology": page.ontology or None,
         "by": ["full text"] if page.only_text else ["full text", "meaning"],
         "only_text": page.only_text or None,

@@ -24,6 +24,7 @@ from kgfs.tree.changes import SearchesChanged
 from kgfs.tree.derived import DerivedFolder, derived_attr
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
+from kgfs.tree.nested import below
 from kgfs.tree.node import FILE_MODE, Attr, AttrChange, Caller, Folder, Handle, Node, Rendered
 from kgfs.tree.search import ResultFile, is_question, words_in
 from kgfs.tree.searches import Content
@@ -211,12 +212,7 @@ class AnswerFile(ResultFile):
 
 def saved_below(context: TreeContext, ontology_id: str, names: tuple[str, ...]) -> list[str]:
     """Return the names in a folder of ``ask/`` below which questions are saved, in order."""
-    found: dict[str, None] = {}
-    for saved in context.stores.catalog.names.saved_questions(ontology_id):
-        parts = tuple(saved.question.split("/"))
-        if len(parts) > len(names) and parts[: len(names)] == names:
-            found[parts[len(names)]] = None
-    return list(found)
+    return below((saved.question for saved in context.stores.catalog.names.saved_questions(ontology_id)), names)
 
 
 def take_out(context: TreeContext, ontology_id: str, names: tuple[str, ...]) -> None:

@@ -1,5 +1,6 @@
 """Serve ``search/<words>/``: the documents that match some words, in one ontology or, at the mount's root, in all.
-``page-2/`` and further pages, which are not listed, have the next documents, ``passages/`` the best passages.
+``page-2/`` and further pages, which are not listed, have the next documents, ``passages/`` the best passages. Any other name
+in it that none of its files could have is a search within the documents of this one.
 
 Every name is a folder, which is known from the name alone. Its contents are computed when it is opened or when an
 entry in it is looked up (``Folder.work_out``). ``search/`` itself is not listed, so that no program that walks the
@@ -15,7 +16,7 @@ from collections.abc import Hashable, Sequence
 
 from kgfs.compute.deadline import Deadline
 from kgfs.domain.names import decode_name
-from kgfs.errors import BadInputError, ExistsError, MissingError, ReadOnlyError, RefusedError
+from kgfs.errors import BadInputError, ExistsError, MissingError, NotEmptyError, ReadOnlyError, RefusedError
 from kgfs.stores.blocking import blocks
 from kgfs.stores.catalog.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
@@ -23,6 +24,7 @@ from kgfs.tree.changes import SearchesChanged
 from kgfs.tree.derived import DerivedFile, DerivedFolder
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
+from kgfs.tree.nested import below
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node, Rendered
 from kgfs.tree.searches import PASSAGES, Answer, Content
 from kgfs.tree.timing import SEARCH
@@ -41,6 +43,10 @@ NO_WORDS = re.compile(
 
 IS_PART = re.compile(rf"{PASSAGES}|page-[1-9][0-9]{{0,5}}")
 """Names of folders in ``search/<words>/``. Only the first is listed: no scan goes through all pages."""
+IS_FILE = re.compile(r"results\..*|[0-9]{2,}~.*\.(?:md|txt)", re.DOTALL)
+"""Names that files of a result have, or could have."""
+NO_NESTED = re.compile(rf"{IS_FILE.pattern}|{PASSAGES}|page-[0-9]*", re.DOTALL)
+"""Names that are never searches within a search."""
 
 
 def is_question(name: str) -> bool:
@@ -49,8 +55,8 @@ def is_question(name: str) -> bool:
 
 
 def words_in(name: str) -> str:
-    """Return the words of a search from its encoded name."""
-    return decode_name(name).decode("utf-8", "replace")
+    """Return the words of a search from its encoded name, in which ``%2F`` stands for a slash."""
+    return decode_name(name).decode("utf-8", "replace").replace("%2F", "/").replace("%2f", "/")
 
 
 class SearchFolder(DerivedFolder[None]):
@@ -75,46 +81,43 @@ class SearchFolder(DerivedFolder[None]):
         return self.context.stores.catalog.seq()
 
     def lookup(self, name: str) -> Node | None:
-        return ResultsFolder(self.context, self._ontology_id, name, self._since) if is_question(name) else None
+        return self._search(name) if is_question(name) else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        saved = self.context.stores.catalog.names.saved_searches(self._ontology_id)
-        return [
-            (search.words, ResultsFolder(self.context, self._ontology_id, search.words, self._since))
-            for search in saved
-        ]
+        return [(name, self._search(name)) for name in saved_below(self.context, self._ontology_id, ())]
+
+    def _search(self, name: str) -> ResultsFolder:
+        return ResultsFolder(self.context, self._ontology_id, (name,), self._since)
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        if not is_question(name):
-            raise RefusedError(f"'{name}' is no search: it is a name that programs look for.")
-        raise ExistsError(f"Every search is there already. To have '{name}' listed: touch search/'{name}'")
+        return refuse_to_make(name, is_question(name))
 
     def remove_folder(self, name: str) -> None:
-        """Remove a saved search from the listing. Raise MissingError if it is not saved."""
-        if all(saved.words != name for saved in self.context.stores.catalog.names.saved_searches(self._ontology_id)):
-            raise MissingError(f"The search '{name}' is not saved.")
-        self.context.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
+        """Remove a saved search from the listing. Raise MissingError if it is not saved, and NotEmptyError where only
+        searches within it are.
+        """
+        take_out(self.context, self._ontology_id, (name,))
 
 
 class ResultsFolder(DerivedFolder[None]):
-    """Serve ``search/<words>/`` or, with ``part``, a folder in it. With an answer the folder has the answer's files;
-    without one, :meth:`work_out` must be called first.
+    """Serve ``search/<words>/``, a search nested in it or, with ``part``, a folder in one of them. With an answer the folder
+    has the answer's files; without one, :meth:`work_out` must be called first.
     """
 
-    __slots__ = ("_answer", "_name", "_ontology_id", "_part", "_since")
+    __slots__ = ("_answer", "_names", "_ontology_id", "_part", "_since")
 
     def __init__(
         self,
         context: TreeContext,
         ontology_id: str,
-        name: str,
+        names: tuple[str, ...],
         since: int,
         part: str = "",
         answer: Answer | None = None,
     ) -> None:
-        super().__init__(context, keys.results(ontology_id, name, part))
+        super().__init__(context, keys.results(ontology_id, "/".join(names), part))
         self._ontology_id = ontology_id
-        self._name = name
+        self._names = names
         self._since = since
         self._part = part
         self._answer = answer
@@ -136,8 +139,11 @@ class ResultsFolder(DerivedFolder[None]):
 
     is_search = True
 
+    def needs_work(self, name: str) -> bool:
+        return IS_FILE.fullmatch(name) is not None
+
     def work_out(self, deadline: Deadline | None = None) -> Folder:
-        words = words_in(self._name)
+        words = tuple(words_in(name) for name in self._names)
         answer = self.context.searches.cached(self._ontology_id, words, self._part)
         if answer is None:
             blocks()
@@ -147,39 +153,66 @@ class ResultsFolder(DerivedFolder[None]):
                 )
             except BadInputError as error:  # an unknown filter: errors.ndjson tells the reason that EINVAL cannot
                 raise error.to_be_logged() from None
-        return ResultsFolder(self.context, self._ontology_id, self._name, self._since, self._part, answer)
+        return ResultsFolder(self.context, self._ontology_id, self._names, self._since, self._part, answer)
 
     def lookup(self, name: str) -> Node | None:
-        if not self._part and IS_PART.fullmatch(name):
+        if IS_FILE.fullmatch(name):
+            content = self._answer.files.get(name) if self._answer else None
+            return self._file(name, content) if content else None
+        if self._part:
+            return None
+        if IS_PART.fullmatch(name):
             return self._folder(name)
-        content = self._answer.files.get(name) if self._answer else None
-        return self._file(name, content) if content else None
+        return self._nested(name) if self._is_nested(name) else None
+
+    @staticmethod
+    def _is_nested(name: str) -> bool:
+        return is_question(name) and NO_NESTED.fullmatch(name) is None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         files = self._answer.files if self._answer else {}
         listed: list[tuple[str, Node]] = [(name, self._file(name, content)) for name, content in files.items()]
         if not self._part:
             listed.append((PASSAGES, self._folder(PASSAGES)))
+            nested = saved_below(self.context, self._ontology_id, self._names)
+            listed += [(name, self._nested(name)) for name in nested]
         return sorted(listed, key=lambda entry: entry[0])
 
     def _folder(self, part: str) -> ResultsFolder:
-        return ResultsFolder(self.context, self._ontology_id, self._name, self._since, part)
+        return ResultsFolder(self.context, self._ontology_id, self._names, self._since, part)
+
+    def _nested(self, name: str) -> ResultsFolder:
+        return ResultsFolder(self.context, self._ontology_id, (*self._names, name), self._since)
 
     def _file(self, name: str, content: Content) -> ResultFile:
         mark = content.mark
-        return ResultFile(
-            self.context, keys.results(self._ontology_id, self._name, self._part, name, mark), mark, content
-        )
+        key = keys.results(self._ontology_id, self._saved_as, self._part, name, mark)
+        return ResultFile(self.context, key, mark, content)
 
     # ----------------------------------------------------------------------------------------------- saving
+
+    @property
+    def _saved_as(self) -> str:
+        return "/".join(self._names)
 
     def change(self, wanted: AttrChange) -> Attr:
         if self._part or (wanted.atime is None and wanted.mtime is None):
             raise ReadOnlyError("A search has no modes and owners of its own.")
         names = self.context.stores.catalog.names
-        if all(saved.words != self._name for saved in names.saved_searches(self._ontology_id)):
-            self.context.deposits.record(SearchSaved(self._ontology_id, self._name, time.time_ns()))
+        if all(saved.words != self._saved_as for saved in names.saved_searches(self._ontology_id)):
+            self.context.deposits.record(SearchSaved(self._ontology_id, self._saved_as, time.time_ns()))
         return self.attr()
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        if self._part:
+            return super().make_folder(name, mode, caller)
+        return refuse_to_make(name, self._is_nested(name) or IS_PART.fullmatch(name) is not None)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a saved search within this one from the listing, as :meth:`SearchFolder.remove_folder` does."""
+        if self._part:
+            super().remove_folder(name)
+        take_out(self.context, self._ontology_id, (*self._names, name))
 
 
 class ResultFile(DerivedFile[Content]):
@@ -214,6 +247,27 @@ class ResultFile(DerivedFile[Content]):
         if found is None:
             raise MissingError("What this search found was forgotten.")
         return found
+
+
+def saved_below(context: TreeContext, ontology_id: str, names: tuple[str, ...]) -> list[str]:
+    """Return the names in a folder of ``search/`` below which searches are saved, in order."""
+    return below((saved.words for saved in context.stores.catalog.names.saved_searches(ontology_id)), names)
+
+
+def take_out(context: TreeContext, ontology_id: str, names: tuple[str, ...]) -> None:
+    """Remove a saved search. Raise MissingError if it is not saved, and NotEmptyError where only searches within it are."""
+    words = "/".join(names)
+    if all(saved.words != words for saved in context.stores.catalog.names.saved_searches(ontology_id)):
+        if saved_below(context, ontology_id, names):
+            raise NotEmptyError(f"Searches within '{names[-1]}' are saved. Remove these first.")
+        raise MissingError(f"The search '{names[-1]}' is not saved.")
+    context.deposits.record(SearchRemoved(ontology_id, words, time.time_ns()))
+
+
+def refuse_to_make(name: str, is_there: bool) -> Folder:
+    if not is_there:
+        raise RefusedError(f"'{name}' is no search: it is a name that programs look for, or of a file of results.")
+    raise ExistsError(f"Every search is there already. To have '{name}' listed: touch it")
 
 
 def saved(fact: SearchSaved | SearchRemoved, stale: Invalidations) -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.knowledge.by_document import documents
-from kgfs.knowledge.search import Found, passages, search
+from kgfs.knowledge.nesting import search_nested
+from kgfs.knowledge.search import Found, passages
 from kgfs.render import results as by_document
 from kgfs.render.search import passage, results_json, results_md
 from kgfs.render.source import Marks
@@ -28,6 +29,10 @@ MAX_FOUND = 64
 """Maximum number of cached searches."""
 MAX_BYTES = 16 << 20
 """Maximum number of bytes of cached files, in total."""
+
+Words = tuple[str, ...]
+"""The words of a search, behind those of the searches in whose folders it is."""
+_Key = tuple[str, Words, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Searches:
         self._cache = cache
         self._graph_moves = 0
         self._name_moves = 0
-        self._answers: OrderedDict[tuple[str, str, str], Answer] = OrderedDict()
+        self._answers: OrderedDict[_Key, Answer] = OrderedDict()
         self._contents: OrderedDict[str, Content] = OrderedDict()
         self._held = 0
         self._lock = threading.Lock()
@@ -97,12 +102,12 @@ class Searches:
 
     # -------------------------------------------------------------------------------------------- answering
 
-    def cached(self, ontology: str, words: str, part: str) -> Answer | None:
+    def cached(self, ontology: str, words: Words, part: str) -> Answer | None:
         """Return the cached answer, if a search would give the same answer now; else None. *Quick*."""
         answer = self._lately(ontology, words, part)
         return answer if answer and answer.graph == self._graph() and answer.names == self._names() else None
 
-    def _lately(self, ontology: str, words: str, part: str) -> Answer | None:
+    def _lately(self, ontology: str, words: Words, part: str) -> Answer | None:
         with self._lock:
             answer = self._answers.get((ontology, words, part))
             if answer is None or (answer.found.only_text and time.monotonic() - answer.at > SEARCH_AGAIN):
@@ -110,20 +115,20 @@ class Searches:
             self._answers.move_to_end((ontology, words, part))
             return answer
 
-    def work_out(self, ontology: str, words: str, part: str, patience: Deadline) -> Answer:
+    def work_out(self, ontology: str, words: Words, part: str, patience: Deadline) -> Answer:
         """Search, and return the answer for ``part`` of the folder: '', ``passages`` or ``page-<n>``. *Blocks*, for no
         longer than ``patience`` lasts. The parts of one folder share one search.
         """
         graph, names = self._graph(), self._names()
         known = self._lately(ontology, words, part) or self._lately(ontology, words, "")
         # Filters look at paths and times; without them a change of names changes nothing of what is found.
-        stays = known is not None and known.graph == graph and (known.names == names or not known.found.query.filtered)
+        stays = known is not None and known.graph == graph and (known.names == names or not known.found.follows_names)
         if known is not None and stays:
             found, at = known.found, known.at
         else:
             with self._lock:
                 self.asked += 1
-            found, at = search(self._stores, self._config.run, words, ontology, patience), time.monotonic()
+            found, at = search_nested(self._stores, self._config.run, words, ontology, patience), time.monotonic()
         answer = Answer(self._render(found, part), graph, names, found, at)
         self._keep((ontology, words, part), answer)
         return answer
@@ -146,7 +151,7 @@ class Searches:
         files["results.md"] = Content(by_document.results_md(results, texts), changed)
         return files
 
-    def _keep(self, key: tuple[str, str, str], answer: Answer) -> None:
+    def _keep(self, key: _Key, answer: Answer) -> None:
         with self._lock:
             self._answers[key] = answer
             self._answers.move_to_end(key)

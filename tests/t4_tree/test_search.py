@@ -22,19 +22,22 @@ import trio.testing
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import QuestionServer
+from kgfs.domain.names import encode_name
 from kgfs.errors import (
     BadInputError,
     CrowdedError,
+    ExistsError,
     GivenUpError,
     KgfsError,
     MissingError,
     NotEmptyError,
     ReadOnlyError,
+    RefusedError,
     StoppingError,
     TimedOutError,
 )
 from kgfs.ingest.lifecycle import forget
-from kgfs.knowledge.search import search
+from kgfs.knowledge.nesting import search_nested
 from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.tree import searches as searches_module
@@ -42,7 +45,7 @@ from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder
 from kgfs.tree.threads import Threads, ends
 from kgfs.tree.vfs import Vfs, space_of
-from tests.support.library import Library, library_at, read
+from tests.support.library import ME, Library, library_at, read
 from tests.support.running import until
 from tests.support.scenarios.kernel import Kernel
 
@@ -173,7 +176,7 @@ def test_pages_have_further_documents_and_are_not_listed(library: Library) -> No
     assert "page-2" not in dict(look_into(library, path).entries())
     assert b"page-2/results.md" in files(library, path)["results.md"]
     assert library.context.searches.asked == 1
-    for name in ("page-0", "page-02", "page-x", "passages/passages"):
+    for name in ("page-0", "page-02", "passages/passages", "passages/koan", "page-2/koan"):
         assert library.find(f"{path}/{name}") is None
 
 
@@ -203,7 +206,7 @@ def test_sizes_and_times_are_exact(library: Library) -> None:
 
 
 @pytest.mark.parametrize(("part", "count"), [("", 3), ("/passages", 3), ("/page-2", 3)])
-@pytest.mark.parametrize("path", ["Zen/search/koan", "search/koan"])
+@pytest.mark.parametrize("path", ["Zen/search/koan", "search/koan", "search/koan/koan"])
 def test_links_of_the_results_lead_somewhere(
     library: Library, path: str, part: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +277,57 @@ def test_filters_narrow_a_search(library: Library) -> None:
     assert found_by(library, "Zen/search/before:2024-04") == ["sub/a.md"]
     assert set(found_by(library, "Zen/search/here concept:koan")) == {"sub/a.md"}
     assert found_by(library, "search/ontology:Tea koan") == []
+
+
+def test_a_search_within_a_search_narrows_it(library: Library) -> None:
+    library.add("Zen/documents/monk.txt", b"A monk has tea and no koan.\n", {})
+    library.add("Zen/documents/bell.txt", b"A bell, and a monk at it.\n", {})
+    asked: list[object] = []
+
+    def answer(question: object) -> list[object]:
+        asked.append(question)
+        doc_ids = [library.document(f"Zen/documents/{name}").doc_id for name in ("on zen.txt", "monk.txt", "bell.txt")]
+        allowed = question.get("doc_ids") if isinstance(question, dict) else None
+        return [[doc_id, 0, 0.6] for doc_id in doc_ids if allowed is None or doc_id in allowed]
+
+    with QuestionServer(library.context.config.run, answer):  # whatever is near in meaning
+        assert found_by(library, "Zen/search/koan/monks") == ["monk.txt", "on zen.txt"]
+        assert found_by(library, "Zen/search/monks/koan") == ["monk.txt", "bell.txt"]
+        assert found_by(library, "Zen/search/monks/koan/tea") == ["monk.txt"]
+        assert found_by(library, "Zen/search/type:txt/path:b") == ["bell.txt"]
+        assert found_by(library, 'search/"a bell"/ontology:Zen/monk') == ["bell.txt"]
+        page = results(library, "Zen/search/koan/monks")
+        assert (page["words"], page["within"]) == ("monks", ["koan"])
+        assert results(library, "Zen/search/monks")["within"] == []
+    assert found_by(library, "search/ontology:Tea/koan") == []
+    asked_before = len(asked)
+    for name in ("results.txt", "results.json.bak", "07~koan.md", "page-0", "page-", ".git", "page-2/more"):
+        assert library.find(f"Zen/search/koan/{name}") is None, name
+    assert len(asked) == asked_before  # no such name asks anything
+
+
+def test_a_search_within_a_search_is_saved(library: Library) -> None:
+    folder(library, "Zen/search/koan path:on/riddle").change(AttrChange(mtime=1))
+    assert library.names("Zen/search") == ["koan path:on"]
+    inside = look_into(library, "Zen/search/koan path:on")
+    assert [name for name, node in inside.entries() if isinstance(node, Folder)] == ["passages", "riddle"]
+    assert found_by(library, "Zen/search/koan path:on/riddle") == ["on zen.txt"]  # with its filters
+    with pytest.raises(NotEmptyError):
+        folder(library, "Zen/search").remove_folder("koan path:on")
+    for name in ("riddle", "results.md", "page-7"):
+        with pytest.raises((ExistsError, RefusedError)):
+            inside.make_folder(name, 0o755, ME)
+    inside.remove_folder("riddle")
+    assert library.names("Zen/search") == []
+    with pytest.raises(MissingError):
+        inside.remove_folder("riddle")
+
+
+def test_a_percent_sign_and_2f_stand_for_a_slash(library: Library) -> None:
+    library.add("Zen/documents/sub/a.md", b"A koan is here.\n", {})
+    name = encode_name(b"koan path:sub%2Fa")  # as the kernel gives what a person types
+    assert found_by(library, f"Zen/search/{name}") == ["sub/a.md"]
+    assert results(library, f"Zen/search/{name}")["words"] == "koan path:sub/a"
 
 
 def test_a_filter_by_path_follows_renames(library: Library) -> None:
@@ -365,8 +419,10 @@ def test_where_no_word_occurs_only_what_is_close_counts(library: Library) -> Non
 
     with QuestionServer(library.context.config.run, answer):
         assert results(library, "Tea/search/zzzzqqq")["results"] == []
+        assert results(library, "Tea/search/dirnk")["results"] != []  # spelled nearly so
+        assert results(library, "Tea/search/drnkxx")["results"] == []
         assert results(library, "Tea/search/drinks zzzzqqq")["results"] != []
-    first, second = (question for question in asked[:2] if isinstance(question, dict))
+    first, second = (question for question in asked[:2] if isinstance(question, dict))  # nonsense, and misspelt
     assert first["only_known"] is True and "only_known" not in second
 
 
@@ -470,7 +526,7 @@ def changed_once(library: Library, news: ChangeFeed, monkeypatch: pytest.MonkeyP
 
     def heard_while_searched(*asked: Any) -> Any:
         monkeypatch.undo()
-        found = search(*asked)
+        found = search_nested(*asked)
         hear()
         return found
 
@@ -481,7 +537,7 @@ def changed_once(library: Library, news: ChangeFeed, monkeypatch: pytest.MonkeyP
         return answer
 
     if heard == HEARD[0]:
-        monkeypatch.setattr(searches_module, "search", heard_while_searched)
+        monkeypatch.setattr(searches_module, "search_nested", heard_while_searched)
     else:
         monkeypatch.setattr(searches_module.Searches, "work_out", heard_when_found)
 

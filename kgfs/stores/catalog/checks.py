@@ -316,7 +316,8 @@ def _(fact: ConceptsMerged | ConceptSplit | PlacesAdded, before: Before) -> None
 def _(fact: SearchSaved, before: Before) -> None:
     if fact.ontology:
         before.ontology(fact.ontology)
-    check_name(fact.words)
+    for name in fact.words.split("/"):
+        check_name(name)
     if any(saved.words == fact.words for saved in before.names.saved_searches(fact.ontology)):
         raise ExistsError(f"The search '{fact.words}' is saved already.")
 

@@ -1,0 +1,54 @@
+"""Nested searches: ``search/<a>/<b>/`` has what <b> finds within the documents of <a>."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kgfs.compute.deadline import Deadline
+from kgfs.knowledge.filters import allowed, ontology_asked
+from kgfs.knowledge.query import parse
+from kgfs.knowledge.search import Found, by_words, search, with_phrases
+from kgfs.stores.stores import Stores
+
+EVERY = 1 << 30
+"""More Sources than any home has."""
+
+
+def search_nested(stores: Stores, run: Path, words: Sequence[str], ontology: str, patience: Deadline) -> Found:
+    """Return what the last of these questions finds within the documents of all before it. Blocks as :func:`.search.search`.
+
+    The documents of a question are those that pass its filters and have one of its words (by stem, or part of a name in
+    code) or, where no document has any, those that it finds by meaning. Filters of one question hold for all that follow.
+    Errors are those of :func:`.search.search`.
+    """
+    within: frozenset[str] | None = None
+    follows_names = False
+    for outer in words[:-1]:
+        query = parse(outer)
+        ontology = ontology_asked(stores, query, ontology)
+        follows_names = follows_names or query.filtered
+        within = _documents_of(stores, run, outer, ontology, within, patience)
+    found = search(stores, run, words[-1], ontology, patience, within=within)
+    return replace(found, outer=tuple(words[:-1]), follows_names=follows_names or found.follows_names)
+
+
+def _documents_of(
+    stores: Stores, run: Path, words: str, ontology: str, within: frozenset[str] | None, patience: Deadline
+) -> frozenset[str] | None:
+    """Return the documents of a question, within those given; None for all there are."""
+    query = parse(words)
+    doc_ids = allowed(stores, query, ontology) if query.filtered else None
+    if within is not None:
+        doc_ids = within if doc_ids is None else doc_ids & within
+    patience.check()
+    if not query.words:
+        return doc_ids
+    graph = stores.graph
+    only = with_phrases(graph, query, ontology) if query.phrases else None
+    having = by_words(graph, graph.word_view(), query, ontology, EVERY, doc_ids, only)
+    if having:
+        return frozenset(doc_id for (doc_id, _), _ in having)
+    found = search(stores, run, words, ontology, patience, within=within)
+    return frozenset(doc_id for (doc_id, _), _ in found.order)
