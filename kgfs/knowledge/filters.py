@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kgfs.domain.documents import Ontology
 from kgfs.domain.identity import normalise_label
@@ -47,8 +47,13 @@ def allowed(stores: Stores, query: Query, ontology: str) -> frozenset[str]:
         found = mentioning if found is None else found & mentioning
     if found is None:
         found = {row.doc_id for each in searched for row in _documents(stores, each)}
-    if query.paths or query.types or query.after is not None or query.before is not None:
+    if query.paths or query.types:
         found = {doc_id for doc_id in found if _passes(stores, query, doc_id)}
+    if query.after is not None or query.before is not None:
+        after = query.after if query.after is not None else -(2**63)
+        before = query.before if query.before is not None else 2**63
+        dated = _dates(stores, found)
+        found = {doc_id for doc_id in found if any(after <= date < before for date in dated[doc_id])}
     for words in query.without:
         found -= stores.graph.documents_with(words, ontology)
     return frozenset(found)
@@ -56,8 +61,8 @@ def allowed(stores: Stores, query: Query, ontology: str) -> frozenset[str]:
 
 def newest_first(stores: Stores, doc_ids: frozenset[str]) -> list[str]:
     """Return the documents in order of their dates, the newest first."""
-    dated = [(max(_dates(stores.catalog.names, doc_id), default=0), doc_id) for doc_id in doc_ids]
-    return [doc_id for _, doc_id in sorted(dated, key=lambda one: (-one[0], one[1]))]
+    dated = _dates(stores, doc_ids)
+    return sorted(doc_ids, key=lambda doc_id: (-max(dated[doc_id], default=-(2**63)), doc_id))
 
 
 def _documents(stores: Stores, ontology: Ontology) -> Iterator[DocumentRow]:
@@ -90,12 +95,8 @@ def _passes(stores: Stores, query: Query, doc_id: str) -> bool:
         return False
     if query.types:
         endings = {path.rpartition(".")[2].casefold() for path in paths if "." in path.rpartition("/")[2]}
-        if not any(one in endings or one in row.document_type.casefold() for one in query.types):
-            return False
-    if query.after is None and query.before is None:
-        return True
-    after, before = query.after or 0, query.before if query.before is not None else 2**63
-    return any(after <= date < before for date in _dates(names, doc_id))
+        return any(one in endings or one in row.document_type.casefold() for one in query.types)
+    return True
 
 
 def _paths(names: Names, doc_id: str) -> list[str]:
@@ -105,7 +106,17 @@ def _paths(names: Names, doc_id: str) -> list[str]:
     return own + [f"{path}/{part.name}" for part in parts for path in _paths(names, part.parent)]
 
 
-def _dates(names: Names, doc_id: str) -> list[int]:
-    """Return the times at which the document's files, and those that it is a part of, were last changed."""
-    own = [name.mtime for name in names.names_of(doc_id)]
-    return own + [date for part in names.part_of(doc_id) for date in _dates(names, part.parent)]
+def _dates(stores: Stores, doc_ids: Collection[str]) -> dict[str, list[int]]:
+    """Return the dates of documents: the one that a document gives itself, else the times at which its files were last
+    changed, and the dates of those that it is a part of."""
+    names, own = stores.catalog.names, stores.graph.own_dates(doc_ids)
+    found: dict[str, list[int]] = {}
+    for doc_id in doc_ids:
+        if doc_id in own:
+            found[doc_id] = [own[doc_id]]
+            continue
+        found[doc_id] = [name.mtime for name in names.names_of(doc_id)]
+        parents = {part.parent for part in names.part_of(doc_id)}
+        if parents:
+            found[doc_id] += [date for dates in _dates(stores, parents).values() for date in dates]
+    return found

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from kgfs.domain.dates import own_date
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
@@ -71,6 +72,7 @@ class Database:
         )
         connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
         connection.create_function("form_key", 1, form_key, deterministic=True)
+        connection.create_function("own_date", 1, own_date, deterministic=True)
         return connection
 
     def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:

@@ -39,6 +39,8 @@ from kgfs.errors import (
 from kgfs.ingest.lifecycle import forget
 from kgfs.knowledge.nesting import search_nested
 from kgfs.stores.blocking import WouldBlock, inline
+from kgfs.stores.graph.migrations import MIGRATIONS
+from kgfs.stores.migrations import statements
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
@@ -277,6 +279,27 @@ def test_filters_narrow_a_search(library: Library) -> None:
     assert found_by(library, "Zen/search/before:2024-04") == ["sub/a.md"]
     assert set(found_by(library, "Zen/search/here concept:koan")) == {"sub/a.md"}
     assert found_by(library, "search/ontology:Tea koan") == []
+
+
+def test_the_date_of_a_document_is_its_own_else_that_of_its_file(library: Library) -> None:
+    said = b"---\ntitle: Koans\ndate: 1999-12-31T23:30:00-01:00  # of the talk\n---\n\nA koan is told.\n"
+    library.add("Zen/documents/dated.md", said, {})
+    library.add("Zen/documents/undated.md", b"A koan is told on 1999-12-31.\n", {})
+    node = library.node("Zen/documents/undated.md")
+    assert isinstance(node, File)
+    node.change(AttrChange(mtime=10_950 * 86_400 * 10**9))  # 1999-12-25
+    assert found_by(library, "Zen/search/koan type:md before:2000") == ["undated.md"]
+    assert found_by(library, "Zen/search/koan after:2000 before:2000-02") == ["dated.md"]
+    assert found_by(library, "Zen/search/before:2001") == ["dated.md", "undated.md"]  # the newest first
+    graph: Any = library.stores.graph
+    with graph._database.write(durable=False) as db:  # a home of before there was the column
+        kept = db.execute("SELECT doc_id, dated FROM document WHERE state = 1 ORDER BY doc_id").fetchall()
+        db.execute("ALTER TABLE document DROP COLUMN dated")
+        migration = next(one for one in MIGRATIONS if "own_date" in one)
+        for statement in statements(migration):
+            db.execute(statement)
+        again = db.execute("SELECT doc_id, dated FROM document WHERE state = 1 ORDER BY doc_id").fetchall()
+    assert kept == again and sum(dated is not None for _, dated in kept) == 1
 
 
 def test_a_search_within_a_search_narrows_it(library: Library) -> None:

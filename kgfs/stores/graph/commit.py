@@ -37,6 +37,10 @@ _ADD_TO = f"""
     FROM mention CROSS JOIN document ON document.key = mention.document
     WHERE mention.concept = ? AND document.state = {SHOWN}"""
 
+DATED = """coalesce(email_date_end, (SELECT own_date(full_text) FROM source
+    WHERE source.document = document.key AND chunk_index = 0 AND document.document_type LIKE 'text/%'))"""
+"""The date that a document gives itself: of a mail that of its newest message, of a text that of its first fields."""
+
 _EARLIER_TEXT = """
     INSERT OR REPLACE INTO earlier_text
     SELECT doc_id, ontology, reading, coalesce(
@@ -130,6 +134,7 @@ class Commit:
             f"UPDATE document SET state = {SHOWN}, sources = ?, instances = ?, title_size = ?, {assignments} WHERE key = ?",
             (len(chunk_ids), instances, folded_size(document.source_title), *row.values(), edition),
         )
+        self._sql.execute(f"UPDATE document SET dated = {DATED} WHERE key = ?", (edition,))
         self._count(document.ontology, documents=1, sources=len(chunk_ids), instances=instances)
 
     def _check_owners(self, edition: int, publication: Publication) -> None:

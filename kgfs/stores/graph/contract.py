@@ -275,6 +275,11 @@ class Graph(Protocol):
         """Return what a visible mail says of its conversation; None for any other document."""
         ...
 
+    def own_dates(self, doc_ids: Collection[str]) -> Mapping[str, int]:
+        """Return the dates that visible documents give themselves, in nanoseconds: of a mail that of its newest message, of a
+        text the date of its front matter (``domain.dates``). Documents without one are left out."""
+        ...
+
     def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
         """Return the visible mails of an ontology that have one of these Message-IDs, or whose conversation began with
         one of them, at most THREAD each, by date."""

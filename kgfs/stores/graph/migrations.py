@@ -203,4 +203,8 @@ MIGRATIONS: tuple[str, ...] = (
         WHERE mention.concept = concept.key AND document.state = {SHOWN}
     ) WHERE live = 1;
     CREATE INDEX instance_telling ON instance (owner, defines DESC, confidence DESC, n);""",
+    # The date that a document gives itself; see ``commit.DATED``.
+    """ALTER TABLE document ADD COLUMN dated INTEGER;
+    UPDATE document SET dated = coalesce(email_date_end, (SELECT own_date(full_text) FROM source
+        WHERE source.document = document.key AND chunk_index = 0 AND document.document_type LIKE 'text/%')) WHERE state = 1;""",
 )

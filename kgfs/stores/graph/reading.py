@@ -186,6 +186,10 @@ class GraphReads:
         )
         return _mail(found) if found else None
 
+    def own_dates(self, doc_ids: Collection[str]) -> dict[str, int]:
+        sql = f"SELECT doc_id, dated FROM document WHERE doc_id IN {_THOSE} AND state = {SHOWN} AND dated IS NOT NULL"
+        return dict(self._database.rows(sql, (json.dumps([*doc_ids]),)))
+
     def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
         found: dict[str, Mail] = {}
         for message_id in message_ids:

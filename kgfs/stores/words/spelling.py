@@ -27,7 +27,8 @@ def _near(segment: Segment, wanted: Array, most: int) -> Array:
     at = np.minimum(segment.word_at[terms][:, None] + np.arange(columns), len(segment.words) - 1)
     letters = np.where(np.arange(columns) < lengths[terms][:, None], segment.words[at], 0).T  # no form has a byte 0
     distances = _distances(wanted, letters, most)[lengths[terms], np.arange(len(terms))]
-    return terms[distances <= most]
+    found: Array = terms[distances <= most]
+    return found
 
 
 def _distances(wanted: Array, letters: Array, most: int) -> Array:
