@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank, search_reranked
     from kgfs.app.working import run_worker
     from kgfs.ingest.writing.intake import Ingested
-    from kgfs.knowledge.by_document import LIMIT, MOST
+    from kgfs.knowledge.by_document import CHUNKS_PER_DOCUMENT, LIMIT, MOST
     from kgfs.knowledge.cite import Cited
     from kgfs.knowledge.compare import Comparison
     from kgfs.knowledge.history import Difference
@@ -83,7 +83,7 @@ _MODULES = {
     "kgfs.app.windows": "prepare_for_contradiction_check prepare_for_reranking rerank search_reranked",
     "kgfs.app.working": "run_worker",
     "kgfs.ingest.writing.intake": "Ingested",
-    "kgfs.knowledge.by_document": "LIMIT MOST",
+    "kgfs.knowledge.by_document": "CHUNKS_PER_DOCUMENT LIMIT MOST",
     "kgfs.knowledge.cite": "Cited",
     "kgfs.knowledge.compare": "Comparison",
     "kgfs.knowledge.history": "Difference",
@@ -110,6 +110,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CHUNKS_PER_DOCUMENT",
     "COUNT",
     "LIMIT",
     "MOST",

@@ -14,7 +14,7 @@ from kgfs.config import Config
 from kgfs.errors import KgfsError
 from kgfs.ingest.lifecycle.citable import issued
 from kgfs.ingest.writing import trash
-from kgfs.knowledge.by_document import LIMIT, documents
+from kgfs.knowledge.by_document import CHUNKS_PER_DOCUMENT, LIMIT, Shape, documents
 from kgfs.knowledge.cite import Cited, cited
 from kgfs.knowledge.compare import Comparison, compare
 from kgfs.knowledge.document import document_page
@@ -55,24 +55,40 @@ class SpokenOf:
     quotes: int
 
 
-def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT, page: int = 1) -> Results:
+def search(
+    config: Config,
+    words: str,
+    ontology: str = "",
+    limit: int = LIMIT,
+    page: int = 1,
+    *,
+    chunks_per_doc: int = CHUNKS_PER_DOCUMENT,
+    include_adjacent: bool = True,
+    min_score: float | None = None,
+) -> Results:
     """Return a page of the documents that match the words best, in one ontology or in all. ``limit`` counts documents.
 
-    Raise MissingError for an unknown ontology, and BadInputError for a page or limit out of range.
+    Of each at most ``chunks_per_doc`` matched Sources are shown and, with ``include_adjacent``, their neighbours. ``min_score``
+    is the least cosine of Sources that have none of the words; None for that of the model, which counts only where no word
+    occurs. Raise MissingError for an unknown ontology, and BadInputError for a number that is out of range.
     """
     with open_to_ask(config) as stores:
-        return documents(stores, _find(config, stores, words, ontology), page, limit)[0]
+        shape = Shape(chunks_per_doc, include_adjacent)
+        return documents(stores, _find(config, stores, words, ontology, min_score), page, limit, shape)[0]
 
 
-def search_passages(config: Config, words: str, ontology: str = "", limit: int = PASSAGES) -> ResultPage:
-    """Return the passages that match the words best, whatever documents they are of. Errors are as for :func:`search`."""
+def search_passages(
+    config: Config, words: str, ontology: str = "", limit: int = PASSAGES, *, min_score: float | None = None
+) -> ResultPage:
+    """Return the passages that match the words best, whatever documents they are of. ``min_score`` and errors are as for
+    :func:`search`."""
     with open_to_ask(config) as stores:
-        return passages(stores, _find(config, stores, words, ontology), limit)[0]
+        return passages(stores, _find(config, stores, words, ontology, min_score), limit)[0]
 
 
-def _find(config: Config, stores: Stores, words: str, ontology: str) -> Finding:
-    searched = ontology_called(stores, ontology) if ontology else None
-    return find(stores, config.run, words, searched.id if searched else "", Deadline(timing.SEARCH))
+def _find(config: Config, stores: Stores, words: str, ontology: str, min_score: float | None) -> Finding:
+    searched = ontology_called(stores, ontology).id if ontology else ""
+    return find(stores, config.run, words, searched, Deadline(timing.SEARCH), min_score=min_score)
 
 
 def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:

@@ -28,6 +28,15 @@ from kgfs.render.source import Marks
 )
 @click.option("--page", type=click.IntRange(1), default=1, help="The next documents.", show_default=True)
 @click.option("--passages", is_flag=True, help="The best passages, also several of one document.")
+@click.option(
+    "--chunks", type=click.IntRange(1, api.MOST), help="The most passages of a document that are shown (default 3)."
+)
+@click.option("--no-adjacent", is_flag=True, help="Without the passages beside those found.")
+@click.option(
+    "--min-score",
+    type=click.FloatRange(-1, 1),
+    help="The least cosine of what has none of the words (default: see docs/search.md).",
+)
 @click.option("--rerank", is_flag=True, help="Have the model of models.rerank_url or models.rerank_path rank the best.")
 @as_json
 @with_config
@@ -38,6 +47,9 @@ def command(
     limit: int | None,
     page: int,
     passages: bool,
+    chunks: int | None,
+    no_adjacent: bool,
+    min_score: float | None,
     rerank: bool,
     as_json: bool,
 ) -> None:
@@ -46,7 +58,7 @@ def command(
     The same as cat <mount>/search/'WORDS'/results.md, without a mount. Meaning needs a worker that runs (kgfs mount starts
     one); without it the full text is searched alone. WORDS may have '"an exact phrase"' and -without, and the filters
     ontology:, path: (the start of a path), type: (md, text/html …), concept:, after: and before: (2024, 2024-01, 2024-01-31; by the
-    time at which the file was last changed). Nothing found is no error: stderr says
+    date in front matter or of a mail, else the time at which the file was last changed). Nothing found is no error: stderr says
     "nothing found", and the exit code is 0. --json has the exact text of each document around what was found.
 
     \b
@@ -60,18 +72,29 @@ def command(
         raise click.UsageError("--page turns the pages of documents. For more passages give --limit.")
     if passages and rerank:
         raise click.UsageError("--rerank ranks documents, not passages.")
+    if passages and (chunks or no_adjacent):
+        raise click.UsageError("--chunks and --no-adjacent say what is shown of a document, not of passages.")
     asked = " ".join(words).encode("utf-8", "replace").decode()
     marks = Marks(config.tree.mark_start, config.tree.mark_end)
     found: Results | ResultPage
     data: Callable[[], dict[str, Any]]
     lines: Iterable[str]
     if passages:
-        found = api.search_passages(config, asked, ontology or "", limit or api.PASSAGES)
+        found = api.search_passages(config, asked, ontology or "", limit or api.PASSAGES, min_score=min_score)
         wanted = words_of(found.wanted)
         data, lines = partial(as_data, found), (_passage(hit, wanted, marks) for hit in found.hits)
     else:
         search = api.search_reranked if rerank else api.search
-        found = search(config, asked, ontology or "", limit or api.LIMIT, page)
+        found = search(
+            config,
+            asked,
+            ontology or "",
+            limit or api.LIMIT,
+            page,
+            chunks_per_doc=chunks or api.CHUNKS_PER_DOCUMENT,
+            include_adjacent=not no_adjacent,
+            min_score=min_score,
+        )
         wanted = words_of(found.wanted)
         data, lines = partial(_as_data, found, marks), (_document(one, wanted, marks) for one in found.documents)
     if found.only_text:

@@ -14,6 +14,9 @@ from typing import Any
 CLAUDE = "claude_code"
 CODEX = "openai_codex"
 
+MEDIA_TYPES = {CLAUDE: "application/x-claude-code+jsonl", CODEX: "application/x-codex+jsonl"}
+_HEADING = re.compile(r"^## Entry (\d+) · ", re.MULTILINE)
+
 _HALVES = re.compile("[\ud800-\udfff]")
 TEXT, THINKING, CALL, RESULT = "text", "thinking", "call", "result"
 """Kinds of what an entry says."""
@@ -49,6 +52,16 @@ class Entry:
     def content(self) -> str:
         """All that it says; of an entry that says nothing the raw line."""
         return "\n\n".join(one.words for one in self.parts) or self.raw
+
+
+def heading_of(n: int, who: str) -> str:
+    """Return the heading of an entry in the Text of its transcript."""
+    return f"## Entry {n} · {who}"
+
+
+def entries_in(text: str) -> list[tuple[int, int]]:
+    """Return where the entries of a piece of a Text begin, and their numbers. One that began before is left out."""
+    return [(found.start(), int(found[1])) for found in _HEADING.finditer(text)]
 
 
 def entries_of(content: bytes, first: int = 1) -> Iterator[Entry]:

@@ -16,11 +16,13 @@ from kgfs.domain.transcripts import (
     CALL,
     CLAUDE,
     CODEX,
+    MEDIA_TYPES,
     RESULT,
     TEXT,
     THINKING,
     entries_of,
     entry_of,
+    heading_of,
     lines_of,
     without_repeats,
 )
@@ -123,17 +125,15 @@ def _pieces(interface: str, name: str, content: bytes, first: int) -> Iterator[P
     found = list(entries_of(content, first))
     told = {entry.n for entry in without_repeats(found)}
     for entry in found:
-        who = f"Entry {entry.n} · {entry.role or entry.type}"
+        heading = heading_of(entry.n, entry.role or entry.type)
         place = {"entry": entry.n}
         if not entry.parts:
-            yield Piece("furniture", f"## {who}", place=place)
+            yield Piece("furniture", heading, place=place)
             continue
         if entry.n not in told:
-            yield Piece(
-                "furniture", "\n\n".join([f"## {who}", *(fenced(part.words) for part in entry.parts)]), place=place
-            )
+            yield Piece("furniture", "\n\n".join([heading, *(fenced(part.words) for part in entry.parts)]), place=place)
             continue
-        yield Piece("furniture", f"## {who}", place=place)
+        yield Piece("furniture", heading, place=place)
         for part in entry.parts:
             if part.kind in (CALL, RESULT):
                 yield Piece("code", fenced(f"{part.name} {part.words}" if part.name else part.words))
@@ -206,7 +206,6 @@ def _is_codex_line(body: dict[str, Any]) -> bool:
 
 
 PARSERS = {CLAUDE: "claude-code/1", CODEX: "codex/1"}
-MEDIA_TYPES = {CLAUDE: "application/x-claude-code+jsonl", CODEX: "application/x-codex+jsonl"}
 
 
 def _format(interface: str, signs: Callable[[dict[str, Any]], bool]) -> Format:

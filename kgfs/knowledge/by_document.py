@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import Folders, path_of, standing_of
+from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.named_concepts import meant, named
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, file_name, scope_of
 from kgfs.knowledge.terms import found_terms
+from kgfs.knowledge.wholes import Whole, whole_of, wholes_of
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
 from kgfs.stores.batched import batched
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.vocabulary import Concept, DocumentRow, SourceRow
+from kgfs.stores.graph.vocabulary import Concept, SourceRow
 from kgfs.stores.stores import Stores
 
 LIMIT = 10
@@ -32,44 +33,63 @@ ALSO = 3
 COMMON = 100
 """A concept that more documents mention relates none of them."""
 
+Scored = tuple[ChunkRef, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How much is shown of each document."""
+
+    chunks: int = CHUNKS_PER_DOCUMENT
+    """The most matched Sources."""
+    adjacent: bool = True
+    """Whether their neighbours are shown, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    document: DocumentRow
+    whole: Whole
     best: tuple[tuple[SourceRow, float], ...]
     """The best Sources, best first."""
 
 
-def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -> tuple[Results, int]:
+def documents(
+    stores: Stores, found: Found, page: int = 1, limit: int = LIMIT, shape: Shape = Shape()
+) -> tuple[Results, int]:
     """Return a page of the documents found, and the time when it last changed (nanoseconds).
 
     Documents come in the order of their best Sources. Those that the search's candidates hold come first; then, where
     there are more with one of the words, those in order of BM25, so that a page changes no other page. Paths are the
-    present ones. Raises BadInputError for a page or limit that is out of range.
+    present ones. The segments of a transcript are one document. Raises BadInputError for a page, a limit or a shape that is
+    out of range.
     """
-    if page < 1 or not 1 <= limit <= MOST:
-        raise BadInputError(f"Pages count from 1, and have 1 to {MOST:,} documents.")
+    if page < 1 or not 1 <= limit <= MOST or not 1 <= shape.chunks <= MOST:
+        raise BadInputError(f"Pages count from 1, and have 1 to {MOST:,} documents, with 1 to {MOST:,} chunks each.")
     graph = stores.graph
-    net = _grouped(found.order)
+    net = _grouped(stores, found.order)
     end = page * limit
-    groups = list(islice(_groups(graph, net, found, end + 1), (page - 1) * limit, end + 1))
+    groups = list(islice(_groups(stores, net, found, end + 1, shape), (page - 1) * limit, end + 1))
     more, groups = len(groups) > limit, groups[:limit]
-    neighbours = graph.sources_at([place for group in groups for place in _neighbours(group)])
+    beside = [_neighbours(group) if shape.adjacent else [] for group in groups]
+    neighbours = graph.sources_at([place for places in beside for place in places])
+    dates = graph.own_dates([group.whole.document.doc_id for group in groups])
     evidence = graph.concepts_at([place for group in groups for place in _matched(group)])
     scope = scope_of(stores, found)
     changed = scope.changed
     results = []
-    evident_of = {group.document.doc_id: _concepts(evidence, group) for group in groups}
+    evident_of = {group.whole.document.doc_id: _concepts(evidence, group) for group in groups}
+    on_page = {one.doc_id for group in groups for one in group.whole.members}
     folders_known: Folders = {}
-    also = _also(stores, evident_of, scope, folders_known)
-    for rank, group in enumerate(groups, (page - 1) * limit + 1):
-        document = group.document
+    also = _also(stores, evident_of, on_page, scope, folders_known)
+    entries = Entries(graph, found.query.words)
+    for rank, (group, places) in enumerate(zip(groups, beside, strict=True), (page - 1) * limit + 1):
+        document = group.whole.document
         standing = standing_of(stores.catalog.names, document.doc_id, folders_known)
         changed = max(changed, standing.changed_at)
-        around = [neighbours[place] for place in _neighbours(group) if place in neighbours]
+        around = [neighbours[place] for place in places if place in neighbours]
         chunks = [
-            *(_chunk(source, score, True) for source, score in group.best),
-            *(_chunk(source, 0.0, False) for source in around if not source.gated),
+            *(_chunk(group.whole, source, score, True, entries) for source, score in group.best),
+            *(_chunk(group.whole, source, 0.0, False, entries) for source in around if not source.gated),
         ]
         results.append(
             DocumentResult(
@@ -83,9 +103,10 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
                 path=standing.origin.path,
                 note=standing.origin.note,
                 content_hash=document.content_hash,
-                content_length=document.content_length,
+                content_length=group.whole.content_length,
                 ingested_at=document.ingested_at,
-                count=document.chunk_count,
+                date=dates.get(document.doc_id),
+                count=group.whole.count,
                 chunks=tuple(sorted(chunks, key=lambda chunk: chunk.piece.index)),
                 concepts=tuple(concept.name for concept in evident_of[document.doc_id]),
                 also=also[document.doc_id],
@@ -109,24 +130,25 @@ def documents(stores: Stores, found: Found, page: int = 1, limit: int = LIMIT) -
     return page_of, changed
 
 
-def _grouped(order: Iterable[tuple[ChunkRef, float]]) -> list[tuple[str, list[tuple[int, float]]]]:
-    """Return (doc_id, its Sources with their scores), best first."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    for (doc_id, index), score in order:
-        found.setdefault(doc_id, []).append((index, score))
+def _grouped(stores: Stores, order: Sequence[Scored]) -> list[tuple[str, list[Scored]]]:
+    """Return (doc_id, its Sources with their scores), best first; those of segments by the doc_id of their transcript."""
+    whole = wholes_of(stores, {place[0] for place, _ in order})
+    found: dict[str, list[Scored]] = {}
+    for place, score in order:
+        found.setdefault(whole.get(place[0], place[0]), []).append((place, score))
     return list(found.items())
 
 
 def _groups(
-    graph: Graph, net: Sequence[tuple[str, list[tuple[int, float]]]], found: Found, wanted: int
+    stores: Stores, net: Sequence[tuple[str, list[Scored]]], found: Found, wanted: int, shape: Shape
 ) -> Iterator[_Group]:
     """Yield documents that can be shown: first those of the net, then those with one of the words."""
+    graph = stores.graph
     for some in batched(net, min(wanted, DOCUMENTS_BATCH)):
-        places = [(doc_id, index) for doc_id, chunks in some for index, _ in chunks[: 2 * CHUNKS_PER_DOCUMENT]]
-        rows = graph.sources_at(places)
+        rows = graph.sources_at([place for _, chunks in some for place, _ in chunks[: 2 * shape.chunks]])
         for doc_id, chunks in some:
-            best = [(rows[doc_id, index], score) for index, score in chunks if (doc_id, index) in rows]
-            if group := _group(graph, doc_id, best):
+            best = [(rows[place], score) for place, score in chunks if place in rows]
+            if group := _group(stores, doc_id, best, shape):
                 yield group
     if found.all_words:
         return
@@ -134,42 +156,42 @@ def _groups(
     count = 2 * max(CANDIDATES, wanted)
     while True:
         texts = best_by_words(graph, found, count)
-        rows = graph.sources_at([place for place in texts if place[0] not in known])
-        beyond: dict[str, list[tuple[SourceRow, float]]] = {}
-        for place in texts:
-            if place in rows:
-                beyond.setdefault(place[0], []).append((rows[place], 0.0))
-        for doc_id, best in beyond.items():
+        fresh = [one for one in _grouped(stores, [(place, 0.0) for place in texts]) if one[0] not in known]
+        rows = graph.sources_at([place for _, chunks in fresh for place, _ in chunks])
+        for doc_id, chunks in fresh:
             # The last document of a part may have more Sources in the next one; the order of documents stays.
             known.add(doc_id)
-            if group := _group(graph, doc_id, best):
+            if group := _group(stores, doc_id, [(rows[place], 0.0) for place, _ in chunks if place in rows], shape):
                 yield group
         if len(texts) < count:
             return
         count *= 2
 
 
-def _group(graph: Graph, doc_id: str, best: Sequence[tuple[SourceRow, float]]) -> _Group | None:
+def _group(stores: Stores, doc_id: str, best: Sequence[tuple[SourceRow, float]], shape: Shape) -> _Group | None:
     """Return the document with those of its Sources that the gate let pass; None if nothing of it can be shown."""
-    document = graph.document(doc_id)
-    kept = tuple((row, score) for row, score in best if not row.gated)[:CHUNKS_PER_DOCUMENT]
-    return _Group(document, kept) if document is not None and kept else None
+    whole = whole_of(stores, doc_id)
+    members = {one.doc_id for one in whole.members} if whole else set()
+    kept = tuple((row, score) for row, score in best if not row.gated and row.doc_id in members)[: shape.chunks]
+    return _Group(whole, kept) if whole is not None and kept else None
 
 
 def _matched(group: _Group) -> list[ChunkRef]:
-    return [(group.document.doc_id, source.chunk_index) for source, _ in group.best]
+    return [(source.doc_id, source.chunk_index) for source, _ in group.best]
 
 
 def _neighbours(group: _Group) -> list[ChunkRef]:
     """Return the places next to the matched Sources, each once, without these."""
-    matched = {source.chunk_index for source, _ in group.best}
-    beside = {at for index in matched for at in (index - 1, index + 1)} - matched
-    return [(group.document.doc_id, at) for at in sorted(beside) if at >= 0]
+    matched = {group.whole.number(place) for place in _matched(group)}
+    beside = {at for number in matched for at in (number - 1, number + 1)} - matched
+    places = (group.whole.place(at) for at in sorted(beside) if at >= 0)
+    return [place for place in places if place is not None]
 
 
-def _chunk(row: SourceRow, score: float, matched: bool) -> ResultChunk:
+def _chunk(whole: Whole, row: SourceRow, score: float, matched: bool, entries: Entries) -> ResultChunk:
+    number = whole.number((row.doc_id, row.chunk_index))
     return ResultChunk(
-        piece=Piece(row.chunk_index, row.full_text, score, matched),
+        piece=Piece(number, row.full_text, score, matched, begins=row.chunk_index == 0 < number),
         chunk_id=row.chunk_id,
         char_start=row.char_start,
         char_end=row.char_end,
@@ -177,6 +199,8 @@ def _chunk(row: SourceRow, score: float, matched: bool) -> ResultChunk:
         line_end=row.line_end,
         page=row.page_number,
         section_path=row.section_path,
+        doc_id=row.doc_id,
+        entry=entries.of(whole.document.document_type, row) if matched else None,
     )
 
 
@@ -187,7 +211,7 @@ def _concepts(evidence: Mapping[ChunkRef, Sequence[Concept]], group: _Group) -> 
 
 
 def _also(
-    stores: Stores, of: Mapping[str, Sequence[Concept]], scope: Scope, folders: Folders
+    stores: Stores, of: Mapping[str, Sequence[Concept]], without: set[str], scope: Scope, folders: Folders
 ) -> dict[str, tuple[Also, ...]]:
     """Return for each document of a page, with its concepts, other documents that mention the most of these."""
     every = {concept.concept_id for concepts in of.values() for concept in concepts}
@@ -197,7 +221,7 @@ def _also(
         labels: dict[str, list[str]] = {}
         for concept in concepts:
             for other in mentioned[concept.concept_id]:
-                if other not in of:
+                if other not in of and other not in without:
                     labels.setdefault(other, []).append(concept.label)
         most = sorted(labels, key=lambda other: (-len(labels[other]), other))[:ALSO]
         chosen[doc_id] = [(other, tuple(labels[other])) for other in most]

@@ -13,6 +13,7 @@ from kgfs.errors import BadInputError, MissingError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.filters import allowed
 from kgfs.knowledge.query import Query, parse
+from kgfs.knowledge.wholes import Whole, whole_of
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
@@ -176,19 +177,21 @@ class WholeDocument:
 
 
 def whole_document(stores: Stores, doc_id: str, *, content: bool = True) -> WholeDocument:
-    """Return a document that the graph shows, its Sources joined: nothing is left out. Raise MissingError for any other."""
-    row = stores.graph.document(doc_id)
-    if row is None:
+    """Return a document that the graph shows, its Sources joined: nothing is left out. A transcript has the Texts of its
+    segments, with a line end between them. Raise MissingError for any other."""
+    whole = whole_of(stores, doc_id)
+    if whole is None:
         raise MissingError(f"The graph shows no document {doc_id}. Look for it with kgfs status {doc_id}")
+    row = whole.document
     ontology = stores.catalog.names.ontology(row.ontology)
     name = ontology.name if ontology else ""
     return WholeDocument(
         id=doc_id,
-        content=_joined(stores, doc_id) if content else None,
+        content=_joined(stores, whole) if content else None,
         content_available=True,
         content_location=f"{name}/archive/{doc_id}/text.txt",
         metadata={
-            "content_length": row.content_length,
+            "content_length": whole.content_length,
             "document_type": row.document_type,
             "source_id": row.source_id,
             "source_uri": row.source_uri,
@@ -200,15 +203,19 @@ def whole_document(stores: Stores, doc_id: str, *, content: bool = True) -> Whol
             "text_sha256": row.text_sha256,
             "content_version": row.content_version,
             "ingest_version": row.ingest_version,
-            "chunk_count": row.chunk_count,
+            "chunk_count": whole.count,
+            "date": stores.graph.own_dates([doc_id]).get(doc_id),
         },
     )
 
 
-def _joined(stores: Stores, doc_id: str) -> str:
-    pieces: list[str] = []
-    after = -1
-    while page := stores.graph.sources(doc_id, after):
-        pieces += (row.full_text for row in page)
-        after = page[-1].chunk_index
-    return "".join(pieces)
+def _joined(stores: Stores, whole: Whole) -> str:
+    texts: list[str] = []
+    for member in whole.members:
+        pieces: list[str] = []
+        after = -1
+        while page := stores.graph.sources(member.doc_id, after):
+            pieces += (row.full_text for row in page)
+            after = page[-1].chunk_index
+        texts.append("".join(pieces))
+    return "\n".join(texts)

@@ -16,6 +16,7 @@ from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
 from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, ranked
@@ -300,6 +301,7 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
     scope = scope_of(stores, found)
     changed = scope.changed
     shown: list[Shown] = []
+    entries = Entries(stores.graph, found.query.words)
     for rank, hit in enumerate(_hits(stores.graph, found, limit), 1):
         standing = standing_of(names, hit.document.doc_id)
         changed = max(changed, standing.changed_at)
@@ -324,6 +326,7 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
                 line_start=hit.source.line_start,
                 line_end=hit.source.line_end,
                 page=hit.source.page_number,
+                entry=entries.of(hit.document.document_type, hit.source),
                 section_path=hit.source.section_path,
                 concepts=hit.concepts,
             )

@@ -29,6 +29,8 @@ class Piece:
     text: str
     score: float = 0.0
     matched: bool = False
+    begins: bool = False
+    """Whether it begins a further segment of a transcript: a line end parts it from the text before."""
 
 
 def omitted(first: int, last: int) -> str:
@@ -42,6 +44,8 @@ def full_content(pieces: Sequence[Piece]) -> str:
     for before, piece in pairwise(pieces):
         if piece.index > before.index + 1:
             parts.append(f"\n{omitted(before.index + 1, piece.index - 1)}\n")
+        elif piece.begins:
+            parts.append("\n")
         parts.append(piece.text)
     return "".join(parts)
 

@@ -11,7 +11,7 @@ from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitt
 from kgfs.render.search import NamedConcept, concepts_line, link, marked, opening, question_data, words_of
 from kgfs.render.source import Marks
 from kgfs.render.terms import ShownTerm
-from kgfs.render.words import fold, json_page, lines_of, rendered
+from kgfs.render.words import fold, json_page, lines_of, rendered, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,10 @@ class ResultChunk:
     line_end: int
     page: int | None
     section_path: tuple[str, ...]
+    doc_id: str
+    """The document that its positions count in: the segment of a transcript, else that of the result."""
+    entry: int | None = None
+    """The entry of a transcript in which the words of the question stand, else that in which the Source begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class DocumentResult:
     content_hash: str
     content_length: int
     ingested_at: int
+    date: int | None
+    """The date that the document gives itself."""
     count: int
     """The number of Sources of the document."""
     chunks: tuple[ResultChunk, ...]
@@ -195,12 +201,16 @@ def _document(one: DocumentResult, text: str) -> dict[str, Any]:
                 "line_start": chunk.line_start,
                 "line_end": chunk.line_end,
                 "page": chunk.page,
+                "entry": chunk.entry,
+                "doc_id": chunk.doc_id,
                 "section_path": list(chunk.section_path),
                 "content": chunk.piece.text,
             }
             for chunk in one.chunks
         ],
         "full_content": full_content(one.pieces),
+        "content_available": True,
+        "content_location": f"{one.ontology}/archive/{one.doc_id}/text.txt",
         "shown": text,
         "concepts": list(one.concepts),
         "also_see": [_fields(also) for also in one.also],
@@ -209,6 +219,7 @@ def _document(one: DocumentResult, text: str) -> dict[str, Any]:
             "content_length": one.content_length,
             "chunk_count": one.count,
             "ingested_at": one.ingested_at,
+            "date": time_of(one.date) if one.date is not None else None,
         },
     }
 
@@ -260,6 +271,8 @@ def _joined(parts: Sequence[Part], mark: Callable[[str], str]) -> str:
         index = part.piece.index
         if last >= 0 and index > last + 1:
             out.append(f"\n{omitted(last + 1, index - 1)}\n")
+        elif part.piece.begins:
+            out.append("\n")
         out.append(_text(part, mark))
         last = index
     return "".join(out).strip("\n")
@@ -275,6 +288,7 @@ def _about(one: DocumentResult, up: str) -> str:
     first = min(matched, key=lambda chunk: chunk.piece.index)
     section = f", {fold(' > '.join(matched[0].section_path))}" if matched[0].section_path else ""
     place = f"page {first.page}" if first.page is not None else lines_of(first.line_start, first.line_end)
+    place = place if matched[0].entry is None else f"entry {matched[0].entry}"
     scores = ", ".join(f"#{chunk.piece.index + 1}({chunk.piece.score:.2f})" for chunk in matched)
     return (
         f"[{one.folder}{one.path}]({link(f'../../{up}{one.folder}{one.path}')}), {place}{section}\n"

@@ -20,7 +20,7 @@ from kgfs.render.words import counted, fold, json_page, lines_of, rendered
 EXCERPT = 320
 """Characters of a Source that ``results.md`` shows. The Source's own file has all of it."""
 
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
 _AROUND_WORDS = re.compile(r"(\w+)")
 
 
@@ -54,6 +54,8 @@ class Shown:
     section_path: tuple[str, ...]
     concepts: tuple[str, ...]
     """Directory names without ``.concept``."""
+    entry: int | None = None
+    """The entry of a transcript in which the words of the question stand, else that in which the Source begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ def as_data(page: ResultPage) -> dict[str, object]:
                 "line_start": hit.line_start,
                 "line_end": hit.line_end,
                 "page": hit.page,
+                "entry": hit.entry,
                 "section_path": list(hit.section_path),
                 "concepts": list(hit.concepts),
                 "text": hit.text,
@@ -192,6 +195,7 @@ def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
         f"{lines_of(hit.line_start, hit.line_end).replace(' ', ': ')}\n",
         f"characters: {hit.char_start}:{hit.char_end}\n",
         f"page: {hit.page}\n" if hit.page is not None else "",
+        f"entry: {hit.entry}\n" if hit.entry is not None else "",
         f"section: {fold(' > '.join(hit.section_path))}\n" if hit.section_path else "",
         f"document: {hit.doc_id}\n",
         f"score: {hit.score:.3f} (full text {hit.text_score:.3f}{cosine})\n",
@@ -223,13 +227,13 @@ def telling(question: str) -> str:
     Where nothing else is left, return the whole question.
     """
     words = question.split()
-    told = [word for word in words if not FUNCTION_WORDS.issuperset(map(plain, _WORD.findall(word)))]
+    told = [word for word in words if not FUNCTION_WORDS.issuperset(map(plain, WORD.findall(word)))]
     return " ".join(told or words)
 
 
 def words_of(question: str) -> frozenset[str]:
     """Return the forms of the question's words to mark, without function words unless there are no others."""
-    found = frozenset(form for word in _WORD.findall(telling(question)) for form in forms_of(word))
+    found = frozenset(form for word in WORD.findall(telling(question)) for form in forms_of(word))
     return found - FUNCTION_WORDS or found
 
 
@@ -252,7 +256,7 @@ def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     folded = fold(text)
     if len(folded) <= length:
         return folded
-    places = [(at.start(), form) for at in _WORD.finditer(folded) for form in forms_of(at[0]) if form in wanted]
+    places = [(at.start(), form) for at in WORD.finditer(folded) for form in forms_of(at[0]) if form in wanted]
     best, most = 0, 0
     for first, _ in places:
         different = len({word for at, word in places if first <= at < first + length})

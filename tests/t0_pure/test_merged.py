@@ -58,7 +58,7 @@ def test_gaps_and_coverage_count_from_one() -> None:
 
 
 def of(*pieces: Piece) -> DocumentResult:
-    chunks = tuple(ResultChunk(piece, "c", 0, 1, 1, 1, None, ()) for piece in pieces)
+    chunks = tuple(ResultChunk(piece, "c", 0, 1, 1, 1, None, (), "d") for piece in pieces)
     return DocumentResult(
         rank=1,
         file="f",
@@ -72,6 +72,7 @@ def of(*pieces: Piece) -> DocumentResult:
         content_hash="h",
         content_length=9,
         ingested_at=0,
+        date=None,
         count=99,
         chunks=chunks,
         concepts=(),

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kgfs.compute.deadline import Deadline
 from kgfs.domain.documents import State
-from kgfs.tree.node import File
+from kgfs.knowledge.by_document import Shape, documents
+from kgfs.knowledge.query import Query
+from kgfs.knowledge.search import Found
+from kgfs.render.merged import full_content
+from kgfs.tree.node import File, Folder
 from tests.support.library import Library, library_at, read
 from tests.support.working import Counting, work
 
@@ -48,6 +54,10 @@ CODEX = [
     codex(5, "exec_command_end", call_id="c1", stdout="oak and tide", outer="event_msg"),
     codex(6, "function_call_output", call_id="c1", output="oak and tide"),
 ]
+
+
+def dict_of(folder: Folder) -> dict[str, bytes]:
+    return {name: read(node) for name, node in folder.work_out(Deadline(30)).entries() if isinstance(node, File)}
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +107,49 @@ def test_a_long_transcript_is_read_in_segments(library: Library) -> None:
     texts = [library.read(f"Zen/archive/{part.child}/text.txt") for part in parts]
     assert library.read(f"Zen/archive/{document.doc_id}/text.txt") == b"\n".join(texts)
     assert document.state is State.QUEUED or json.loads(library.read(f"Zen/archive/{document.doc_id}/metadata.json"))
+
+
+def test_a_search_finds_a_transcript_as_one_document(library: Library) -> None:
+    folder = library.node("Zen/search/lantern pinions type:jsonl path:long")
+    assert isinstance(folder, Folder)
+    page = json.loads(dict_of(folder)["results.json"])
+    (one,) = page["results"]
+    document = library.document("Zen/documents/long.jsonl")
+    parts = [part.child for part in library.stores.catalog.names.parts(document.doc_id)]
+    counts = [row.chunk_count for part in parts if (row := library.stores.graph.document(part))]
+    assert (one["id"], one["document"], one["title"][:2]) == (document.doc_id, "documents/long.jsonl", "1.")
+    assert page["pagination"]["total_results"] == 1
+    assert one["chunk_coverage"].endswith(f" of {sum(counts)}") and one["metadata"]["chunk_count"] == sum(counts)
+    texts = {part: library.read(f"Zen/archive/{part}/text.txt").decode() for part in parts}
+    whole = library.read(f"Zen/archive/{document.doc_id}/text.txt").decode()
+    assert one["content_location"] == f"Zen/archive/{document.doc_id}/text.txt"
+    assert one["metadata"]["content_length"] == len(whole)
+    for chunk in one["chunks"]:
+        assert texts[chunk["doc_id"]][chunk["char_start"] : chunk["char_end"]] == chunk["content"]
+        before = sum(counts[: parts.index(chunk["doc_id"])])
+        assert before <= chunk["index"] < before + counts[parts.index(chunk["doc_id"])]
+        if chunk["matched"]:
+            assert f"Number {chunk['entry']} of the lantern" in chunk["content"]
+    assert [chunk["index"] for chunk in one["chunks"]] == sorted({chunk["index"] for chunk in one["chunks"]})
+    for piece in re.split(r"\n\[\.\.\. chunks? [\d-]+ omitted \.\.\.\]\n", one["full_content"]):
+        assert piece in whole
+
+
+def test_neighbours_go_over_the_borders_of_segments(library: Library) -> None:
+    document = library.document("Zen/documents/long.jsonl")
+    second = library.stores.catalog.names.parts(document.doc_id)[1].child
+    first_of_second = library.stores.graph.source(second, 0)
+    assert first_of_second is not None
+    found = Found("x", Query("lantern"), "", None, (((second, 0), 1.0),), {}, True, 0, "")
+    (one,) = documents(library.stores, found)[0].documents
+    indices = [chunk.piece.index for chunk in one.chunks]
+    assert len(indices) == 3 and indices == list(range(indices[0], indices[0] + 3))
+    assert [chunk.doc_id == second for chunk in one.chunks] == [False, True, True]
+    whole = library.read(f"Zen/archive/{document.doc_id}/text.txt").decode()
+    joined = full_content(one.pieces)
+    assert joined in whole and len(joined) == sum(len(piece.text) for piece in one.pieces) + 1
+    (alone,) = documents(library.stores, found, shape=Shape(adjacent=False))[0].documents
+    assert [chunk.piece.index for chunk in alone.chunks] == indices[1:2]
 
 
 def test_citations_name_the_transcript_and_the_entry(library: Library) -> None:

@@ -289,6 +289,10 @@ class Graph(Protocol):
         """Return the visible transcripts of an ontology, by session_id and order of deposit."""
         ...
 
+    def segment_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
+        """Return those of these visible documents that are segments of transcripts."""
+        ...
+
     def segments(self, doc_ids: Sequence[str]) -> dict[str, SegmentRow]:
         """Return the visible ones of these segments, by doc_id."""
         ...

@@ -205,6 +205,16 @@ class GraphReads:
         )
         return [SessionRow(*row) for row in self._database.rows(sql, (ontology,))]
 
+    def segment_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
+        any_session = f"SELECT 1 FROM document WHERE state = {SHOWN} AND session_id IS NOT NULL LIMIT 1"
+        if self._database.row(any_session) is None:  # a home without transcripts looks no further
+            return frozenset()
+        sql = (
+            f"SELECT doc_id FROM document WHERE doc_id IN {_THOSE} AND state = {SHOWN}"
+            " AND interface IS NOT NULL AND session_id IS NULL"
+        )
+        return frozenset(doc_id for (doc_id,) in self._database.rows(sql, (json.dumps([*doc_ids]),)))
+
     def segments(self, doc_ids: Sequence[str]) -> dict[str, SegmentRow]:
         sql = (
             "SELECT doc_id, first_entry, entry_sizes, conversation_size FROM document"

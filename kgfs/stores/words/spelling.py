@@ -36,7 +36,7 @@ def _distances(wanted: Array, letters: Array, most: int) -> Array:
     rows, words = letters.shape
     far = most + 1
     before = np.zeros((0, words), np.int8)
-    last = np.minimum(np.repeat(np.arange(rows + 1)[:, None], words, 1), far).astype(np.int8)
+    last: Array = np.minimum(np.repeat(np.arange(rows + 1)[:, None], words, 1), far).astype(np.int8)
     for i in range(1, len(wanted) + 1):
         now = np.full((rows + 1, words), far, np.int8)
         now[0] = min(i, far)
