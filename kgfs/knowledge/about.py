@@ -23,7 +23,8 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
         standing = standing_of(stores.catalog.names, document.doc_id)
         if not standing.origin.note:
             changed = max(changed, standing.changed_at)
-            newest.append(NewDocument(standing.origin.path.removeprefix("documents/"), document.deposited_at))
+            row, path = stores.graph.document(document.doc_id), standing.origin.path.removeprefix("documents/")
+            newest.append(NewDocument(path, document.deposited_at, row.language if row is not None else ""))
     unread = unread_in(stores.catalog.names, ontology.id, UNREAD)
     changed = max((changed, *(one.failed_at for one in unread)))
     main = tuple(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from kgfs.domain.languages import ENGLISH, NAMES
 from kgfs.domain.names import decode_name
 from kgfs.render.words import counted, day_of, fold, rendered
 
@@ -24,6 +25,8 @@ class NewDocument:
     path: str
     """The path below documents/, encoded as names are."""
     deposited_at: int
+    language: str = ""
+    """The code of its language; empty while it is not read, and where it has no prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,8 @@ def _lines(about: About) -> Iterator[str]:
         yield ""
         for document in about.newest:
             link = "documents/" + quote(decode_name(document.path), safe="/")
-            yield f"- [{document.path}]({link}), {day_of(document.deposited_at)}"
+            told = "" if document.language in ("", ENGLISH) else f", {NAMES.get(document.language, document.language)}"
+            yield f"- [{document.path}]({link}), {day_of(document.deposited_at)}{told}"
     if about.unread:
         yield ""
         yield "## Not read"

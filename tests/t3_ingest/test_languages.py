@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.knowledge.about import about
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.metadata import metadata
+from kgfs.render.about import render as render_about
 from kgfs.render.metadata import render
 from kgfs.stores.readings import load_reading
 from kgfs.stores.resolve import find_document
@@ -58,6 +61,10 @@ def test_the_language_is_stated_and_its_nouns_are_concepts(config: Config, store
         )
     assert told == {"tides.txt": "de", "cafe.txt": "fr", "memory.txt": "en", "numbers.txt": "en"}
     [ontology] = stores.catalog.names.ontologies()
+    page = render_about(about(stores, ontology)[0]).decode()
+    assert re.findall(r"^- \[(\w+).txt\].*\d(?:, (\w+))?$", page, re.MULTILINE) == [
+        ("numbers", ""), ("memory", ""), ("cafe", "French"), ("tides", "German"),
+    ]  # fmt: skip
     concepts = {concept.label for concept in stores.graph.popular(ontology.id, 100)}
     assert {"Gezeitenkalender", "Wasserstand", "marée", "pilote"} <= candidates
     assert "Gezeitenkalender" in concepts and not {"Jeden", "Tag", "été fermé"} & candidates
