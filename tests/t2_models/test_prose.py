@@ -97,6 +97,16 @@ def test_headings_items_and_terms_are_told_apart() -> None:
     ]
 
 
+def test_a_number_at_the_start_of_a_line_ends_a_sentence() -> None:
+    passage = "The syntax was introduced in PEP\n380. It has shortcomings:\n\nSteps\n1. one step\n2. another step\n"
+    assert [(block.kind, block.text) for block in prose_of(passage)] == [
+        ("paragraph", "The syntax was introduced in PEP 380. It has shortcomings:"),
+        ("paragraph", "Steps"),
+        ("item", "one step"),
+        ("item", "another step"),
+    ]
+
+
 def test_callouts_and_quoted_lines_are_read_without_their_marks() -> None:
     passage = ">[!EBS]\n>A block storage service.\n> - One item of it.\n\n> [!note] Storage classes\n> Standard storage keeps three copies.\n"
     blocks = [(block.kind, block.text) for block in prose_of(passage)]

@@ -21,11 +21,11 @@ from kgfs.models.extractor import junk
 
 Vectors = npt.NDArray[np.float32]
 
-CONCEPT = 0.62
+CONCEPT = 0.65
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
-TELLING = 0.57
+TELLING = 0.62
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
 SPEAKER = 3
 """A lead that stands so often is a speaker or a field."""

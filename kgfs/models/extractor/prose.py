@@ -286,6 +286,8 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
             line = _Line(line.start, line.end, line.text.rstrip("-+")[:-1])
         hashed = _HASH_HEADING.match(line.text) or called
         item = _ITEM.match(line.text)
+        if item and current and kind == "paragraph" and not _interrupts(item[0], current[-1].text):
+            item = None
         if underlined or hashed:
             if current:
                 yield kind, current
@@ -306,6 +308,15 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
     if current:
         lone = len(lines) == 1 and kind == "paragraph" and _is_lone_heading(current[0].text)
         yield ("heading" if lone else kind), current
+
+
+def _interrupts(marker: str, before: str) -> bool:
+    """Return whether a list begins in the middle of a paragraph: by a bullet or the number 1, or behind a full stop or colon.
+
+    Else the number ends the sentence of the line before: "as in PEP", "380. It has …".
+    """
+    number = re.search(r"\d+", marker)
+    return number is None or int(number[0]) == 1 or before[-1:] in ".:;!?"
 
 
 def _is_lone_heading(text: str) -> bool:
