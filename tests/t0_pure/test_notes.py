@@ -87,3 +87,9 @@ def test_an_id_that_a_program_gave_names_no_note_and_keywords_alone_are_no_conce
     found, links = _read("Stubs answer as they were told. See [[Fake]].\n", "965AqO8bdqbS0Et9bKsUO.md")
     assert found.keys() == {"fake"} and links == []
     assert _read("---\ntags: [leadership]\n---\n# Roles\n\nNothing is linked here.\n") == ({}, [])
+
+
+def test_an_anchor_of_asciidoc_is_no_link() -> None:
+    assert _read(
+        "[[message_bus]]\n== The message bus\n\n[[figure_1]]\n.A picture\nimage::one.png[]\n", "x.asciidoc"
+    ) == ({}, [])

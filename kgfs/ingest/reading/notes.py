@@ -21,6 +21,7 @@ from kgfs.domain.text import Block, Chunk, Text
 from kgfs.formats.titles import stem_of
 from kgfs.ingest.reading.joining import between
 from kgfs.models.extractor import background, junk
+from kgfs.models.extractor.prose import ANCHOR
 
 MEDIA_TYPES = ("text/markdown", "text/plain")
 SURE = 5.0
@@ -151,10 +152,11 @@ def _unambiguous(links: Sequence[_Named]) -> list[_Named]:
 
 
 def _links(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
+    anchors = {anchor.start() for anchor in ANCHOR.finditer(text.text)}
     for block, start, end in _prose(text):
         code = [found.span() for found in _CODE.finditer(text.text, start, end)]
         for link in _LINK.finditer(text.text, start, end):
-            if any(first < link.start() < last for first, last in code):
+            if link.start() in anchors or any(first < link.start() < last for first, last in code):
                 continue
             label = _label(link["target"])
             quote = _quote(text.text, block, link.start(), link.end(), chunks)

@@ -216,12 +216,19 @@ def _cut_lead(block: Prose) -> None:
 # ------------------------------------------------------------------------------------------ structure
 
 
+ANCHOR = re.compile(r"^\[\[[\w.-]+\]\][ \t]*\n(?=[ \t]*(?:={1,6} |\.\S|\[(?!\[)|\|={3}|-{4}|\w+::))", re.MULTILINE)
+"""An anchor of AsciiDoc before a heading, title or block, which is no link to a note."""
+
+
 def _lines(passage: str) -> list[_Line]:
     lines: list[_Line] = []
     start = 0
+    anchors = {anchor.start() for anchor in ANCHOR.finditer(passage)} if "[[" in passage else set()
     for raw in passage.split("\n"):
         text = _ATTRIBUTES.sub("", raw.rstrip())
         at = start
+        if start in anchors:
+            text = ""
         if (mark := _QUOTED.match(text)) and not text.lstrip().startswith(">>>"):
             at, text = start + mark.end(), text[mark.end() :]
         lines.append(_Line(at, at + len(text), text))
