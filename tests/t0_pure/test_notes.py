@@ -93,3 +93,12 @@ def test_an_anchor_of_asciidoc_is_no_link() -> None:
     assert _read(
         "[[message_bus]]\n== The message bus\n\n[[figure_1]]\n.A picture\nimage::one.png[]\n", "x.asciidoc"
     ) == ({}, [])
+
+
+def test_a_heading_that_says_nothing_is_quoted_with_the_sentence_below() -> None:
+    note = "# Cutset\n\nIt is found by trying all sets of nodes. See [[Graph]].\n\n## [[Loop]]\n\nA loop returns to where it began.\n"
+    alone = FoundConcept("cutset", "cutset", ("cutset",), "term", 0.4, "", (Quote(2, 8, 0),), -1.0)
+    found, _ = _read(note, "Cutset.md", (alone,))
+    best = {norm: max(one.quotes, key=lambda quote: quote.score) for norm, one in found.items()}
+    assert note[best["cutset"].start : best["cutset"].end].endswith("trying all sets of nodes.")
+    assert note[best["loop"].start : best["loop"].end].endswith("A loop returns to where it began.")

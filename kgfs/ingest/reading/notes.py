@@ -91,7 +91,13 @@ def with_links(
             label = named.label
             known = FoundConcept(label, normalise_label(label), (label,), "term", 0.5, "", (named.quote,), odds)
         elif known.odds is not None:
-            known = replace(known, odds=max(known.odds, SURE))
+            quotes = {(quote.start, quote.end): quote for quote in known.quotes}
+            if (
+                max(quote.score for quote in known.quotes) < SAYS
+            ):  # a mention that says nothing, such as a heading alone
+                quotes[named.quote.start, named.quote.end] = named.quote
+            ordered = tuple(quotes[span] for span in sorted(quotes))
+            known = replace(known, odds=max(known.odds, SURE), quotes=ordered)
         forms = tuple(form for form in (named.label, named.alias) if form and form not in known.forms)
         found[key] = known = replace(known, forms=(*known.forms, *forms))
         return known
@@ -153,15 +159,25 @@ def _unambiguous(links: Sequence[_Named]) -> list[_Named]:
 
 def _links(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
     anchors = {anchor.start() for anchor in ANCHOR.finditer(text.text)}
-    for block, start, end in _prose(text):
+    blocks = list(_prose(text))
+    for place, (block, start, end) in enumerate(blocks):
+        below = blocks[place + 1] if block.kind == "heading" and place + 1 < len(blocks) else None
         code = [found.span() for found in _CODE.finditer(text.text, start, end)]
         for link in _LINK.finditer(text.text, start, end):
             if link.start() in anchors or any(first < link.start() < last for first, last in code):
                 continue
             label = _label(link["target"])
             quote = _quote(text.text, block, link.start(), link.end(), chunks)
+            if quote and below is not None and below[0].kind in ("paragraph", "quote", "list"):
+                quote = _with(quote, _quote(text.text, below[0], below[1], below[1] + 1, chunks))
             if label and quote:
                 yield _Named(label, quote, _shown(link["alias"] or ""))
+
+
+def _with(heading: Quote, said: Quote | None) -> Quote:
+    """Return a heading with the sentence below it, if both lie near in one chunk."""
+    near = said is not None and said.chunk == heading.chunk and said.end - heading.start <= _LONGEST_QUOTE
+    return replace(heading, end=said.end) if said is not None and near else heading
 
 
 def _field_tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
