@@ -78,10 +78,14 @@ class Tree:
     """How long the bytes of removed files are kept."""
     on_duplicate: str = "alias"
     """What bytes become that the ontology has under another path: ``alias``, one more name for them, or ``refuse``, an error."""
+    archive_base_url: str = ""
+    """Where a web server shows what is mounted: stands before ``<ontology>/archive/…`` in the links of ``metadata.json``; empty for paths."""
 
     def __post_init__(self) -> None:
         if self.on_duplicate not in ("alias", "refuse"):
             raise BadInputError(f"tree.on_duplicate is 'alias' or 'refuse', not '{self.on_duplicate}'.")
+        if self.archive_base_url and not self.archive_base_url.startswith(("http://", "https://")):
+            raise BadInputError(f"tree.archive_base_url is no http(s)://host/path: '{self.archive_base_url}'.")
         _at_least("tree", self, 1, "max_file", most=LARGEST_FILE)
         _at_least("tree", self, 0, "trash_days", most=DISTANT_DAYS)
 

@@ -104,7 +104,7 @@ def reprocess(
         def choose() -> list[Document]:
             names = stores.catalog.names
             ontologies = [ontology_called(stores, ontology)] if ontology else names.ontologies()
-            return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
+            return failed(stores, ontologies) if only_failed else outdated(names, ontologies, target)
 
         chosen = choose()
         if not agree(_outdated(stores, chosen, target)) or not chosen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -22,13 +23,27 @@ CACHED = 4
 
 
 def named(stores: Stores, ontology_id: str) -> dict[str, SessionRow]:
-    """Return the transcripts of an ontology by the names of their folders: the session's id, of further transcripts of
-    the same session with their doc_id. Quick."""
+    """Return the transcripts of an ontology by the names of their folders: the session's id. Quick.
+
+    Of several files with one session's id, the file that came first has that name, and each other one a number behind
+    it that it keeps, whatever is appended to any of them.
+    """
+    rows = list(stores.graph.sessions(ontology_id))
+    several = {session_id for session_id, count in Counter(row.session_id for row in rows).items() if count > 1}
+    came = {row.doc_id: _history(stores, row.doc_id) for row in rows if row.session_id in several}
     found: dict[str, SessionRow] = {}
-    for row in stores.graph.sessions(ontology_id):
+    for row in sorted(rows, key=lambda row: came.get(row.doc_id, (0, 0))):
         name = re.sub(r"[^\w.+-]+", "-", row.session_id)[:LONGEST].lstrip(".") or row.doc_id
-        found[f"{name}~{row.doc_id}" if name in found else name] = row
-    return found
+        _, number = came.get(row.doc_id, (0, 0))
+        further = f"{name}~{number:x}" if number else f"{name}~{row.doc_id}"
+        found[name if name not in found else f"{name}~{row.doc_id}" if further in found else further] = row
+    return dict(sorted(found.items()))
+
+
+def _history(stores: Stores, doc_id: str) -> tuple[int, int]:
+    """Return when a file's first version was made, and the number of its history; zeros if it has none."""
+    lineage = next(iter(stores.catalog.names.lineages(doc_id)), 0)
+    return stores.catalog.names.history(lineage)[0].minted_at if lineage else 0, lineage
 
 
 def segments_of(stores: Stores, row: SessionRow) -> list[SegmentRow]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from kgfs.domain.documents import Document, Succession
 from kgfs.domain.mails import Mail
 from kgfs.render.conversation import NAME
 from kgfs.render.words import json_page, time_of
+
+Link = Callable[[str], str]
+"""The name of a file in a document's folder of the archive → the link to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def source_uri(document: Document) -> str:
     return f"documents/{first_path}"
 
 
-def _mail(metadata: Metadata) -> dict[str, Any]:
+def _mail(metadata: Metadata, link: Link) -> dict[str, Any]:
     mail = metadata.mail
     first, last = (mail.date_start, mail.date_end) if mail else (0, 0)
     return {
@@ -68,19 +72,30 @@ def _mail(metadata: Metadata) -> dict[str, Any]:
         "email_date_end": time_of(last) if last else None,
         "email_message_count": mail.messages if mail else None,
         "message_id": mail.message_id or None if mail else None,
-        "email_browse_uri": _uri(metadata.document, f"{metadata.own_name}.md") if mail else None,
-        "email_download_uri": _uri(metadata.document, metadata.own_name) if mail else None,
+        "email_browse_uri": link(f"{metadata.own_name}.md") if mail else None,
+        "email_download_uri": link(metadata.own_name) if mail else None,
         "thread": {doc_id: f"archive/{doc_id}/{NAME}.md" for doc_id in metadata.thread},
     }
 
 
-def _uri(document: Document, name: str) -> str:
-    return f"archive/{document.doc_id}/{name}"
+def _linking(metadata: Metadata, base_url: str) -> Link:
+    """Return what makes a link to a file of the document's folder in the archive: below the ontology's folder, or, with
+    a base URL, below that and the ontology's name, quoted as URLs are."""
+
+    def link(name: str) -> str:
+        below = f"archive/{metadata.document.doc_id}/{name}"
+        return f"{base_url.rstrip('/')}/{quote(f'{metadata.ontology}/{below}')}" if base_url else below
+
+    return link
 
 
-def render(metadata: Metadata) -> bytes:
-    """Return the file. Fields of mails and of parts are there, and empty, of any other document."""
+def render(metadata: Metadata, base_url: str = "") -> bytes:
+    """Return the file. Fields of mails and of parts are there, and empty, of any other document.
+
+    ``base_url`` stands before the links to the archive; where it is empty they are paths.
+    """
     document = metadata.document
+    link = _linking(metadata, base_url)
     first_path = document.source_id.partition("/")[2]
     return json_page(
         {
@@ -97,7 +112,7 @@ def render(metadata: Metadata) -> bytes:
             "file_path": source_uri(document),
             "file_name": first_path.rpartition("/")[2],
             "file_hash": document.sha256,
-            **_mail(metadata),
+            **_mail(metadata, link),
             "parent_id": document.parent or None,
             "root_id": document.root or document.doc_id,
             "depth": document.depth,
@@ -139,8 +154,8 @@ def render(metadata: Metadata) -> bytes:
             "error_message": document.reason or None,
             "content_version": metadata.version or 1,
             "archive_path": f"archive/{document.doc_id}",
-            "archive_browse_uri": _uri(document, metadata.readable or "text.txt") if metadata.ingested_at else None,
-            "archive_download_uri": _uri(document, metadata.own_name or "original"),
+            "archive_browse_uri": link(metadata.readable or "text.txt") if metadata.ingested_at else None,
+            "archive_download_uri": link(metadata.own_name or "original"),
             "download_uri": f"archive/{document.doc_id}/original",
             "browse_uri": f"archive/{document.doc_id}/text.txt" if metadata.ingested_at else None,
         }

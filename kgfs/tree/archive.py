@@ -331,7 +331,7 @@ def metadata_json(context: TreeContext, doc_id: str) -> Node:
 
     def page() -> tuple[bytes, int]:
         shown, changed = metadata(context.stores, doc_id)
-        return render(shown), changed
+        return render(shown, context.config.tree.archive_base_url), changed
 
     return Page(context, keys.archived(doc_id, "metadata.json"), page)
 

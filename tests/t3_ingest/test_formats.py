@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
@@ -22,7 +23,7 @@ from kgfs.stores.graph.vocabulary import InstanceRow
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
-from tests.support.office import docx, page_image, pdf, png
+from tests.support.office import docx, page_image, pdf, png, scan
 from tests.support.required import missing
 from tests.support.working import Counting, documents, work
 
@@ -105,9 +106,36 @@ def test_a_picture_is_read_after_tesseract_was_installed(
         [document] = documents(stores)
         assert document.state is State.UNSUPPORTED and recognition.MISSING in document.reason
         names = stores.catalog.names
-        assert len(owe(stores.catalog, lambda: failed(names, names.ontologies()), Order("installed"))) == 1
+        assert len(owe(stores.catalog, lambda: failed(stores, names.ontologies()), Order("installed"))) == 1
         work(config, stores, Counting())
         [document] = documents(stores)
         reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
         assert document.state is State.DONE
         assert " ".join(text_of(stores.garage.objects, document, reading).split()) == " ".join(PAGES[0].split())
+
+
+def test_a_document_that_was_read_in_part_is_offered_once_tesseract_is_installed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not recognition.tesseract():
+        missing("tesseract", "it is not installed")
+    config = load(home)
+    both = pypdfium2.PdfDocument.new()
+    for page in (pdf(PAGES[0]), scan(page_image(pdf(PAGES[1])))):
+        both.import_pages(pypdfium2.PdfDocument(page))
+    both.save(tmp_path / "half.pdf")
+    (tmp_path / "whole.pdf").write_bytes(pdf(PAGES[0]))
+    with open_stores(config) as stores:
+        with open_deposits(config, stores) as (deposits, _):
+            deposits.ingest_file(tmp_path / "half.pdf", "Test")
+            deposits.ingest_file(tmp_path / "whole.pdf", "Test")
+        ontologies = stores.catalog.names.ontologies()
+        with monkeypatch.context() as without:
+            without.setenv("PATH", str(tmp_path))
+            work(config, stores, Counting())
+            assert failed(stores, ontologies) == [], "it would be read in vain"
+        [half] = failed(stores, ontologies)
+        assert half.source_id.endswith("half.pdf") and half.state is State.DONE
+        assert len(owe(stores.catalog, lambda: failed(stores, ontologies), Order("installed"))) == 1
+        work(config, stores, Counting())
+        assert failed(stores, ontologies) == []

@@ -210,10 +210,9 @@ def test_what_cannot_be_read_again_keeps_what_was_known_of_it_until_it_can(
     [ontology] = stores.catalog.names.ontologies()
     assert states(stores) == {State.DONE: 2, State.FAILED: 1}
     assert reported(stores) == before
-    names = stores.catalog.names
-    [poor] = failed(names, [ontology])
+    [poor] = failed(stores, [ontology])
     assert poor.source_id.endswith("/c.txt")
-    assert len(owe(stores.catalog, lambda: failed(names, [ontology]), Order("failed"))) == 1
+    assert len(owe(stores.catalog, lambda: failed(stores, [ontology]), Order("failed"))) == 1
     work(config, stores, Counting())
     assert states(stores) == {State.DONE: 3}
     assert reported(stores) == before

@@ -195,3 +195,23 @@ def test_an_append_works_out_only_what_is_new(tmp_path: Path) -> None:
             assert shown == {document.doc_id, *(part.child for part in parts)}, "what was replaced has left"
             before = [part.child for part in parts]
             content += "\n".join(LONG[600 + 4 * n : 604 + 4 * n]) + "\n"
+
+
+def test_two_files_of_one_session_keep_their_folders_whatever_is_appended(tmp_path: Path) -> None:
+    with library_at(tmp_path / "home") as library:
+        library.ontology()
+        library.write("Zen/documents/z.jsonl", (LONG[0] + "\n").encode())
+        library.settle()
+        library.write("Zen/documents/a.jsonl", (LONG[1] + "\n").encode())
+        library.settle()
+        work(library.context.config, library.stores, Counting())
+        first, further = library.names("Zen/sessions")
+        assert first == CLAUDE and further.startswith(f"{CLAUDE}~")
+        raw = {name: library.read(f"Zen/sessions/{name}/raw.jsonl") for name in (first, further)}
+        assert raw == {first: (LONG[0] + "\n").encode(), further: (LONG[1] + "\n").encode()}
+        for name, path in ((first, "z.jsonl"), (further, "a.jsonl"), (first, "z.jsonl")):
+            raw[name] += (LONG[2] + "\n").encode()
+            library.write(f"Zen/documents/{path}", raw[name])
+            library.settle()
+            work(library.context.config, library.stores, Counting())
+            assert {one: library.read(f"Zen/sessions/{one}/raw.jsonl") for one in library.names("Zen/sessions")} == raw

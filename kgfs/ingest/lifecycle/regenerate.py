@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, ON_THE_WAY, Document, Ontology, State
-from kgfs.errors import BadInputError, MissingError
+from kgfs.errors import BadInputError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.formats import recognition
 from kgfs.models.extractor import table as extractors
@@ -27,6 +27,8 @@ from kgfs.settings import STRATEGIES
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.facts import ReadingOwed
+from kgfs.stores.readings import load_reading
+from kgfs.stores.stores import Stores
 
 PAGE = 1000
 ATTEMPTS = 5
@@ -101,14 +103,30 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
     ]
 
 
-def failed(names: Names, ontologies: Sequence[Ontology]) -> list[Document]:
-    """Return the documents whose last reading failed, and those that lacked a program, which may be installed now."""
-    return [d for ontology in ontologies for d in living(names, ontology) if _failed(d)]
+def failed(stores: Stores, ontologies: Sequence[Ontology]) -> list[Document]:
+    """Return the documents whose last reading failed, and those that lacked a program, which may be installed now.
+
+    Those that were read in part for want of a program are among them where it is installed now.
+    """
+    return [d for ontology in ontologies for d in living(stores.catalog.names, ontology) if _failed(stores, d)]
 
 
-def _failed(document: Document) -> bool:
+def _failed(stores: Stores, document: Document) -> bool:
     lacked = document.state is State.UNSUPPORTED and recognition.MISSING in document.reason
-    return lacked or document.state is State.FAILED
+    return lacked or document.state is State.FAILED or _lacks_pages(stores, document)
+
+
+def _lacks_pages(stores: Stores, document: Document) -> bool:
+    """Return whether pages of a document that was read were not, because a program lacked that is there now."""
+    if document.state not in (State.DONE, State.GATED) or not document.key.endswith(".pdf") or not document.reading:
+        return False
+    if not recognition.tesseract():
+        return False
+    try:
+        reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
+    except (MissingError, StoreError):  # kgfs check tells of it, and of how it is read again
+        return False
+    return recognition.MISSING in reading.note
 
 
 def living(names: Names, ontology: Ontology) -> Iterator[Document]:
