@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kgfs.config import load
 from tests.support.library import Library, library_at
 
 FIRST = "Zen is a school of Buddhism. 日本\r\n"
@@ -40,3 +43,16 @@ def test_a_document_that_was_never_read_has_no_text(library: Library) -> None:
     library.settle()
     doc_id = library.document("Zen/documents/zen.txt").doc_id
     assert library.names(f"Zen/archive/{doc_id}") == ["metadata.json", "original", "zen.txt"]
+
+
+def test_links_lead_to_a_web_server_where_one_is_set(tmp_path: Path) -> None:
+    config = load(tmp_path / "home")
+    config = replace(config, tree=replace(config.tree, archive_base_url="https://notes.example/kept/"))
+    with library_at(tmp_path / "home", config) as library:
+        document = library.add("Zen/documents/zen 1.txt", FIRST.encode(), {"Zen": ["Zen is a school of Buddhism."]})
+        found = json.loads(library.read(f"Zen/archive/{document.doc_id}/metadata.json"))
+        base = f"https://notes.example/kept/Zen/archive/{document.doc_id}"
+        assert (found["archive_browse_uri"], found["archive_download_uri"]) == (
+            f"{base}/zen%201.txt.md",
+            f"{base}/zen%201.txt",
+        )
