@@ -39,7 +39,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; parts of longer names, ids and keywords alone are no concepts; items explain the terms that they begin with"
         "; automatic numbers of lists and headings as word processors show them; documents within Word documents, formulas as one line"
         "; comments, typed texts and fields of PDF; pages in another encoding than they declare; times of day in cells of dates"
-        "; the size of pictures; what is left of truncated documents; the numbers of notes"
+        "; the size of pictures; what is left of truncated documents; the numbers of notes; texts with names of binary files"
         "; program source by its comments and the names that it defines"
         "; the language of a document is told, and other languages than English are read by counts, with their own function words"
         "; logs, tables and comments of HTML are not read as prose, short turns of speakers are"

@@ -60,6 +60,8 @@ class Format:
     segments: Callable[[str, bytes, Sequence[int], Keep], Text | None] | None = None
     """Reads a long file in segments, which become its parts: takes its name, its bytes, the sizes of the segments with
     which an earlier content began, and what stores a part. Returns None for a file that is not long."""
+    binary: bool = False
+    """Whether no file in this format is text: a text that is named like one has a wrong name."""
     mapped: bool = False
     """Whether ``pieces`` gets the file as mapped memory, which allows slices and searches, in place of its bytes."""
     signature: Callable[[bytes], bool] = _no_signature

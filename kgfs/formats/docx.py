@@ -238,4 +238,5 @@ FORMAT = Format(
     frozenset({"docx", "docm", "dotx"}),
     pieces=pieces,
     signature=_is_docx,
+    binary=True,
 )

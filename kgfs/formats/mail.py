@@ -186,7 +186,7 @@ def _unwrapped(part: Message, inner: Message) -> Message:
     raw = inner.as_bytes(policy=policy.compat32)
     try:
         decoded_raw = binascii.a2b_base64(raw) if encoding == "base64" else quopri.decodestring(raw)
-    except binascii.Error:
+    except ValueError:  # no base64, or a text that is no bytes
         return inner
     found = message_from_bytes(decoded_raw, policy=policy.compat32)
     return found if len(found) else inner  # without a header it was not encoded

@@ -192,5 +192,10 @@ def _is_odt(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "odt/2", "application/vnd.oasis.opendocument.text", frozenset({"odt", "ott"}), pieces=pieces, signature=_is_odt
+    "odt/2",
+    "application/vnd.oasis.opendocument.text",
+    frozenset({"odt", "ott"}),
+    pieces=pieces,
+    signature=_is_odt,
+    binary=True,
 )

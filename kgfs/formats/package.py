@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.package_salvage import SalvagedPart, salvaged_parts, unpacked
+from kgfs.formats.pieces import IN_PART
 
 LARGEST_PART = 512 << 20
 """Bytes of one part when unpacked."""
@@ -121,7 +122,7 @@ class Package:
 
     def note(self) -> str:
         """Return what could not be read, for people."""
-        return f"damaged, and read in part: {', '.join(sorted(set(self.lost))[:10])}" if self.lost else ""
+        return f"{IN_PART}: {', '.join(sorted(set(self.lost))[:10])}" if self.lost else ""
 
 
 def resolve(folder: str, target: str) -> str:

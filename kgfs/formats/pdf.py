@@ -12,7 +12,7 @@ from kgfs.formats import recognition
 from kgfs.formats.contract import Format
 from kgfs.formats.pdf_annotations import words_beside
 from kgfs.formats.pdf_salvage import salvaged
-from kgfs.formats.pieces import RECOGNISED, Piece
+from kgfs.formats.pieces import IN_PART, RECOGNISED, Piece
 
 ENCRYPTED = "encrypted: give the password to a copy"
 EDGE = 2
@@ -91,7 +91,7 @@ def _opened(content: bytes, notes: list[str]) -> Any:
             document = pypdfium2.PdfDocument(salvaged(content) or b"")
         except pypdfium2.PdfiumError:
             raise UnreadableTextError(f"damaged: pdfium says '{said}'") from error
-        notes.append("damaged, and read in part: its end is missing")
+        notes.append(f"{IN_PART}: its end is missing")
         return document
 
 
@@ -197,4 +197,4 @@ def _is_pdf(content: bytes) -> bool:
     return b"%PDF-" in content[:1024]
 
 
-FORMAT = Format("pdf/3", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf)
+FORMAT = Format("pdf/3", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf, binary=True)

@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Iterator
 
-_OBJECT = re.compile(rb"(?<![0-9])(\d{1,9})\s+\d{1,5}\s+obj\b")
+_OBJECT = re.compile(rb"(?<![0-9])(\d{1,7})\s+\d{1,5}\s+obj\b")
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _ROOT = re.compile(rb"/Pages\s+(\d{1,9})\s+\d{1,5}\s+R")

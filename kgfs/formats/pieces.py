@@ -21,6 +21,8 @@ RECOGNISED = "recognised"
 Keep = Callable[[str, str, bytes], str]
 """Store the bytes of a part: called with its name, its SHA-256 and its bytes; returns their garage key."""
 
+IN_PART = "damaged, and read in part"
+"""What the note of a damaged document begins with."""
 NO_TEXT = "no text was found. The original is kept."
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]|[\ud800-\udfff]")
@@ -115,7 +117,8 @@ def put_together(name: str, parser: str, media_type: str, pieces: Iterable[Piece
             parts.append(text)
             at += len(text)
     if not found and not any(block.kind != "rule" for block in blocks):
-        raise UnreadableTextError(f"{name}: {facts.get('note') or NO_TEXT}")
+        reason = str(facts.get("note") or NO_TEXT)
+        raise UnreadableTextError(f"{name}: {reason.replace(IN_PART, 'damaged, and nothing of it could be read')}")
     text = "".join([*parts, "\n"]) if parts else ""
     title = " ".join(str(facts.get("title", "")).split())[:300]
     if len(title) < 3 or _NO_TITLE.search(title):

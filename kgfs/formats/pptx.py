@@ -30,7 +30,7 @@ def pieces(content: bytes) -> Iterator[Piece]:
     for number, name in enumerate(slides, 1):
         yield Piece("", place={"slide": number})
         yield from _Slide(package, name).pieces()
-    yield Piece("", facts={"note": package.note() or ("" if slides else "it has no slides")})
+    yield Piece("", facts={"note": package.note() or ("" if slides else "it has no slides. The original is kept.")})
 
 
 class _Slide:
@@ -162,4 +162,5 @@ FORMAT = Format(
     frozenset({"pptx", "pptm", "ppsx"}),
     pieces=pieces,
     signature=_is_pptx,
+    binary=True,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from kgfs.domain.names import extension_of
 from kgfs.domain.text import Text
+from kgfs.errors import UnreadableTextError
 from kgfs.formats import (
     delimited,
     docx,
@@ -27,7 +28,7 @@ from kgfs.formats import (
     xlsx,
 )
 from kgfs.formats.contract import Format, Pages
-from kgfs.formats.decoding import decode_start
+from kgfs.formats.decoding import decode, decode_start
 from kgfs.formats.isolated import parse_apart
 from kgfs.formats.magic import known_format
 from kgfs.formats.pieces import Keep, put_together
@@ -98,8 +99,17 @@ def parse(
     return put_together(name, found.parser, found.media_type, pieces, keep)
 
 
+def _is_text(content: bytes) -> bool:
+    try:
+        decode("", content)
+    except UnreadableTextError:
+        return False
+    return bool(content.strip())
+
+
 def format_of(name: str, content: bytes) -> Format:
-    """Return the format of a file: by its signature, else by its extension, else by the signs in its beginning.
+    """Return the format of a file: by its signature, else by its extension, unless a text is named like a binary file,
+    else by the signs in its beginning.
 
     ``.txt``, unknown extensions and a missing extension say nothing. Such a text is plain unless its beginning shows
     ENOUGH_SIGNS of one format.
@@ -111,6 +121,8 @@ def format_of(name: str, content: bytes) -> Format:
     other = known_format(content) if not content.startswith(b"PK") else ""
     for candidate in FORMATS:
         if extension in candidate.extensions:
+            if candidate.binary and _is_text(content):
+                break
             return FORMATS[-1] if other and candidate.read is None else candidate  # which says what it seems to be
     start = decode_start(content, SNIFFED)
     counts = [candidate.signs(start) for candidate in FORMATS]

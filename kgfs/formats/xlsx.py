@@ -262,4 +262,5 @@ FORMAT = Format(
     frozenset({"xlsx", "xlsm", "xltx"}),
     pieces=pieces,
     signature=_is_xlsx,
+    binary=True,
 )

@@ -174,6 +174,12 @@ def test_an_embedded_mail_that_is_encoded_as_a_whole_is_read() -> None:
     assert "## Within" in text.text and text.text.endswith("The pilot saw it.\n") and text.pages == 2
 
 
+@pytest.mark.parametrize("name", ["a.docx", "a.pdf", "a.epub"])
+def test_a_text_that_is_named_like_a_binary_file_is_read(name: str) -> None:
+    assert parse(name, b"The tide turns at noon.\n").parser == "plain/1"
+    assert parse(name, b"# Tides\n\nThey turn.\n\n## Noon\n\nThen.\n").parser.startswith("markdown")
+
+
 def test_slides_number_their_lines() -> None:
     numbered = '<a:p><a:pPr lvl="{}"><a:buAutoNum type="{}"/></a:pPr><a:r><a:t>{}</a:t></a:r></a:p>'.format
     lines = (
