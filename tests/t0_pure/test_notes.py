@@ -102,3 +102,7 @@ def test_a_heading_that_says_nothing_is_quoted_with_the_sentence_below() -> None
     best = {norm: max(one.quotes, key=lambda quote: quote.score) for norm, one in found.items()}
     assert note[best["cutset"].start : best["cutset"].end].endswith("trying all sets of nodes.")
     assert note[best["loop"].start : best["loop"].end].endswith("A loop returns to where it began.")
+
+
+def test_choices_in_double_brackets_are_no_link() -> None:
+    assert _read("It is [[True | False]] that both shapes are squares.\n", "Shapes.md") == ({}, [])

@@ -38,7 +38,7 @@ _FEWEST_WORDS = 5
 """Words of a sentence that is better evidence for a note's title than the first line."""
 
 _LINK = re.compile(
-    r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\W_][^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:\|(?P<alias>[^\]\[\n]+))?\]\]"
+    r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\W_][^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:(?<! )\|(?P<alias>[^\]\[\n]+))?\]\]"
 )
 _TAG = re.compile(r"(?<![\w#&/{\]\[(`])#(?P<tag>[^\W\d_][\w-]*(?:/[\w-]+)*)(?![\w/#])")
 _FIELD = r"^{}[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[ \t]+[^\n]+)*)"

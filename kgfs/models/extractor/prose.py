@@ -116,7 +116,7 @@ _SPEECH = 8
 """Words in a line with a lead, on average, from which lines are what speakers say and not fields."""
 
 _INLINE = re.compile(
-    r"!?\[\[(?P<target>[^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:\|(?P<alias>[^\]\[\n]+))?\]\]"
+    r"!?\[\[(?P<target>[^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:(?<! )\|(?P<alias>[^\]\[\n]+))?\]\]"
     r"|``(?P<literal>[^`]+(?:`[^`]+)*?)``"
     r"|:(?P<role>[A-Za-z][\w:+-]*):`(?P<named>[^`<]*?)\s*(?:<(?P<aim>[^`>]*)>)?`"
     r"|`(?P<link>[^`<>]+?)\s*<[^`>]*>`__?"
