@@ -1,7 +1,7 @@
 """How long a search takes in a generated home: ``python -m bench.searching HOME --eval DIR [--sources 100000] [--mount MOUNTPOINT]``.
 
 HOME is made by ``bench.generated_home`` if it is not there, and kept; where that takes longer than ``--seconds`` the same
-command goes on with it. Then 500 different questions of 2 to 10 words, none asked before, are asked by the product's functions
+command goes on with it. Then 500 (``--questions``) different questions of 2 to 10 words, none asked before, are asked by the product's functions
 with the model beside, in one process. Prints p50, p95 and p99 in milliseconds, and what the time goes into. With ``--mount``
 the same is done through a mount of HOME, whose worker must run: from opendir of ``search/<words>`` to the last byte of
 ``results.json``. ``--profile FILE`` writes what cProfile sees of the questions.
@@ -46,12 +46,13 @@ def main() -> None:
     parser.add_argument("--eval", type=Path, required=True)
     parser.add_argument("--sources", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
     parser.add_argument("--mount", type=Path)
     parser.add_argument("--profile", type=Path)
     asked = parser.parse_args()
     config = load(asked.home)
     abstracts = cranfield(asked.eval / "cranfield/cran.all.1400")
-    questions = drawn(abstracts, QUESTIONS + FEW)
+    questions = drawn(abstracts, asked.questions + FEW)
     if asked.mount:
         through_mount(asked.mount, questions)
         return
@@ -93,16 +94,17 @@ def by_the_api(config: Config, stores: Stores, questions: Sequence[str], profile
 
 
 def tell(name: str, ask: Callable[[str], None], questions: Sequence[str]) -> None:
-    took = []
-    busy = 0.0
+    took, busy = [], []
     for number, words in enumerate(questions):
         began, processor = time.perf_counter(), time.process_time()
         ask(words)
         if number >= FEW:
             took.append(1000 * (time.perf_counter() - began))
-            busy += 1000 * (time.process_time() - processor)
-    shares = " ".join(f"p{share} {np.percentile(took, share):.1f}" for share in (50, 95, 99))
-    print(f"{name}: {shares} ms, {busy / len(took):.1f} ms of CPU, {len(took)} questions", flush=True)
+            busy.append(1000 * (time.process_time() - processor))
+    shares, of_cpu = (
+        " ".join(f"p{share} {np.percentile(each, share):.1f}" for share in (50, 95, 99)) for each in (took, busy)
+    )
+    print(f"{name}: {shares} ms; CPU of this process {of_cpu} ms; {len(took)} questions", flush=True)
 
 
 def through_mount(mount: Path, questions: Sequence[str]) -> None:

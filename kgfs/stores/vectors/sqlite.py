@@ -241,7 +241,7 @@ class SqliteVectors:
         def read(start: int) -> Iterator[tuple[int, bytes]]:
             return connection.execute("SELECT slot, vector FROM vector WHERE model = ? AND slot >= ?", (model, start))
 
-        matrix = self._file.map(layout, dimensions, slots, read)
+        matrix = np.asarray(self._file.map(layout, dimensions, slots, read))  # a memmap is slower to index
         return Picture(matrix, columns, alive, vocabulary, former.codes_made() if former else None)
 
 

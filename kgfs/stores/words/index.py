@@ -28,7 +28,7 @@ BATCH = 20_000
 """Sources that are indexed at once, in one segment."""
 LARGEST = 250_000
 """Rows above which a segment is not merged with others."""
-MOST = 6
+MOST = 3
 """Segments of less than LARGEST rows, above which some are merged."""
 GONE = 0.25
 """The share of gone documents from which a segment is written anew."""
