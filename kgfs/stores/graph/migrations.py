@@ -207,4 +207,7 @@ MIGRATIONS: tuple[str, ...] = (
     """ALTER TABLE document ADD COLUMN dated INTEGER;
     UPDATE document SET dated = coalesce(email_date_end, (SELECT own_date(full_text) FROM source
         WHERE source.document = document.key AND chunk_index = 0 AND document.document_type LIKE 'text/%')) WHERE state = 1;""",
+    # Finds the concepts that one Source of a long document is evidence for without a look at all of its evidence.
+    """DROP INDEX instance_document;
+    CREATE INDEX instance_document ON instance (document, chunk_index);""",
 )
