@@ -38,6 +38,12 @@ def seen(catalog: Catalog) -> dict[str, Any]:
         todo.extend(child.id for child in names.children(name.id))
     for doc_id in doc_ids:
         out[doc_id] = (names.version_of(doc_id), names.names_of(doc_id), names.predecessors(doc_id))
+    held = {
+        (name.ontology, doc_id, names.path(name.id), name.mtime)
+        for doc_id in doc_ids
+        for name in names.names_of(doc_id)
+    }
+    assert {(one.id, *each) for one in names.ontologies() for each in names.placed(one.id)} == held
     for doc_id in doc_ids:
         concepts = [f"concept-{n}" for n in range(3)]
         out["forgotten", doc_id] = (

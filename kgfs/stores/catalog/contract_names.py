@@ -132,6 +132,15 @@ class Names(Protocol):
         """Return the live files whose newest version is this Document, in order of that version's deposit."""
         ...
 
+    def placed(self, ontology_id: str) -> list[tuple[str, str, int]]:
+        """Return (doc_id, path below documents/, mtime) of each live file that is a document. One scan of the names: for many
+        documents much faster than :meth:`names_of` for each."""
+        ...
+
+    def all_parts(self) -> list[tuple[str, str, str]]:
+        """Return (child, parent, name) of all parts that a parent holds (:meth:`part_of`). One scan of the parts."""
+        ...
+
     def held(self, doc_id: str) -> bool:
         """Return whether a live file has the Document, or a parent that is held itself."""
         ...

@@ -99,6 +99,28 @@ class SqliteNames:
     def names_of(self, doc_id: str) -> list[Name]:
         return [name_from(row) for row in self._db.execute(_NAMES_OF, (doc_id,)).fetchall()]
 
+    def placed(self, ontology_id: str) -> list[tuple[str, str, int]]:
+        rows = self._db.execute(
+            "SELECT id, parent, name, doc_id, mtime FROM name WHERE ontology = ? ORDER BY id", (ontology_id,)
+        ).fetchall()
+        above = {name_id: (parent, name) for name_id, parent, name, *_ in rows}
+        paths: dict[int, str | None] = {}
+
+        def path(name_id: int) -> str | None:
+            if name_id not in paths:
+                parent, name = above.get(name_id, (-1, ""))
+                folder = "" if parent <= 0 else path(parent)
+                paths[name_id] = (
+                    None if parent < 0 or folder is None else f"{folder}{'/' * bool(folder)}{name * (parent > 0)}"
+                )
+            return paths[name_id]
+
+        files = [(doc_id, path(name_id), mtime) for name_id, _, _, doc_id, mtime in rows if doc_id]
+        return [(doc_id, found, mtime) for doc_id, found, mtime in files if found is not None]
+
+    def all_parts(self) -> list[tuple[str, str, str]]:
+        return parts.all_held(self._db)
+
     def held(self, doc_id: str) -> bool:
         return parts.held(self._db, doc_id)
 

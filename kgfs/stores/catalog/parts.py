@@ -40,6 +40,14 @@ def holders(db: sqlite3.Connection, doc_id: str) -> list[tuple[Any, ...]]:
     return db.execute(_HOLDERS, (doc_id,)).fetchall()
 
 
+def all_held(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Return (child, parent, name) of all parts that a parent holds."""
+    return db.execute(
+        "SELECT part.child, part.parent, part.name FROM part JOIN document above ON above.doc_id = part.parent"
+        f" WHERE part.child != '' AND {_HOLDS} ORDER BY part.parent, part.n"
+    ).fetchall()
+
+
 def holds(db: sqlite3.Connection, doc_id: str) -> tuple[bool, bool]:
     """Return whether the document holds its parts, and whether it is in the trash, on which the state of its parts
     depends, too."""

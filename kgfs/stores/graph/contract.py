@@ -301,6 +301,10 @@ class Graph(Protocol):
         """Return the documents of an ontology, ordered by doc_id."""
         ...
 
+    def document_types(self, ontology: str) -> dict[str, str]:
+        """Return the media type of each visible document of an ontology, by doc_id. A scan."""
+        ...
+
     def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
         """Return the Source of a visible document with this chunk index; None if there is none."""
         ...

@@ -227,6 +227,10 @@ class GraphReads:
         where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"
         return [DocumentRow(*row) for row in self._database.rows(f"{_DOCUMENT} {where}", (ontology, after, limit))]
 
+    def document_types(self, ontology: str) -> dict[str, str]:
+        sql = f"SELECT doc_id, document_type FROM document WHERE ontology = ? AND state = {SHOWN}"
+        return dict(self._database.rows(sql, (ontology,)))
+
     def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
         found = self._database.row(f"{_SOURCE_OF} AND source.chunk_index = ?", (doc_id, chunk_index))
         return source_row(found) if found else None
