@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -33,8 +34,8 @@ def outline(source: str) -> Outline | None:
     doc = _doc(tree, lines, docs)
     defined = list(_defined(tree.body, lines, docs, 1))
     comments = [*docs, *_comments(tokens, lines)]
-    before = {source.count("\n", 0, one.end): one for one in comments}
-    return outline_of(source, comments, [_with_comment(one, source, before) for one in defined], doc)
+    before = {lines.of(one.end): one for one in comments}
+    return outline_of(source, comments, [_with_comment(one, lines, before) for one in defined], doc)
 
 
 class _Lines:
@@ -53,6 +54,10 @@ class _Lines:
         start = self._starts[line - 1]
         row = self.source[start : start + column]
         return self.at(line, column if row.isascii() else len(row.encode()[:column].decode("utf-8", "ignore")))
+
+    def of(self, position: int) -> int:
+        """Return the line of a position."""
+        return bisect_right(self._starts, position)
 
     def end_of(self, line: int) -> int:
         following = self._starts[line] if line < len(self._starts) else len(self.source)
@@ -83,7 +88,8 @@ def _defined(body: Sequence[ast.stmt], lines: _Lines, docs: list[Comment], level
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             start = lines.at(first, 0)
-            start += len(lines.source[start:]) - len(lines.source[start:].lstrip(" \t\f"))
+            while lines.source[start] in " \t\f":
+                start += 1
             kind = Kind.CLASS if isinstance(node, ast.ClassDef) else Kind.FUNCTION
             found = _doc(node, lines, docs)
             end = min(lines.end_of(node.lineno), found.start if found else len(lines.source))
@@ -118,9 +124,9 @@ def _joined(rows: Sequence[tokenize.TokenInfo], lines: _Lines) -> Comment:
     return Comment(start, end, mark.end() if mark else start)
 
 
-def _with_comment(one: Defined, source: str, before: dict[int, Comment]) -> Defined:
+def _with_comment(one: Defined, lines: _Lines, before: dict[int, Comment]) -> Defined:
     """Return a definition with the comment directly above it as its documentation, where it has no other."""
-    above = before.get(source.count("\n", 0, one.start) - 1)
-    if one.doc is not None or above is None or source[above.start] != "#":
+    above = before.get(lines.of(one.start) - 1)
+    if one.doc is not None or above is None or lines.source[above.start] != "#":
         return one
     return replace(one, doc=above)

@@ -43,18 +43,17 @@ def with_definitions(text: Text, chunks: Sequence[Chunk], concepts: Sequence[Fou
     found = outline(text.media_type, text.text)
     if found is None:
         return tuple(concepts)
-    known = {form_key(concept.label): concept for concept in concepts}
+    groups: dict[str, list[FoundConcept]] = {}
+    for concept in concepts:  # of two with one key, as "a-b" and "a b" may have, the other stays as it is
+        key = form_key(concept.label)
+        groups[key if key not in groups else concept.norm] = [concept]
     chosen = bool(concepts) and all(concept.odds is None for concept in concepts)
     module = [] if found.doc is None else [Defined(text.title, Kind.MODULE, 0, 0, 1, found.doc)]
     for one in (*module, *found.defined):
-        concept = _concept(text.text, one, chunks)
-        if concept is None or junk.reason(one.name) not in ("", "code", "hollow" * (one.kind is Kind.CLASS)):
-            continue
-        key = form_key(one.name)
-        known[key] = (
-            _both(known[key], concept) if key in known else replace(concept, odds=None if chosen else concept.odds)
-        )
-    return tuple(known.values())
+        defined = _concept(text.text, one, chunks)
+        if defined is not None and junk.reason(one.name) in ("", "code", "hollow" * (one.kind is Kind.CLASS)):
+            groups.setdefault(form_key(one.name), []).append(replace(defined, odds=None if chosen else defined.odds))
+    return tuple(_one(group) for group in groups.values())
 
 
 def _concept(source: str, one: Defined, chunks: Sequence[Chunk]) -> FoundConcept | None:
@@ -122,16 +121,20 @@ def _chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:
     return found.index if found is not None and start < found.end and end <= found.end else None
 
 
-def _both(one: FoundConcept, defined: FoundConcept) -> FoundConcept:
-    """Return a concept of the prose that is a name which the source defines, too."""
-    quotes = {(quote.start, quote.end): quote for quote in (*one.quotes, *defined.quotes)}
-    odds = one.odds if one.odds is None or defined.odds is None else max(one.odds, defined.odds)
+def _one(group: Sequence[FoundConcept]) -> FoundConcept:
+    """Return the concept that the prose has under a name, if it is the first, and all definitions of that name."""
+    first, named = group[0], group[-1]
+    if len(group) == 1:
+        return first
+    quotes = {(quote.start, quote.end): quote for concept in group for quote in concept.quotes}
+    odds = [concept.odds for concept in group if concept.odds is not None]
+    kinds = [concept.kind for concept in group]
     return replace(
-        one,
-        label=defined.label if defined.norm == one.norm else one.label,
-        forms=tuple(dict.fromkeys((*defined.forms, *one.forms))),
-        kind=one.kind if one.kind == Kind.CLASS else defined.kind,
-        definition=one.definition or defined.definition,
+        first,
+        label=named.label if named.norm == first.norm else first.label,
+        forms=tuple(dict.fromkeys(form for concept in (named, *group) for form in concept.forms)),
+        kind=Kind.CLASS.value if Kind.CLASS in kinds else named.kind,
+        definition=next((concept.definition for concept in group if concept.definition), ""),
         quotes=tuple(quotes[span] for span in sorted(quotes)),
-        odds=odds,
+        odds=max(odds) if odds else None,
     )
