@@ -243,7 +243,13 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it(grammar_extra
     assert [quote.text for quote in found.quotes] == [text]
 
 
-def test_a_link_is_quoted_whole(grammar_extractor: GrammarExtractor) -> None:
-    text = "[[Prior Probability|Priors]] are simple to compute from the data."
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[Prior Probability|Priors]] are simple to compute from the data.",
+        ":mod:`!lzma` is the most recent module of this kind.",
+    ],
+)
+def test_a_link_is_quoted_whole(grammar_extractor: GrammarExtractor, text: str) -> None:
     [raw] = grammar_extractor.extract([Passage("", (), text)])
     assert {quote.text for one in grammar_extractor.parse(raw).concepts for quote in one.quotes} == {text}

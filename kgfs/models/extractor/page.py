@@ -168,7 +168,7 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
     first, last = prose.span(start, end)
     # Marks that open before the first word, and close behind the last, belong to the sentence.
     for opened, closed in prose.markup:
-        if passage[opened : opened + 2] == "[[":  # a link is quoted whole
+        if passage.startswith(("[[", ":"), opened):  # a link, or a role of reStructuredText, is quoted whole
             first = opened if opened < first < closed else first
             last = closed if opened < last < closed else last
         if opened <= first < closed and not _SPOKEN.search(passage, opened, first):

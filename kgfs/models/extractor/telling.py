@@ -60,7 +60,7 @@ WEIGHTS: dict[str, float] = {
     "long": -0.5,
     "small first letter": -1.0,
     "I": -0.53,
-    "no verb": -0.6,
+    "no verb": -1.2,
     "colon at the end": -0.66,
     "follows": -0.66,
     "short": -0.67,
