@@ -39,6 +39,8 @@ class Package:
         """The names of parts that could not be read."""
         self._content = content
         self._salvaged: dict[str, SalvagedPart] = {}
+        self._left: dict[str, SalvagedPart] = {}
+        """The parts as the headers before them tell, once one could not be read otherwise."""
         self._infos: dict[str, zipfile.ZipInfo] = {}
         try:
             self._archive = zipfile.ZipFile(io.BytesIO(content))
@@ -53,7 +55,7 @@ class Package:
         return sorted(self._infos or self._salvaged)
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a part; None if it is not there or damaged."""
+        """Return the bytes of a part, as far as they can be unpacked; None if it is not there, or nothing of it is left."""
         if self._salvaged:
             return self._read_salvaged(name)
         info = self._infos.get(name)
@@ -68,7 +70,9 @@ class Package:
                 return file.read(LARGEST_PART)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError):
             self.lost.append(name)
-            return None
+            self._left = self._left or salvaged_parts(self._content)
+            part = self._left.get(name)
+            return unpacked(self._content, part, LARGEST_PART)[0] or None if part is not None else None
 
     def _read_salvaged(self, name: str) -> bytes | None:
         part = self._salvaged.get(name)

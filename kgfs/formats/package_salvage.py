@@ -10,6 +10,8 @@ _HEADER = struct.Struct("<4sHHHHHIIIHH")
 _SIGNATURE = b"PK\x03\x04"
 _STORED, _DEFLATED = 0, 8
 PARTS = 100_000
+FED = 4096
+"""Bytes that are unpacked at once: what is lost before a damaged one is less."""
 
 
 class SalvagedPart(NamedTuple):
@@ -45,9 +47,12 @@ def unpacked(content: bytes, part: SalvagedPart, most: int) -> tuple[bytes, bool
     if part.method == _STORED:
         return packed[:most], part.end < len(content)
     inflating = zlib.decompressobj(-zlib.MAX_WBITS)
-    found = b""
+    found = bytearray()
     try:
-        found = inflating.decompress(packed, most)
-    except zlib.error:
-        return found, False
-    return found, inflating.eof
+        for at in range(0, len(packed), FED):
+            found += inflating.decompress(packed[at : at + FED], most - len(found))
+            if inflating.eof or len(found) >= most:
+                break
+    except zlib.error:  # what came before the damage is kept
+        return bytes(found), False
+    return bytes(found), inflating.eof

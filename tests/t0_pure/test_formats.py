@@ -152,6 +152,11 @@ def test_what_is_left_of_truncated_documents_is_read() -> None:
         text.note
         == "damaged, and read in part: what its list of parts, which is missing, would name, word/document.xml"
     )
+    shifted = whole[:40] + b"?" + whole[40:]  # no part stands where the list of parts says
+    assert parse("a.docx", shifted).text.split("\n\n")[:-1] == words[:-1]
+    at = len(whole) * 2 // 3
+    garbled = whole[:at] + bytes(9) + whole[at + 9 :]
+    assert parse("a.docx", garbled).text.split("\n\n")[:50] == words[:50]
     pages = [f"Page {n} of the ledger." for n in range(1, 9)]
     whole = pdf(*pages)
     text = parse("a.pdf", whole[: whole.index(b"Page 6")])
