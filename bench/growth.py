@@ -2,9 +2,8 @@
 
 Documents are made up with what a reader finds in them: each founds a concept or two, has six candidates of earlier documents,
 the commoner the earlier they came (a few stand in a third of all), and a heading. Matching, places and the commit are
-the product's own, on a graph in FOLDER, which should be on a fast disk. Printed are milliseconds of a document of match,
-places and commit, the median and the mean of the last 200 documents, at 1,000, 10,000 … documents, and the time of a batch
-that looks for founded concepts in earlier documents. With ``--profile`` the functions that the last 200 spent most in.
+the product's own, on a graph in FOLDER. Printed are processor milliseconds of a document of match, places and commit, the
+median and the mean of the last 200 documents, at 1,000, 10,000 … documents. With ``--profile`` the functions that the last 200 spent most in.
 """
 
 from __future__ import annotations
@@ -146,15 +145,15 @@ def main() -> None:
 
 
 def publish(graph: SqliteGraph, number: int) -> tuple[float, float, float]:
-    """Return the milliseconds of match, places and commit of one document."""
+    """Return the processor milliseconds of match, places and commit of one document."""
     document, reading, text = document_of(number)
-    times = [time.perf_counter()]
+    times = [time.process_time()]
     decisions = match(graph, None, ONTOLOGY, reading, None, Pipeline())
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     decisions = with_places(graph, ONTOLOGY, reading, decisions, text)
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     carry_out(graph, document, reading, decisions, text=text, content_version=1, supersedes=(), at=number + 1)
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     match_, places, commit = (1000 * (after - before) for before, after in itertools.pairwise(times))
     return match_, places, commit
 

@@ -407,14 +407,18 @@ class GraphReads:
         return self._mentioning(concept_ids, which=" AND mention.passed")
 
     def risen(self, limit: int) -> Risen | None:
-        rows = self._database.rows(
-            "SELECT risen.ontology, risen.concept_id, risen.after FROM"
-            " (SELECT ontology, after FROM risen ORDER BY ontology, after DESC LIMIT 1) AS first"
-            " CROSS JOIN risen ON risen.ontology = first.ontology AND risen.after = first.after"
-            " ORDER BY risen.concept_id LIMIT ?",
-            (limit,),
-        )
-        return Risen(rows[0][0], tuple(row[1] for row in rows), rows[0][2]) if rows else None
+        with self._database.snapshot() as connection:
+            # Two reads by the index: in one, SQLite would sort all concepts that wait.
+            first = connection.execute(
+                "SELECT ontology, after FROM risen ORDER BY ontology, after DESC LIMIT 1"
+            ).fetchone()
+            if first is None:
+                return None
+            rows = connection.execute(
+                "SELECT concept_id FROM risen WHERE ontology = ? AND after = ? ORDER BY concept_id LIMIT ?",
+                (*first, limit),
+            ).fetchall()
+        return Risen(first[0], tuple(concept_id for (concept_id,) in rows), first[1])
 
     def folded_forms(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
