@@ -20,10 +20,10 @@ run: $(VENV)/.ready            ## mount at MOUNT, copy the documents of examples
 stop: $(VENV)/.ready           ## unmount and end the processes; harmless where nothing is mounted (4)
 	@$(BIN)/kgfs umount "$(MOUNT)" || [ $$? = 4 ]
 
-test: $(VENV)/.ready programs  ## the whole test suite, really mounting
+test: $(VENV)/.ready programs  ## all tests but those marked long, really mounting
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES)
 
-test-long: $(VENV)/.ready programs  ## the whole test suite with what it leaves out else: rare outages, each in all its variants
+test-long: $(VENV)/.ready programs  ## all tests: those marked long too, rare outages, each in all its variants
 	KGFS_LONG=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) $(ARGS)
 
 test-servers: $(VENV)/.ready programs  ## the lifecycle's tests, all of them on servers: ARGS="-k seaweedfs"

@@ -71,8 +71,8 @@ def shown_by(stores: Stores) -> Shown:
 
 
 def _terms(graph: Graph, ontology: str, titles: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for (first, last), _ in graph.term_parts(ontology, PART):
-        for line in graph.term_lines(ontology, first, last).decode().splitlines():
+    for (first, last), _ in graph.terms.parts(ontology, PART):
+        for line in graph.terms.lines(ontology, first, last).decode().splitlines():
             label, _, doc_id, *_ = line.split("\t")
             yield label, titles.get(doc_id, "")
 

@@ -122,12 +122,12 @@ def _ask_cluster(config: Config) -> None:
 
     Whether the process is Ray and accepts the token is found out only by a worker, which loads Ray for this.
     """
-    from kgfs.compute.ray_connection import look_for
+    from kgfs.compute.ray_connection import probe_cluster
 
     settings = config.cluster
     if settings.token_file:
         key_in(settings.token_file, "compute.token_file")
-    look_for(replace(settings, timeout=min(settings.timeout, timing.PROBE_AT_MOST)))
+    probe_cluster(replace(settings, timeout=min(settings.timeout, timing.PROBE_AT_MOST)))
 
 
 def _ask_vectors(config: Config) -> None:

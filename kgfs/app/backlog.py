@@ -74,7 +74,7 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, 
     advance = Advance(catalog)
     while not (found := owed(catalog)).nothing:
         now = time.monotonic()
-        done, total, subject = advance.look(found)
+        done, total, subject = advance.measure(found)
         progress(done, total, subject or words_of(found))
         if timeout and now - started > timeout:
             raise _timed_out(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
@@ -147,7 +147,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
 
     def watch() -> None:
         left = owed(stores.catalog)
-        progress(*advance.look(left))
+        progress(*advance.measure(left))
         if timeout and time.monotonic() > deadline:
             outage = settler.away or away(config, timing.HASTE)
             goes_on = (
@@ -159,7 +159,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
         """Settle what this process has written and no other process settles, while another process reads documents."""
         settler.run_once(time.time_ns())
         watch()
-        standstill.look(owed(stores.catalog))
+        standstill.check(owed(stores.catalog))
         time.sleep(timing.READ_POLL)
 
     while not owed(stores.catalog).nothing_to_read:
@@ -193,7 +193,7 @@ class _Standstill:
         """Number of successive probes that found a server away since the last progress."""
         self._next = 0.0
 
-    def look(self, left: Owed) -> None:
+    def check(self, left: Owed) -> None:
         """Check for progress, and raise the error of a server that is away as :func:`read_backlog` describes. Call
         this often.
         """

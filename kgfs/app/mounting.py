@@ -124,7 +124,7 @@ def run_mount(
                 if gate.is_open():
                     await trio.to_thread.run_sync(chores)
                     if keeper and paused.is_set():
-                        keeper.look()
+                        keeper.poll()
                 await pulse.rest()
 
         async def note_the_end() -> None:
@@ -247,7 +247,7 @@ def _sharing_tasks(
     rhythm = Rhythm(stores.catalog, lambda: deposits.copies.times_kept)
     follower = GraphFollower(config, stores, replay())
     return [
-        partial(keep_exchanging, rhythm, shipping(config, stores), stores.exchange.look, errors, pulse.rest),
+        partial(keep_exchanging, rhythm, shipping(config, stores), stores.exchange.poll, errors, pulse.rest),
         partial(keep_following, config, follower, errors, pulse.rest),
     ]
 

@@ -25,7 +25,7 @@ class Advance:
         """The most bytes that were to be read at any time, with those that were read since."""
         self._left = 0
 
-    def look(self, found: Owed) -> tuple[int, int, str]:
+    def measure(self, found: Owed) -> tuple[int, int, str]:
         """Return the documents done of those that are new, and a description for people, given the present backlog."""
         done = max(_ended(found) - self._ended, 0)
         _, left = self._catalog.jobs.to_read()

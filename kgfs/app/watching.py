@@ -82,7 +82,7 @@ def watch_in_foreground(
             thread.start()
         try:
             while not stopped.wait(timing.WATCH_WORKER_POLL):
-                keeper.look()
+                keeper.poll()
                 chores()
         finally:
             stop()

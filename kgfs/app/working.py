@@ -116,9 +116,9 @@ def run_worker(
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns, watch_home)
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
-                looks = _both(watch, _Mounts(config, stop if while_in_use else None))
+                polls = _both(watch, _Mounts(config, stop if while_in_use else None))
                 about = _Note(lock, worker)
-                looks = _both(looks, about.refresh)
+                polls = _both(polls, about.refresh)
                 note = {
                     "extractor": compute.extractor,
                     "extractor_model": compute.extractor_model,
@@ -138,7 +138,7 @@ def run_worker(
                 ):
                     gave_way = worker.run(
                         until_idle=until_idle,
-                        watch=looks,
+                        watch=polls,
                         give_way=lambda: place_wanted(config.run),
                         prepare=prepare,
                         begin=working,

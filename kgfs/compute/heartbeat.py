@@ -21,18 +21,18 @@ T = TypeVar("T")
 
 
 class WithHeartbeat:
-    """A Compute that delegates to another engine in batches, and calls ``look`` before each batch.
+    """A Compute that delegates to another engine in batches, and calls ``poll`` before each batch.
 
-    An exception that ``look`` raises ends the call.
+    An exception that ``poll`` raises ends the call.
     """
 
-    def __init__(self, compute: Compute, look: Callable[[], None]) -> None:
+    def __init__(self, compute: Compute, poll: Callable[[], None]) -> None:
         self._compute = compute
-        self._look = look
+        self._poll = poll
 
     @property
     def tokens(self) -> Tokens:
-        return _AttendedTokens(self._compute.tokens, self._look)
+        return _AttendedTokens(self._compute.tokens, self._poll)
 
     @property
     def extractor(self) -> str:
@@ -64,50 +64,50 @@ class WithHeartbeat:
         if has_verb is None:
             return None
 
-        def looked(block: str) -> bool:
-            self._look()
+        def polled(block: str) -> bool:
+            self._poll()
             return has_verb(block)
 
-        return looked
+        return polled
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
         return [raw for part in self._portions(passages, PASSAGES) for raw in self._compute.extract(part, known)]
 
     def parse(self, raw: str) -> Extraction:
-        self._look()
+        self._poll()
         return self._compute.parse(raw)
 
     def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
         return [rows for part in self._portions(texts, PASSAGES) for rows in self._compute.embed(part)]
 
     def using(self, extractor: str) -> WithHeartbeat:
-        return WithHeartbeat(self._compute.using(extractor), self._look)
+        return WithHeartbeat(self._compute.using(extractor), self._poll)
 
     def notes(self) -> Sequence[str]:
         return self._compute.notes()
 
     def _portions(self, items: Sequence[T], size: int) -> Iterator[list[T]]:
-        return _portions(items, size, self._look)
+        return _portions(items, size, self._poll)
 
 
 class _AttendedTokens:
-    def __init__(self, tokens: Tokens, look: Callable[[], None]) -> None:
+    def __init__(self, tokens: Tokens, poll: Callable[[], None]) -> None:
         self._tokens = tokens
-        self._look = look
+        self._poll = poll
 
     @property
     def name(self) -> str:
         return self._tokens.name
 
     def count(self, text: str) -> int:
-        self._look()
+        self._poll()
         return self._tokens.count(text)
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        return [count for part in _portions(texts, COUNTED, self._look) for count in self._tokens.counts(part)]
+        return [count for part in _portions(texts, COUNTED, self._poll) for count in self._tokens.counts(part)]
 
 
-def _portions(items: Sequence[T], size: int, look: Callable[[], None]) -> Iterator[list[T]]:
+def _portions(items: Sequence[T], size: int, poll: Callable[[], None]) -> Iterator[list[T]]:
     for part in batched(items, size):
-        look()
+        poll()
         yield part

@@ -48,7 +48,7 @@ def connected(settings: Cluster) -> Any:
         # Without this, Ray replaces loopback by another address of the machine, unless it runs as a cluster of one
         # node.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    look_for(settings)
+    probe_cluster(settings)
     import ray
 
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
@@ -126,7 +126,7 @@ def _end(what: str) -> None:
     os._exit(MachineError.exit_code)
 
 
-def look_for(settings: Cluster) -> None:
+def probe_cluster(settings: Cluster) -> None:
     """Raise MachineError where Ray is not installed, or where the address accepts no connection within the timeout.
 
     Ray itself would retry for minutes. This function sends nothing to the cluster and imports no Ray.

@@ -21,7 +21,7 @@ NAMES: Mapping[str, str] = {
     "nl": "Dutch",
     UNKNOWN: "unknown language",
 }
-LOOKED_AT = 200_000
+SCANNED = 200_000
 """Characters from the beginning that tell the language of a document."""
 FEWEST = 15
 """Words of the shortest text whose language is told against that of what it stands in."""
@@ -47,7 +47,7 @@ def language_of(text: str, expected: str = ENGLISH) -> str:
 
     A text that is too short to tell, or has hardly any sentences, is of the ``expected`` language.
     """
-    read = text[:LOOKED_AT]
+    read = text[:SCANNED]
     words = [word.casefold() for word in _WORD.findall(_COMMENT.sub(" ", read) if "<!--" in read else read)]
     if len(words) < FEWEST:
         return expected

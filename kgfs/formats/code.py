@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 CODE_LINES, ALONE = 0.4, 0.6
 """The share of a file's lines that look like code, from which it is code: where it defines something, and where it does not."""
-LOOKED_AT = 400
+SCANNED = 400
 """Lines from the beginning that decide this."""
 
 _KEYWORDS = r"""^[ \t]*(?:(?:pub(?:\([\w:\s]*\))?|export|default|async|public|private|protected|internal|static|final|abstract
@@ -38,7 +38,7 @@ _CODE_LINE = re.compile(
 
 def is_code(text: str) -> bool:
     """Return whether a text is program code, by the share of its lines that look like code."""
-    lines = [line for line in text[: LOOKED_AT * 80].split("\n", LOOKED_AT)[:LOOKED_AT] if line.strip()]
+    lines = [line for line in text[: SCANNED * 80].split("\n", SCANNED)[:SCANNED] if line.strip()]
     alike = sum(_CODE_LINE.search(line) is not None for line in lines)
     if alike < CODE_LINES * len(lines) or not lines:
         return False

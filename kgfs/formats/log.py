@@ -10,7 +10,7 @@ from kgfs.formats.contract import named_by_file, text_format
 from kgfs.formats.lines import Line, stretches
 
 MEDIA_TYPE = "text/x-log"
-LOOKED_AT = 200
+SCANNED = 200
 """Lines from the beginning that tell a log."""
 FEWEST = 5
 SHARE = 0.6
@@ -40,7 +40,7 @@ def log_blocks(lines: Sequence[Line]) -> list[Block]:
 
 def log_signs(start: str) -> int:
     """Return 3 for the beginning of a text most lines of which have a time stamp, and no speaker behind it; else 0."""
-    lines = [line for line in start.split("\n", LOOKED_AT)[:LOOKED_AT] if line.strip()]
+    lines = [line for line in start.split("\n", SCANNED)[:SCANNED] if line.strip()]
     stamped = sum(_is_entry(line[:300]) for line in lines)
     return 3 if len(lines) >= FEWEST and stamped >= SHARE * len(lines) else 0
 

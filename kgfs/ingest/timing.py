@@ -89,7 +89,7 @@ UPLOAD_ENDS = 24 * 3600.0
 """Seconds after which an upload in parts that was not ended counts as left over."""
 WIDENED_EVERY = 1.0
 """Seconds between two counts of what is to be read, for the engine."""
-WORDS_LOOK = 2.0
+WORDS_POLL = 2.0
 """Seconds between two looks whether the index of words lacks anything. A search adds what is newer by itself."""
 WORDS_RETRY = 30.0
 """Seconds until an index of words that could not be written is tried again."""

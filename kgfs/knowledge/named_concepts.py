@@ -17,7 +17,7 @@ ASKED = 40
 """The words of a question that are looked at."""
 MOST = 8
 """The number of concepts that are listed."""
-LOOKED_AT = 20_000
+FORMS_SCANNED = 20_000
 """The number of names with one first letter that a misspelt one is compared with."""
 LEAST = 4
 """Letters of a word that may be a misspelt one."""
@@ -55,7 +55,7 @@ def meant(graph: Graph, ontologies: Iterable[tuple[str, str]], question: str) ->
             most = 2 if len(norm) >= 2 * LEAST else 1
             near = [
                 (distance, form)
-                for form in graph.names_like(ontology, norm[0], len(norm) - most, len(norm) + most, LOOKED_AT)
+                for form in graph.names_like(ontology, norm[0], len(norm) - most, len(norm) + most, FORMS_SCANNED)
                 if 0 < (distance := _distance(norm, form, most)) <= most
             ]
             if near:

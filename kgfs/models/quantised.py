@@ -103,8 +103,8 @@ class _Builder:
         rows = self._product(f"{name}qkv", hidden, joined, bias)
         split = [f"{name}{part}" for part in "qkv"]
         self._node("Split", [rows], outputs=split, axis=2)
-        looked = self._node("MultiHeadAttention", [*split, "", "mask"], domain=FUSED, num_heads=HEADS)
-        hidden = self._added(f"{name}attention.output", looked, hidden)
+        attended = self._node("MultiHeadAttention", [*split, "", "mask"], domain=FUSED, num_heads=HEADS)
+        hidden = self._added(f"{name}attention.output", attended, hidden)
         wide = self._dense(f"{name}intermediate.dense", hidden)
         return self._added(f"{name}output", self._node("Gelu", [wide], domain=FUSED), hidden)
 

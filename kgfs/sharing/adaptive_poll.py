@@ -32,8 +32,8 @@ class Rhythm:
         self._delivered = self._kept_before = self._newest = kept()
         """Contents kept by the same two times (``_delivered``, ``_kept_before``), and when last seen
         (``_newest``)."""
-        self._looked = self._moved = self._grew = clock() - timing.LIVELY
-        """When the last poll ended (``_looked``), when the last poll ended that delivered and found new facts
+        self._polled = self._moved = self._grew = clock() - timing.LIVELY
+        """When the last poll ended (``_polled``), when the last poll ended that delivered and found new facts
         (``_moved``), and when a newly kept content was seen last (``_grew``)."""
 
     def due(self) -> bool:
@@ -43,12 +43,12 @@ class Rhythm:
             self._newest, self._grew = kept, now
         if self._catalog.seq() != self._known and now - self._moved >= timing.POLL_LIVELY and self._delivers():
             return True
-        return now - self._looked >= self._pause(now)
+        return now - self._polled >= self._pause(now)
 
     def left(self) -> float:
         """Return the seconds until a poll is due, if nothing is recorded meanwhile."""
         now = self._clock()
-        return max(0.0, self._looked + self._pause(now) - now)
+        return max(0.0, self._polled + self._pause(now) - now)
 
     def _pause(self, now: float) -> float:
         still = now - self._moved
@@ -65,12 +65,12 @@ class Rhythm:
         self._begun, self._kept_before = self._catalog.seq(), self._kept()
         return self._delivers()
 
-    def looked(self, *, delivered: bool = True) -> None:
+    def polled(self, *, delivered: bool = True) -> None:
         """End a poll. Facts recorded since it began may be undelivered. ``delivered`` says whether it delivered."""
-        self._looked = self._clock()
+        self._polled = self._clock()
         if delivered:
             if self._catalog.seq() != self._known:
-                self._moved = self._looked
+                self._moved = self._polled
             self._known, self._delivered = self._begun, self._kept_before
 
     def _delivers(self) -> bool:

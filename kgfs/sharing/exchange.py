@@ -108,7 +108,7 @@ class Exchange:
 
         Raises what the stores raise. Then nothing is lost, and a later call tries again.
         """
-        self.look()
+        self.poll()
         self.deliver()
         self._tidy()
         self._sweep()
@@ -118,7 +118,7 @@ class Exchange:
         self.deliver()
         delete_purged(self._config, self._stores.garage.objects, self._stores.catalog.confirmed())
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Follow the facts of other homes, if the ledger has any; also obey purges that are due for a retry."""
         catalog, ledger = self._stores.catalog, self._stores.garage.ledger
         first, _ = catalog.unshipped(1)
@@ -494,7 +494,7 @@ class Exchange:
             for name_id, content in needless:
                 self._may_wait(name_id, content)
             return
-        later.look(last)
+        later.read(last)
         unspoken = [one for one in needless if not later.speaks_of(*one, last)]
         ripe = [one for one in unspoken if one in settled or self._is_ripe(one)]
         self._take_away(ripe)

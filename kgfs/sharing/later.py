@@ -32,7 +32,7 @@ class Later:
         self._upto = -1
         """The number of the last fact that was read."""
 
-    def look(self, after: int) -> None:
+    def read(self, after: int) -> None:
         """Read the facts recorded so far after the fact ``after``. The facts up to there are known here, and have
         their final numbers."""
         while True:
@@ -48,5 +48,5 @@ class Later:
             self._upto = news[-1][0]
 
     def speaks_of(self, name_id: int, sha256: str, after: int) -> bool:
-        """Return whether a fact after ``after`` that :meth:`look` has read refers to this content of this name."""
+        """Return whether a fact after ``after`` that :meth:`read` has read refers to this content of this name."""
         return self._last.get((name_id, sha256), 0) > after

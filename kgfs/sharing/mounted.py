@@ -26,7 +26,7 @@ async def _sleep(quick: float, slow: float) -> None:
 async def keep_exchanging(
     rhythm: Rhythm,
     deliver: Callable[[], object],
-    look: Callable[[], object],
+    poll: Callable[[], object],
     errors: ErrorLog,
     rest: Rest = _sleep,
 ) -> None:
@@ -40,8 +40,8 @@ async def keep_exchanging(
         try:
             if rhythm.due():
                 delivers = rhythm.begin()
-                await trio.to_thread.run_sync(deliver if delivers else look)
-                rhythm.looked(delivered=delivers)
+                await trio.to_thread.run_sync(deliver if delivers else poll)
+                rhythm.polled(delivered=delivers)
                 trouble.over()
         except KgfsError as error:
             trouble.met(error)

@@ -27,11 +27,11 @@ def report_progress(config: Config, stores: Stores) -> None:
     is repeated. A home without a former report says that it exists and has obeyed nothing. A call within
     ``timing.REPORT_EVERY`` seconds of the last one that asked the garage does nothing. Raises what the garage raises.
     """
-    looked = config.run / "acknowledged"  # not the roll's time, which frequent readers of the roll keep fresh
-    with os_errors(f"Noting in {looked} when others were asked"):
-        if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < timing.REPORT_EVERY:
+    marker = config.run / "acknowledged"  # not the roll's time, which frequent readers of the roll keep fresh
+    with os_errors(f"Noting in {marker} when others were asked"):
+        if marker.exists() and 0 <= time.time() - marker.stat().st_mtime < timing.REPORT_EVERY:
             return
-        looked.touch(mode=0o600)
+        marker.touch(mode=0o600)
     followed = stores.catalog.confirmed()
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)

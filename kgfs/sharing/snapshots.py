@@ -66,18 +66,18 @@ def keeping_snapshots(config: Config, stores: Stores) -> Iterator[None]:
 
 
 def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
-    trouble, pause, looked = Trouble(ErrorLog(config.errors_log), "snapshot"), timing.SNAPSHOT_POLL, -1
+    trouble, pause, checked = Trouble(ErrorLog(config.errors_log), "snapshot"), timing.SNAPSHOT_POLL, -1
     model = stores.vectors.model if stores.vectors is not None else ""
     with closing(open_garage(config, cached=False)) as garage:
         while not ending.wait(pause):
             pause = timing.SNAPSHOT_POLL
             try:
                 upto = stores.catalog.confirmed()
-                if upto == looked or stores.catalog.jobs.owed():
+                if upto == checked or stores.catalog.jobs.owed():
                     continue
                 if is_due(config, garage.objects, upto):
                     make_snapshot(config, stores, garage.objects, model, ending.is_set)
-                looked = upto
+                checked = upto
                 trouble.over()
             except BusyError:
                 continue  # another home makes one, or the graph is being changed: the next check retries

@@ -24,7 +24,7 @@ class Exchange(Protocol):
         is lost, and a later call tries again."""
         ...
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Follow the facts of other homes, if there are any, and deliver nothing."""
         ...
 

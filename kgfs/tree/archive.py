@@ -114,7 +114,7 @@ class OriginalFile(_ArchivedFile):
     __slots__ = ()
     name = "original"
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         document = known(self.context.stores, self._doc_id)
         return document.size, document.deposited_at
 
@@ -136,7 +136,7 @@ class OwnFile(DerivedFile[None]):
         super().__init__(context, key)
         self._doc_id = doc_id
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         document = known(self.context.stores, self._doc_id)
         return document.size, document.deposited_at
 
@@ -155,7 +155,7 @@ class CompanionFile(DerivedFile[None]):
         self._doc_id = doc_id
         self._name = name
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         stores = self.context.stores
         row = shown(stores, self._doc_id)
         size = companion_md.size(self._companion(row), row.text_md_size)
@@ -212,7 +212,7 @@ class ConversationFile(DerivedFile[None]):
     def group(self) -> tuple[str, Hashable]:
         return MAILS, None
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         about, changed, row = self._about()
         header = text_md.header_size(row.source_title, row.document_type, row.size_bytes)
         return conversation_md.size(about, row.text_md_size - header), changed
@@ -238,7 +238,7 @@ class TextTxt(_ArchivedFile):
     __slots__ = ()
     name = "text.txt"
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         stores = self.context.stores
         row = stores.graph.document(self._doc_id)
         if row is None:
@@ -302,7 +302,7 @@ class FoundConcept(DerivedLink[None]):
         self._doc_id = doc_id
         self._name = concept.name
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         ingested_at = shown(self.context.stores, self._doc_id).ingested_at
         return f"../../../concepts/{self._name}.concept/concept.md", ingested_at
 

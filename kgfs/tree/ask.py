@@ -203,7 +203,7 @@ class AnswerFile(ResultFile):
         return GROUP, FILES
 
     def attr(self) -> Attr:
-        size, mtime = self.look()
+        size, mtime = self.measure()
         return derived_attr(self.context, self.inode, FILE_MODE, size, mtime, direct_io=self._live)
 
     def handle(self) -> Handle:

@@ -80,7 +80,7 @@ class EmptyFile(DerivedFile[None]):
         super().__init__(context, key)
         self._at = at
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         return 0, self._at
 
     def content(self) -> bytes:

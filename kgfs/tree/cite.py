@@ -123,7 +123,7 @@ class _CitedFile(_Entry, DerivedFile[None]):
         self.chunk_id = folder.chunk_id
         self.doc_id = folder.doc_id
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         return len(self.content()), self.changed_at()
 
 
@@ -163,7 +163,7 @@ class DocumentLink(_Entry, DerivedLink[None]):
         self.chunk_id = folder.chunk_id
         self.doc_id = folder.doc_id
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         found = self.cited()
         return f"../../{found.ontology}/{found.document}", self.changed_at()
 

@@ -126,7 +126,7 @@ class ConceptMd(StayingFile[Concept]):
         super().__init__(context, keys.of_concept(concept.concept_id, "concept.md"), concept)
         self._concept_id = concept.concept_id
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         concept = self.take_row() or living(self.context, self._concept_id)
         return concept.size, concept.mtime
 
@@ -147,7 +147,7 @@ class FormerName(DerivedLink[None]):
         self._ontology = ontology.id
         self._name = name
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         graph = self.context.stores.graph
         name = graph.joined.leads_to(self._ontology, self._name)
         concept = graph.concept_named(self._ontology, name) if name else None
@@ -165,7 +165,7 @@ class Shortcut(DerivedLink[Concept]):
         super().__init__(context, keys.shortcut(concept.concept_id), concept)
         self._concept_id = concept.concept_id
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         concept = self.take_row() or living(self.context, self._concept_id)
         return f"concepts/{concept.name}{SUFFIX}", concept.mtime
 

@@ -88,13 +88,13 @@ class DerivedFolder(Derived[T], Folder):
 
 
 class DerivedFile(Derived[T], File):
-    """The base of derived files. Subclasses implement ``look`` (MissingError once the file is gone) and ``content``,
-    whose size is exactly the one that ``look`` returns.
+    """The base of derived files. Subclasses implement ``measure`` (MissingError once the file is gone) and ``content``,
+    whose size is exactly the one that ``measure`` returns.
     """
 
     __slots__ = ()
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         """Return the size in bytes and the mtime in nanoseconds."""
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class DerivedFile(Derived[T], File):
         raise NotImplementedError
 
     def attr(self) -> Attr:
-        size, mtime = self.look()
+        size, mtime = self.measure()
         return derived_attr(self.context, self.inode, FILE_MODE, size, mtime)
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
@@ -168,22 +168,22 @@ class Page(DerivedFile[None]):
 
 
 class DerivedLink(Derived[T], Link):
-    """The base of derived links. Subclasses implement ``look``."""
+    """The base of derived links. Subclasses implement ``measure``."""
 
     __slots__ = ()
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         """Return the target, encoded as names are, and the mtime in nanoseconds. Raise MissingError once the link is
         gone.
         """
         raise NotImplementedError
 
     def attr(self) -> Attr:
-        goal, mtime = self.look()
+        goal, mtime = self.measure()
         return derived_attr(self.context, self.inode, LINK_MODE, len(decode_name(goal)), mtime)
 
     def target(self) -> bytes:
-        return decode_name(self.look()[0])
+        return decode_name(self.measure()[0])
 
 
 class Original(Fixed):

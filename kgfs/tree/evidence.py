@@ -147,7 +147,7 @@ class SourceTxt(_EntryFile):
     __slots__ = ()
     name = "source.txt"
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         shown = self._evidence()
         return shown.source_size(self._marks()), shown.changed_at
 
@@ -161,7 +161,7 @@ class QuoteTxt(_EntryFile):
     __slots__ = ()
     name = "quote.txt"
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         instance = self._evidence().instance
         return instance.byte_end - instance.byte_start, instance.mtime
 
@@ -175,7 +175,7 @@ class CitationJson(_EntryFile):
     __slots__ = ()
     name = "citation.json"
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         shown = self._evidence()
         return len(self._render(shown)), shown.changed_at
 
@@ -195,7 +195,7 @@ class DocumentLink(_Entry, DerivedLink[Evidence]):
     __slots__ = ()
     name = "document"
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         shown = self._evidence()
         return self._owner.up + shown.standing.origin.path, shown.changed_at
 

@@ -15,7 +15,7 @@ from kgfs.domain.documents import Document, Ontology
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError, NoSuchAttributeError, ReadOnlyError
 from kgfs.stores.blocking import blocks
-from kgfs.stores.garage.contract import Look, Segment, SegmentReader
+from kgfs.stores.garage.contract import GarageEntry, Segment, SegmentReader
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.derived import Original
@@ -77,8 +77,8 @@ class KeysFolder(_KeptFolder):
     __slots__ = ()
 
     def attr(self) -> Attr:
-        look = self.view.stores.garage.objects.look(self.path)
-        return self.view.attr(self.inode, FOLDER_MODE, 0, look.kept_at)
+        entry = self.view.stores.garage.objects.entry(self.path)
+        return self.view.attr(self.inode, FOLDER_MODE, 0, entry.kept_at)
 
     def lookup(self, name: str) -> Node | None:
         return found_at(self.view, below(self.path, name))
@@ -137,20 +137,20 @@ class KeptObject(_Kept, File):
     document.
     """
 
-    __slots__ = ("_look", "path", "view")
+    __slots__ = ("_entry", "path", "view")
 
-    def __init__(self, view: GarageView, path: str, look: Look | None = None) -> None:
+    def __init__(self, view: GarageView, path: str, entry: GarageEntry | None = None) -> None:
         self.view = view
         self.path = path
-        self._look = look
+        self._entry = entry
 
     @property
     def inode(self) -> int:
         return inode_of(keys.kept(self.path))
 
     def attr(self) -> Attr:
-        look, self._look = self._look or self.view.stores.garage.objects.look(self.path), None
-        return self.view.attr(self.inode, FILE_MODE, look.size, look.kept_at)
+        entry, self._entry = self._entry or self.view.stores.garage.objects.entry(self.path), None
+        return self.view.attr(self.inode, FILE_MODE, entry.size, entry.kept_at)
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         if write or truncate or append:
@@ -264,10 +264,10 @@ class SegmentHandle(Handle):
 def found_at(view: GarageView, path: str) -> Node | None:
     """Return the object or folder at a path of keys; None if there is none."""
     try:
-        look = view.stores.garage.objects.look(path)
+        entry = view.stores.garage.objects.entry(path)
     except (MissingError, BadInputError):  # a path that cannot be a key does not exist either
         return None
-    return KeysFolder(view, path) if look.folder else KeptObject(view, path, look)
+    return KeysFolder(view, path) if entry.folder else KeptObject(view, path, entry)
 
 
 def below(folder: str, name: str) -> str:

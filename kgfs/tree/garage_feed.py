@@ -59,7 +59,7 @@ class GarageFeed:
 
     def poll(self) -> list[Invalidation]:
         """Return what has changed in a garage on this machine."""
-        return self._news(self._look(self._due()))
+        return self._news(self._poll(self._due()))
 
     async def follow(self, errors: ErrorLog) -> None:
         """Poll a garage on a server without end, in a thread, and pass what has changed to the vfs.
@@ -70,7 +70,7 @@ class GarageFeed:
         while True:
             due = self._due()
             try:
-                seen = await trio.to_thread.run_sync(self._look, due, abandon_on_cancel=True)
+                seen = await trio.to_thread.run_sync(self._poll, due, abandon_on_cancel=True)
             except KgfsError as error:
                 trouble.met(error)
                 self._watch_until = time.monotonic() + GARAGE_WATCH  # objects that could not be checked may have left
@@ -94,7 +94,7 @@ class GarageFeed:
         now, self._round = self._round[:BATCH], self._round[BATCH:]
         return [(inode, known.node) for inode in now if (known := self._inodes.get(inode)) is not None]
 
-    def _look(self, due: _Due) -> _Seen:
+    def _poll(self, due: _Due) -> _Seen:
         """Read the state that ``due`` asks for. *Blocks* if the garage is on a server. Accesses nothing that belongs
         to the event loop.
         """

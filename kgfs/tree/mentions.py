@@ -26,7 +26,7 @@ class MentionsTsv(DerivedFile[None]):
         super().__init__(context, keys.of_concept(concept.concept_id, NAME))
         self._concept_id = concept.concept_id
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         found = self.context.stores.graph.named.file(self._concept_id)
         if found is None:
             raise MissingError("The concept is gone.")
@@ -35,7 +35,7 @@ class MentionsTsv(DerivedFile[None]):
     def handle(self) -> Handle:
         blocks()
         graph, concept_id = self.context.stores.graph, self._concept_id
-        size, mtime = self.look()
+        size, mtime = self.measure()
         parts = [("", len(HEADER)), *graph.named.documents(concept_id)]
 
         def lines(doc_id: str) -> bytes:

@@ -118,7 +118,7 @@ class RelatedLink(_Relationship, DerivedLink[Related]):
     __slots__ = ()
     name = "concept.md"
 
-    def look(self) -> tuple[str, int]:
+    def measure(self) -> tuple[str, int]:
         row = self._related()
         return f"../../../../{row.name}.concept/concept.md", row.mtime
 

@@ -232,7 +232,7 @@ class ResultFile(DerivedFile[Content]):
     def group(self) -> tuple[str, Hashable]:
         return GROUP, FILES
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         content = self.take_row() or self._content()
         return len(content.data), content.mtime
 

@@ -122,7 +122,7 @@ class SessionMd(_OfSession, DerivedFile[None]):
     def group(self) -> tuple[str, Hashable]:
         return GROUP, None
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         return size_of(self._spans()), self._changed_at()
 
     def handle(self) -> Handle:
@@ -180,7 +180,7 @@ class EntryFile(_OfSession, DerivedFile[tuple[int, int]]):
         self._at = ontology_id, name
         self._n = n
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         known = self.take_row()
         if known is not None:
             return known

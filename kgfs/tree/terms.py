@@ -24,7 +24,7 @@ class TermsTsv(DerivedFile[None]):
         super().__init__(context, keys.part(ontology.id, NAME))
         self._ontology = ontology
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         stores, ontology_id = self.context.stores, self._ontology.id
         if stores.catalog.names.ontology(ontology_id) is None:
             raise MissingError("The ontology was removed.")
@@ -34,7 +34,7 @@ class TermsTsv(DerivedFile[None]):
     def handle(self) -> Handle:
         blocks()
         graph, ontology_id = self.context.stores.graph, self._ontology.id
-        size, mtime = self.look()
+        size, mtime = self.measure()
         parts = [(("", ""), len(HEADER)), *graph.terms.parts(ontology_id, AT_ONCE)]
 
         def lines(part: tuple[str, str]) -> bytes:

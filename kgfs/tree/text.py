@@ -127,7 +127,7 @@ class TextFile(DerivedFile[Shown]):
         super().__init__(context, keys.text_file(name_id), shown)
         self._name_id = name_id
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         shown = self.take_row() or self._shown()
         if consists_of_parts(shown.row) and (parts := shown_parts(self.context.stores, shown.row.doc_id)):
             at = max(shown.mtime, *(part.ingested_at for part in parts))

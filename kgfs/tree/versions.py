@@ -104,7 +104,7 @@ class VersionFile(DerivedFile[Version]):
         self._name_id = name_id
         self._n = n
 
-    def look(self) -> tuple[int, int]:
+    def measure(self) -> tuple[int, int]:
         version = self.take_row() or self._version()
         return version.size, version.minted_at
 

@@ -348,13 +348,13 @@ class Vfs:
         # to drop what it is about to learn: that would cut off a shell whose working directory is the new folder.
         believed_absent = self.inodes.take_absent(parent, name)
 
-        def make_and_look() -> tuple[Node, Attr]:
+        def make_and_measure() -> tuple[Node, Attr]:
             node = make(encoded)
             return node, node.attr()
 
         try:
             change = self._threads.change_inline if inline else self._threads.change
-            node, attr = await change(make_and_look)
+            node, attr = await change(make_and_measure)
         except KgfsError:
             if believed_absent:
                 self._stale.append(StaleEntry(parent, name))

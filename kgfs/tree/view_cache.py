@@ -55,11 +55,11 @@ class ViewCache:
         """Return the answer to ``ask``, cached under ``key``."""
         return ask() if self._position is None else _recall(self._known, MAX_KNOWN, key, ask)
 
-    def seen(self, key: Hashable, look: Callable[[], T]) -> T:
+    def seen(self, key: Hashable, measure: Callable[[], T]) -> T:
         """Return attributes as by :meth:`recall`, from a cache of their own: the kernel asks for the attributes of
         each file that is read, and again when it is read again.
         """
-        return look() if self._position is None else _recall(self._seen, MAX_SEEN, key, look)
+        return measure() if self._position is None else _recall(self._seen, MAX_SEEN, key, measure)
 
     def rendered(self, key: Hashable, render: Callable[[], bytes]) -> bytes:
         """Return the result of ``render``, cached under ``key``, so that a file that is opened repeatedly is rendered

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from kgfs.errors import BadInputError, ExistsError, MissingError, OvertakenError, StoreError
-from kgfs.stores.garage.contract import Ledger, Look, Objects, Reader, Segment, SegmentReader, Sums
+from kgfs.stores.garage.contract import GarageEntry, Ledger, Objects, Reader, Segment, SegmentReader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import check_key
 from kgfs.stores.garage.prefixes import PrefixObjects
@@ -134,15 +134,15 @@ class MemoryObjects:
             below = [key[len(prefix) :] for key in self._kept if key.startswith(prefix)]
         return sorted({head + slash for head, slash, _ in (rest.partition("/") for rest in below)})
 
-    def look(self, path: str) -> Look:
+    def look(self, path: str) -> GarageEntry:
         check_key(path)
         with self._lock:
             if path in self._kept:
-                return Look(False, self._kept[path][1].size, self._kept_at[path])
+                return GarageEntry(False, self._kept[path][1].size, self._kept_at[path])
             below = [at for key, at in self._kept_at.items() if key.startswith(f"{path}/")]
         if not below:
             raise MissingError(f"{path}: neither an object nor a folder.")
-        return Look(True, 0, max(below))
+        return GarageEntry(True, 0, max(below))
 
     def _find(self, key: str) -> tuple[bytes, Sums]:
         check_key(key)

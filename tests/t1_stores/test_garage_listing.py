@@ -50,7 +50,7 @@ def test_walking_the_names_finds_every_key_and_nothing_else(
             assert names == sorted(names)
             for name in names:
                 path = f"{folder}/{name}".strip("/")
-                assert objects.look(path).folder is (name.endswith("/") and path not in keys)
+                assert objects.entry(path).folder is (name.endswith("/") and path not in keys)
                 folders += [path] if name.endswith("/") else []
                 found |= set() if name.endswith("/") else {path}
         assert found == keys
@@ -59,17 +59,17 @@ def test_walking_the_names_finds_every_key_and_nothing_else(
 def test_a_look_tells_size_and_when_it_was_kept(garage: Garage, tmp_path: Path) -> None:
     before = time.time_ns()
     garage.objects.put("sources/A/one.txt", b"12345")
-    look = garage.objects.look("sources/A/one.txt")
+    look = garage.objects.entry("sources/A/one.txt")
     assert (look.folder, look.size) == (False, 5)
     assert before - 10**8 <= look.kept_at <= time.time_ns() + 10**8
     garage.objects.put("sources/A/one.txt", b"12345")
-    assert garage.objects.look("sources/A/one.txt") == look
-    assert garage.objects.look("sources/A").folder
+    assert garage.objects.entry("sources/A/one.txt") == look
+    assert garage.objects.entry("sources/A").folder
     for absent in ("sources/A/two.txt", "sources/B", "sourc"):
         with pytest.raises(MissingError):
-            garage.objects.look(absent)
+            garage.objects.entry(absent)
     with pytest.raises(BadInputError):
-        garage.objects.look("../etc")
+        garage.objects.entry("../etc")
     with pytest.raises(BadInputError):
         garage.objects.names("@tmp")
 
@@ -79,7 +79,7 @@ def test_what_was_deleted_is_not_named(garage: Garage) -> None:
     garage.objects.delete("a/b")
     assert garage.objects.names("a") == []
     with pytest.raises(MissingError):
-        garage.objects.look("a/b")
+        garage.objects.entry("a/b")
 
 
 def read_all(ledger: Ledger) -> bytes:

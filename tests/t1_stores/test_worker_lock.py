@@ -63,15 +63,15 @@ def test_the_pause_before_a_worker_is_started_again_is_short_after_one_that_live
     monkeypatch.setattr("kgfs.ingest.working.worker_keeper.time.monotonic", lambda: now)
     keeper = ShortLived(load(tmp_path / "home"), lambda: now)
     while len(keeper.starts) < 5:
-        keeper.look()
+        keeper.poll()
         now += 0.25
     pauses = [later - earlier for earlier, later in zip(keeper.starts, keeper.starts[1:], strict=False)]
     assert pauses == sorted(pauses)
     assert pauses[-1] > 2 * pauses[0] >= 2 * timing.WORKER_RESTART
     now += timing.WORKER_RESTART_AT_MOST + 1
-    keeper.look()
+    keeper.poll()
     died = now
     while len(keeper.starts) < 6:
         now += 0.25
-        keeper.look()
+        keeper.poll()
     assert keeper.starts[-1] - died <= timing.WORKER_RESTART + 0.25

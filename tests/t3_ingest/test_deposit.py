@@ -93,7 +93,7 @@ def away(*_: object) -> NoReturn:
 
 
 def test_an_ontology_is_made_without_a_word_to_its_garage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    for question in ("keys", "names", "look", "exists"):
+    for question in ("keys", "names", "entry", "exists"):
         monkeypatch.setattr(desk.stores.garage.objects, question, away)
     assert desk.ontology("Zen").prefix == "Zen"
 

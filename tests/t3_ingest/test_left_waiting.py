@@ -230,7 +230,7 @@ def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_take
     here.settle()
     if left:
         Exchange(here.config, here.stores)()  # another process of this home
-        monkeypatch.setattr(here.exchange, "look", there.exchange)  # just behind it
+        monkeypatch.setattr(here.exchange, "poll", there.exchange)  # just behind it
         here.exchange()
         monkeypatch.undo()
     else:

@@ -194,7 +194,7 @@ def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_f
     assert not is_obeyed(there.config) and followed_by(there) == before
     log.rmdir()
     monkeypatch.setattr("kgfs.sharing.timing.PURGES_RETRY", 0.0)
-    there.exchange.look()
+    there.exchange.poll()
     assert is_obeyed(there.config)
 
 
@@ -227,13 +227,13 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
         found = put(key, content, sums, **more)
         if key.startswith(WAITING) and at == "put" and not looked:
             looked.append(at)
-            exchange.look()
+            exchange.poll()
         return found
 
     def recorded(*facts: Fact, **more: Any) -> None:
         if isinstance(facts[0], ContentKept) and at == "recorded" and not looked:
             looked.append(at)
-            exchange.look()
+            exchange.poll()
         record(*facts, **more)
 
     with monkeypatch.context() as patch:
@@ -242,7 +242,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
         again = strict.file("again.txt", LARGE)
     assert looked and kept(strict) == [waiting_key(again.id, again.sha256)]
     built.close()
-    exchange.look()
+    exchange.poll()
     assert is_obeyed(strict.config) and kept(strict) == [waiting_key(again.id, again.sha256)]
     met(there)
     assert there.read_at("again.txt") == LARGE

@@ -40,7 +40,7 @@ class Home:
         if delivers := self.rhythm.begin():
             self.delivered.append(self.now)
             while_delivering()
-        self.rhythm.looked(delivered=delivers)
+        self.rhythm.polled(delivered=delivers)
 
     def keep(self) -> None:
         self.record()

@@ -65,7 +65,7 @@ def test_everything_kept_is_there_byte_for_byte(library: Library, driver: Memory
     for path, content in shown.items():
         found = driver.stat(path.encode())
         assert found.size == len(content)
-        assert found.mtime_ns == objects.look(path).kept_at > 10**18
+        assert found.mtime_ns == objects.entry(path).kept_at > 10**18
 
 
 def test_the_ledger_is_there_and_grows(library: Library, driver: MemoryDriver) -> None:

@@ -31,6 +31,6 @@ def test_a_long_document_that_is_read_goes_on_though_a_server_is_away(
     with open_stores(load(home)) as stores:
         standstill = backlog._Standstill(config, Settler(config, stores))
         for step in range(5):
-            standstill.look(reading(step / 5))
+            standstill.check(reading(step / 5))
         with pytest.raises(UnavailableError, match="kgfs wait"):
-            standstill.look(reading(4 / 5))
+            standstill.check(reading(4 / 5))

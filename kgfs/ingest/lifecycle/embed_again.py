@@ -18,17 +18,17 @@ from kgfs.stores.readings import Reading, decode_reading, later_vectors, text_of
 from kgfs.stores.stores import Stores
 
 
-def embed_again(stores: Stores, compute: Compute, look: Callable[[], None] = lambda: None) -> int:
+def embed_again(stores: Stores, compute: Compute, poll: Callable[[], None] = lambda: None) -> int:
     """Store vectors by ``compute``'s embedding model for all Readings that lack them; return the number of these
     Readings.
 
     Takes long, and is idempotent: a later call finds what an interrupted call has stored. A Reading whose objects are
-    missing or corrupt is skipped. ``look`` is called before each Reading, and an exception that it raises ends the
+    missing or corrupt is skipped. ``poll`` is called before each Reading, and an exception that it raises ends the
     call.
     """
     given = 0
     for key, _ in list(stores.garage.objects.keys("readings/")):
-        look()
+        poll()
         doc_id = key.split("/")[1]
         document, shown = stores.catalog.names.document(doc_id), stores.graph.document(doc_id)
         if document is None:

@@ -259,10 +259,10 @@ def _borrowers(stores: Stores, doc_id: str) -> dict[str, list[str]]:
     """
     names, objects = stores.catalog.names, stores.garage.objects
     found: dict[str, list[str]] = {}
-    looked_at, waiting = {doc_id}, [doc_id]
+    visited, waiting = {doc_id}, [doc_id]
     while waiting:
-        for other in sorted(alike(names, waiting.pop()) - looked_at):
-            looked_at.add(other)
+        for other in sorted(alike(names, waiting.pop()) - visited):
+            visited.add(other)
             packs = [
                 pack
                 for key, _ in list(objects.keys(f"readings/{other}/"))

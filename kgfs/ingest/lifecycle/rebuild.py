@@ -45,7 +45,7 @@ from kgfs.stores.readings import (
 from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
-from kgfs.stores.vectors.unindexing import look_again
+from kgfs.stores.vectors.unindexing import unindex_dead
 
 Progress = Callable[[int, int], None]
 """Called with (publications carried out, publications in all)."""
@@ -121,7 +121,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     for fact in _facts(stores, ontology):
         replayed.replay(fact)
     replayed.carry_out()
-    look_again(stores, sorted(replayed.documents), replayed.founded)
+    unindex_dead(stores, sorted(replayed.documents), replayed.founded)
     border("vectors-derived")
     if not ontology:
         stores.vectors.conclude()

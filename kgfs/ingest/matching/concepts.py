@@ -25,7 +25,7 @@ from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.unindexing import unindex
 
 Word = ConceptsMerged | ConceptSplit | PlacesAdded
-LOOKED_BACK = 10_000
+FACTS_BACK = 10_000
 """Number of the newest facts that are searched for one that was not carried out. The catalog keeps at least so many."""
 
 
@@ -177,7 +177,7 @@ def catch_up(stores: Stores) -> None:
 
 def last_word(catalog: Catalog) -> Word | None:
     """Return the newest merge, split or addition, the only one that may not be carried out yet; None if there is none."""
-    facts = catalog.facts(max(catalog.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []
+    facts = catalog.facts(max(catalog.seq() - FACTS_BACK, 0), FACTS_BACK) or []
     return next((fact for _, fact in reversed(facts) if isinstance(fact, Word)), None)
 
 

@@ -8,7 +8,7 @@ from kgfs.domain.documents import Document
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.readings import Decisions, Reading
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.unindexing import look_again, unindex
+from kgfs.stores.vectors.unindexing import unindex, unindex_dead
 
 
 def index(
@@ -35,4 +35,4 @@ def index(
     living = stores.graph.concepts_by_id([row.item for row in founded])
     rows += [row for row in founded if row.item in living]
     stores.vectors.upsert(rows)
-    look_again(stores, [document.doc_id], living.keys())
+    unindex_dead(stores, [document.doc_id], living.keys())

@@ -31,7 +31,7 @@ again."""
 
 
 def chunk(
-    text: Text, tokens: Tokens, size: int = 400, overlap: int = 60, *, look: Callable[[], None] = lambda: None
+    text: Text, tokens: Tokens, size: int = 400, overlap: int = 60, *, poll: Callable[[], None] = lambda: None
 ) -> list[Chunk]:
     """Return spans of about ``size`` tokens that, joined, are the Text; none for an empty Text.
 
@@ -39,7 +39,7 @@ def chunk(
     sum over the chunk's units, which may be slightly more than the chunk has as a whole. ``context_start`` is about
     ``overlap`` tokens before the start, at a word. A boundary depends only on the text near it (see ``cuts``).
     ``section_path`` is the path of the chunk's first block; a document's header counts as part of the section after
-    it. ``look`` is called often, and an exception that it raises ends the work.
+    it. ``poll`` is called often, and an exception that it raises ends the work.
     """
     content = text.text
     units, counts = _counted(text, tokens, size)
@@ -49,14 +49,14 @@ def chunk(
     ends = [*starts[1:], len(content)]
     hashes: list[int] = []
     for start, end in zip(starts, ends, strict=True):
-        look()
+        poll()
         hashes.append(_hash(content[start:end]))
-    firsts = [0, *cuts([rank for _, rank in units], hashes, counts, size, look), len(units)]
+    firsts = [0, *cuts([rank for _, rank in units], hashes, counts, size, poll), len(units)]
     path_at = _paths(text)
     chunks: list[Chunk] = []
     line, offset, context_start = 1, 0, 0
     for first, behind in pairwise(firsts):
-        look()
+        poll()
         start, end = starts[first], ends[behind - 1]
         weight = sum(counts[first:behind])
         line_behind = line + content.count("\n", start, end)

@@ -93,7 +93,7 @@ def _parts_of(draft: Draft, earlier: Document) -> tuple[Part, ...]:
 def chunk(draft: Draft) -> None:
     """Partition the Text into the spans of its Sources."""
     sizes = draft.settings.chunk_tokens, draft.settings.overlap_tokens
-    draft.chunks = chunk_text(draft.parsed, draft.compute.tokens, *sizes, look=draft.report.again)
+    draft.chunks = chunk_text(draft.parsed, draft.compute.tokens, *sizes, poll=draft.report.again)
     border("chunked")
 
 

@@ -26,7 +26,7 @@ SMALL = 64 << 10
 EVER = 2**63 - 1
 """A time in nanoseconds later than any other: a bound that excludes nothing."""
 
-LOOKS = 8
+ATTEMPTS = 8
 """How often :func:`open_content` reads a row again when the bytes are not where the row says. Each time the bytes
 must have been moved since the row was read."""
 
@@ -159,10 +159,10 @@ def open_content(stores: Stores, spool: Path, name_id: int, known: Name | None =
     """Return a live file's row and its content, wherever the bytes are now.
 
     The bytes may be moved from inbox or spool to the garage meanwhile. So the row (``known`` if the caller has just
-    read it) is read again, up to :data:`LOOKS` times, while the bytes are not where the row says. Raise MissingError
+    read it) is read again, up to :data:`ATTEMPTS` times, while the bytes are not where the row says. Raise MissingError
     if the name is gone, and StoreError if the bytes are not found.
     """
-    for _ in range(LOOKS):
+    for _ in range(ATTEMPTS):
         name, known = known or stores.catalog.names.name(name_id), None
         if name is None:
             raise MissingError("The file was removed.")

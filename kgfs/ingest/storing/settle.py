@@ -68,7 +68,7 @@ class Settler:
         self._elsewhere: dict[tuple[int, str], float] = {}
         """By name and content (SHA-256) that another home wrote: since when (monotonic seconds) it is known here
         unsettled. No clock of another machine is used."""
-        self._look_elsewhere = 0.0
+        self._poll_elsewhere = 0.0
         self._lull = Lull(lambda: self._copies.times_kept)
 
     def due(self, now: int) -> list[Name]:
@@ -206,9 +206,9 @@ class Settler:
         """Return the names that another home wrote and seems not to settle (``timing.HOME_ABSENT``). Empty between two
         queries."""
         seen = time.monotonic()
-        if not self._stores.catalog.sharing or seen < self._look_elsewhere:
+        if not self._stores.catalog.sharing or seen < self._poll_elsewhere:
             return []
-        self._look_elsewhere = seen + timing.OTHER_HOMES_POLL
+        self._poll_elsewhere = seen + timing.OTHER_HOMES_POLL
         names = self._stores.catalog.names.unsettled(session=ELSEWHERE, quiet_before=2**63 - 1)
         since = self._elsewhere
         self._elsewhere = {(name.id, name.sha256): since.get((name.id, name.sha256), seen) for name in names}

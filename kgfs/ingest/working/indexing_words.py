@@ -30,7 +30,7 @@ def indexing_words(graph: Graph, errors: ErrorLog) -> Iterator[None]:
         except KgfsError as error:
             trouble.met(error)
             return timing.WORDS_RETRY
-        return timing.WORDS_LOOK
+        return timing.WORDS_POLL
 
     def work() -> None:
         while not stopped.wait(index()):

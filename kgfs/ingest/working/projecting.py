@@ -137,7 +137,7 @@ class Projecting:
         try:
             while True:
                 with suppress(KgfsError):  # the disk did not take the note: the next round looks again
-                    self._look()
+                    self._poll()
                 if self._stopping.wait(timing.PROJECTION_POLL):
                     return
         finally:
@@ -145,7 +145,7 @@ class Projecting:
             if self._projection is not None:
                 self._projection.close()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         now = self._now()
         if now == self._done:
             if self._holding is not None and time.monotonic() - self._moved_at > timing.PROJECTION_RELEASE:
@@ -156,7 +156,7 @@ class Projecting:
         self._moved_at = time.monotonic()
         try:
             if not self._may_write():
-                self._look_at_another(now)
+                self._poll_another(now)
                 return
             self._pass(now)
         except LostLeaseError as error:
@@ -201,7 +201,7 @@ class Projecting:
             with suppress(KgfsError):  # the lease expires
                 holding.close()
 
-    def _look_at_another(self, now: tuple[State, dict[str, str]]) -> None:
+    def _poll_another(self, now: tuple[State, dict[str, str]]) -> None:
         """Note how far the home has come that writes the projection."""
         self._not_before = time.monotonic() + timing.PROJECTION_RETRY
         position = self._in_thread(lambda projection: projection.position())

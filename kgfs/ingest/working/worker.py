@@ -62,7 +62,7 @@ class _Claim:
     """The reading that runs here; None for a ``forget`` job, and while another machine reads the document."""
     lease: Lease | None = None
     """Lease over all machines while the document is read here."""
-    look_at: float = 0.0
+    poll_at: float = 0.0
     """When to try again to read the document here (monotonic seconds)."""
     failures: int = 0
     resting_until: float = 0.0
@@ -177,7 +177,7 @@ class Worker:
                         if not prepared and self._prepare(prepare):
                             prepared = True
                             begin()
-                        idle = prepared and not self._look(claims, pool)
+                        idle = prepared and not self._poll(claims, pool)
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(timing.JOB_RETRY)
@@ -265,7 +265,7 @@ class Worker:
         self._away = error
         self._tried += 1
 
-    def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
+    def _poll(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
         """Claim jobs while there is room, and finish a claim that is ready.
 
         Return whether there are claims.
@@ -388,9 +388,9 @@ class Worker:
 
     def _begin(self, claim: _Claim, pool: ThreadPoolExecutor) -> None:
         """Start to read the document of a claim here, unless another machine reads it."""
-        if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.look_at:
+        if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.poll_at:
             claim.lease = self._turns.begin(claim.document.doc_id)
-            claim.look_at = time.monotonic() + timing.LEASE_POLL
+            claim.poll_at = time.monotonic() + timing.LEASE_POLL
             if claim.lease is not None:
                 claim.reading = self._read(pool, claim, claim.lease)
 

@@ -23,7 +23,7 @@ class WorkerKeeper:
         self._not_before = 0.0
         self._started = 0.0
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Start the worker if there is none. Quick."""
         if self._process is not None:
             if self._process.poll() is None:

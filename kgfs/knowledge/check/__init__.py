@@ -36,8 +36,8 @@ def check(
     of living sessions, ``worker`` says whether a worker is alive. A damage is reported once for each document that it
     concerns.
     """
-    looked = _once(config, stores, alive, worker, deep, progress)
-    found = list({(damage.kind, damage.what, damage.doc_id): damage for damage in looked}.values())
+    first_pass = _once(config, stores, alive, worker, deep, progress)
+    found = list({(damage.kind, damage.what, damage.doc_id): damage for damage in first_pass}.values())
     if not found:
         return []
     time.sleep(timing.CHECK_SECOND_PASS)

@@ -72,7 +72,7 @@ def _is_nobodys(stores: Stores, key: str) -> bool:
         return True
     try:
         all_known = stores.garage.ledger.last_seq() < stores.catalog.unshipped(1)[0]
-        return all_known and stores.garage.objects.look(key).kept_at < time.time_ns() - timing.OTHER_HOME_RECORDS_NS
+        return all_known and stores.garage.objects.entry(key).kept_at < time.time_ns() - timing.OTHER_HOME_RECORDS_NS
     except (MissingError, CorruptError):  # the object is gone; or the ledger is corrupt, which another check reports
         return False
 

@@ -39,7 +39,7 @@ def _fault(objects: Objects, folder: str, *, deep: bool) -> str:
 
 def _left(objects: Objects, keys: list[str]) -> str:
     try:
-        newest = max(objects.look(key).kept_at for key in keys)
+        newest = max(objects.entry(key).kept_at for key in keys)
     except MissingError:  # deleted since it was listed
         return ""
     return "was left half put" if newest < time.time_ns() - timing.SNAPSHOT_UPLOAD_NS else ""

@@ -25,7 +25,7 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class GarageEntry:
     """The metadata of an object, or of a folder of keys, that a store knows without opening the object."""
 
     folder: bool
@@ -182,7 +182,7 @@ class Objects(Protocol):
         """
         ...
 
-    def look(self, path: str) -> Look:
+    def entry(self, path: str) -> GarageEntry:
         """Return the metadata of an object or, if there is no such object, of a folder of keys.
 
         Raise MissingError if there is neither. Quick: no object is opened.

@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from kgfs.errors import CorruptError, ExistsError, MissingError
-from kgfs.stores.garage.contract import BLOCK, Look, Objects, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
 from kgfs.stores.garage.durable import make_folder, os_errors, sync_folder
 from kgfs.stores.garage.listing import (
     TEMPORARY,
@@ -191,15 +191,15 @@ class FileObjects:
         with os_errors(f"listing {folder}"):
             return sorted(names_below(f"{self._top}/{folder}" if check_folder(folder) else self._top))
 
-    def look(self, path: str) -> Look:
+    def entry(self, path: str) -> GarageEntry:
         with os_errors(f"looking at {path}"):
             try:
                 found = os.stat(object_file(self._top, path))  # noqa: PTH116  # a string, for speed
-                return Look(False, found.st_size, found.st_mtime_ns)
+                return GarageEntry(False, found.st_size, found.st_mtime_ns)
             except FileNotFoundError:
                 pass
             try:
-                return Look(True, 0, os.stat(f"{self._top}/{path}").st_mtime_ns)  # noqa: PTH116
+                return GarageEntry(True, 0, os.stat(f"{self._top}/{path}").st_mtime_ns)  # noqa: PTH116
             except FileNotFoundError:
                 raise MissingError(f"{path}: neither an object nor a folder.") from None
 

@@ -8,7 +8,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
 
-def look_again(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> None:
+def unindex_dead(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> None:
     """Remove the rows of those documents and concepts that are not in the graph by now.
 
     A process calls this after it has put rows of these documents and concepts into vectors that other machines also

@@ -71,11 +71,11 @@ def cuts(
     hashes: Sequence[int],
     tokens: Sequence[int],
     size: int,
-    look: Callable[[], None] = lambda: None,
+    poll: Callable[[], None] = lambda: None,
 ) -> list[int]:
     """Return the units, in order and without the first, at which chunks of about ``size`` tokens begin.
 
-    ``look`` is called between them, and an exception that it raises ends the work.
+    ``poll`` is called between them, and an exception that it raises ends the work.
     """
     offsets = np.concatenate(([0], np.cumsum(np.asarray(tokens, np.int64))))
     rank = np.asarray(ranks, np.int64)
@@ -86,7 +86,7 @@ def cuts(
     found: list[int] = []
     open_stretches = [(0, len(tokens), 0)]
     while open_stretches:
-        look()
+        poll()
         start, end, done = open_stretches.pop()
         low, high = int(offsets[start]), int(offsets[end])
         for n in range(done, len(passes)):

@@ -127,7 +127,7 @@ def _carried(
             db.execute("UPDATE shipped SET changed_elsewhere = ?", (seq,))
         record.seq = seq
     undo.confirm(db, record.seq)
-    rebase.look()
+    rebase.find_outdated()
     for fact, (_, _, session) in zip(own, tail, strict=True):
         record.session = session
         rebase.carry(fact)

@@ -76,7 +76,7 @@ class Rebase:
     stored before a fact names them, and are deleted only after a fact that needs them no more. So a content that was
     not found, and that the tail still needs, is lost.
 
-    Call :meth:`comes` with each fact of other homes before it is applied, :meth:`look` after the last of them, and
+    Call :meth:`comes` with each fact of other homes before it is applied, :meth:`find_outdated` after the last of them, and
     then :meth:`carry` with each own fact in order."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Rebase:
             found = [self._names.document(doc_id) for doc_id in fact.doc_ids]
             self._purged |= {document.sha256 for document in found if document is not None}
 
-    def look(self) -> None:
+    def find_outdated(self) -> None:
         """Find the files whose content or id other homes' facts have changed. Call this when all those facts are
         applied."""
         for name_id, (base, lineage) in self._footing.base.items():

@@ -50,9 +50,9 @@ class S3Ledger:
         self._known = 0
         """The number of an entry that is stored. There may be later ones."""
         self._loose = 0
-        self._looks = 0
+        self._polls = 0
         self._segments: list[Segment] = []
-        self._look_again = 0.0
+        self._list_after = 0.0
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -75,7 +75,7 @@ class S3Ledger:
                 room = self._segment - last % self._segment
                 if self._put(last + 1, entries[kept : kept + room]):
                     last += min(room, len(entries) - kept)
-                    self._known, self._look_again = last, 0.0
+                    self._known, self._list_after = last, 0.0
                     first_seq, entries = last + 1, entries[kept + room :]
                     self._merge_sometimes(last)
                     if not entries:
@@ -144,8 +144,8 @@ class S3Ledger:
         try:
             self._bucket.head(entries_name(seq + 1))
         except MissingError:  # no such piece, or merged already
-            self._looks += 1
-            return self._looks % LIST_AFTER == 0 and self.last_seq() > seq
+            self._polls += 1
+            return self._polls % LIST_AFTER == 0 and self.last_seq() > seq
         return True
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -168,14 +168,14 @@ class S3Ledger:
         """Return the segments. What other writers append is visible within a second. While the server is away, return
         the last known segments."""
         now = time.monotonic()
-        if now >= self._look_again:
+        if now >= self._list_after:
             known = self._segments
             try:
-                self._segments, self._look_again = self._list_segments(), now + timing.SEGMENTS_POLL
+                self._segments, self._list_after = self._list_segments(), now + timing.SEGMENTS_POLL
             except AWAY:
                 if not known:
                     raise
-                self._look_again = time.monotonic() + timing.SEGMENTS_RETRY
+                self._list_after = time.monotonic() + timing.SEGMENTS_RETRY
         return self._segments
 
     def _list_segments(self) -> list[Segment]:
@@ -208,7 +208,7 @@ class S3Ledger:
                 return lost
             for found in damaged:
                 self._bucket.replace(found.name, mended(found, known), {LAST: str(found.last_of_piece)})
-            self._known, self._look_again = 0, 0.0
+            self._known, self._list_after = 0, 0.0
             return []
 
 

@@ -13,7 +13,7 @@ import xxhash
 from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError, UnavailableError
 from kgfs.failpoints import border
 from kgfs.stores import timing
-from kgfs.stores.garage.contract import BLOCK, Look, Objects, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
@@ -312,21 +312,21 @@ class S3Objects:
         below = (item.name for item in self._bucket.listed(top, flat=False))
         return sorted(key_of(name)[len(top) - len(OBJECTS) :] for name in below)
 
-    def look(self, path: str) -> Look:
+    def entry(self, path: str) -> GarageEntry:
         """Return the metadata of an object or folder.
 
         The time of a folder is that of the newest of its first thousand objects, directly or deeper below it.
         """
         try:
             found = self._bucket.head(object_name(path))
-            return Look(False, found.size, kept_at(found))
+            return GarageEntry(False, found.size, kept_at(found))
         except MissingError:
             pass
         below = self._bucket.listed(f"{OBJECTS}{path}/")
         times = [item.changed_at for item, _ in zip(below, range(PAGE), strict=False)]
         if not times:
             raise MissingError(f"{path}: neither an object nor a folder.")
-        return Look(True, 0, max(times))
+        return GarageEntry(True, 0, max(times))
 
     def _sums(self, key: str, found: Found, proof: str = "") -> Sums:
         """Return the checksums of an object.

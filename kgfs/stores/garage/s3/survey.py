@@ -48,7 +48,7 @@ def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
         try:
             for piece in chain(entries, merged, after):
                 try:
-                    damaged, after = _look(bucket, piece)
+                    damaged, after = _survey_piece(bucket, piece)
                     patience = PATIENCE
                 except MissingError:
                     if patience:
@@ -66,7 +66,7 @@ def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
             after = following - 1
 
 
-def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
+def _survey_piece(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
     """Return the damage of a piece, or None, and the number of its last entry. Raise MissingError if the piece was
     merged after it was listed."""
     try:
