@@ -63,7 +63,7 @@ def test_a_version_that_its_successor_begins_with_is_an_object_like_all_others(g
         assert objects.exists(key)
         assert objects.has_sums(key)
         assert objects.stat(key).sha256 == hashlib.sha256(content).hexdigest()
-        assert objects.look(key).size == len(content)
+        assert objects.entry(key).size == len(content)
         assert objects.get(key) == content
         assert objects.salvage(key) == content
         for start, length in ((0, 10), (len(content) - 5, 100), (len(content), 5), (len(content) + 9, 5), (0, None)):
@@ -248,13 +248,13 @@ def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeyp
                 thread.start()
                 thread.join(0.2)  # it waits for this home, or is through
 
-        def look(key: str, known: Callable[[str], Any] = stored.look, thread: threading.Thread = deleting) -> Any:
+        def look(key: str, known: Callable[[str], Any] = stored.entry, thread: threading.Thread = deleting) -> Any:
             if not key.startswith(LINKS) and not thread.ident:
                 begin("stored-look")
             return known(key)
 
         monkeypatch.setattr(prefixes, "border", begin)
-        monkeypatch.setattr(stored, "look", look)
+        monkeypatch.setattr(stored, "entry", look)
         here.keep_as_prefix(key_of(begins), key_of(WHOLE))
         deleting.join(20)
         assert not deleting.is_alive()

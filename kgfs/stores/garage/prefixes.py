@@ -16,7 +16,7 @@ from threading import Lock
 from kgfs.errors import CorruptError, ExistsError, MissingError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores import timing
-from kgfs.stores.garage.contract import BLOCK, Look, Objects, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import MAX_PART
 from kgfs.stores.garage.prefix_links import (
@@ -85,7 +85,7 @@ class PrefixObjects:
         ):
             return False
         try:
-            sums, kept_at = self._stored.stat(earlier), self._stored.look(earlier).kept_at
+            sums, kept_at = self._stored.stat(earlier), self._stored.entry(earlier).kept_at
             if sums.size < MIN_LINKED or not self._begins_with(later, sums):
                 return False
         except (MissingError, CorruptError):  # kgfs check tells of the latter
@@ -197,7 +197,7 @@ class PrefixObjects:
         """Wait until another home that may be about to give up the bytes of a linked object has done so, or cannot."""
         until = time.monotonic() + 2 * timing.PREFIX_LINKED
         with suppress(MissingError):
-            age = (time.time_ns() - self._stored.look(link.on).kept_at) / 1e9
+            age = (time.time_ns() - self._stored.entry(link.on).kept_at) / 1e9
             while abs(age) < 10 * timing.PREFIX_LINKED and time.monotonic() < until and self._stored.exists(link.key):
                 time.sleep(timing.PREFIX_POLL)
 
@@ -308,12 +308,12 @@ class PrefixObjects:
             names |= {linked_name(name) for name in self._stored.names(OF + folder)}
         return sorted(names)
 
-    def look(self, path: str) -> Look:
+    def entry(self, path: str) -> GarageEntry:
         try:
-            return self._stored.look(path)
+            return self._stored.entry(path)
         except MissingError:
             link = self._linked(path)
-            return Look(folder=False, size=link.sums.size, kept_at=link.kept_at)
+            return GarageEntry(folder=False, size=link.sums.size, kept_at=link.kept_at)
 
     def _linked(self, key: str) -> Link:
         """Return a link of an object, or raise MissingError if there is none."""
@@ -349,7 +349,7 @@ def by_length(objects: Objects, keys: Sequence[str]) -> list[str]:
     sizes: dict[str, int] = {}
     for key in keys:
         with suppress(MissingError):
-            sizes[key] = objects.look(key).size if is_linkable(key) else 0
+            sizes[key] = objects.entry(key).size if is_linkable(key) else 0
     return sorted(keys, key=lambda key: sizes.get(key, 0))
 
 
