@@ -1,1 +1,1 @@
-"""The engines that run the heavy stages: this process, or a Ray cluster."""
+"""Run the heavy stages, in this process or on a Ray cluster."""

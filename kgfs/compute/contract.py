@@ -23,7 +23,7 @@ class Compute(Protocol):
 
     @property
     def extractor(self) -> str:
-        """The name and version of the extractor, as ``name/version``."""
+        """Return the name and version of the extractor, as ``name/version``."""
         ...
 
     @property
@@ -34,17 +34,17 @@ class Compute(Protocol):
 
     @property
     def billed(self) -> bool:
-        """Whether a provider charges for each token that the extractor uses."""
+        """Tell whether a provider charges for each token that the extractor uses."""
         ...
 
     @property
     def takes_known(self) -> bool:
-        """Whether the extractor reads the ``known`` concepts that it is given."""
+        """Tell whether the extractor reads the ``known`` concepts that it is given."""
         ...
 
     @property
     def embedding_model(self) -> str:
-        """The name and hash of the embedding model.
+        """Return the name and hash of the embedding model.
 
         It is empty where no embedder is available; then ``embed`` must not be called.
         """
@@ -52,7 +52,7 @@ class Compute(Protocol):
 
     @property
     def verbs(self) -> Callable[[str], bool] | None:
-        """A function that tells whether a block of text contains a verb. None where no grammar is loaded."""
+        """Return a function that tells whether a block of text contains a verb. None where no grammar is loaded."""
         ...
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:

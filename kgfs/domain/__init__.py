@@ -1,4 +1,4 @@
-"""The domain's types, and the pure functions that define identity. Nothing here does I/O or keeps state.
+"""Define the domain's types, and identity by pure functions. Nothing here does I/O or keeps state.
 
 ``documents``: stored content, its names and versions, and the state of each Document. ``text``: the Text of a
 document's bytes, and how it is cut into Sources. ``knowledge``: concepts and relationships found in a Text.

@@ -1,4 +1,4 @@
-"""The file formats: each parses the bytes of one file into its Text, with exact characters, structure and title.
+"""Parse the bytes of one file into its Text, one module a format, with exact characters, structure and title.
 
 A format whose files can be hostile or broken (PDF, Office, HTML, mail …) is *isolated*: ``child`` parses it in a process
 of its own within the limits of ``sandbox``, with its library imported there, and streams ``pieces`` that are put together here.

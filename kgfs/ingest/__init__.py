@@ -1,4 +1,4 @@
-"""The ingest pipeline: it turns written bytes into names, versions, Readings and knowledge. It answers no queries.
+"""Turn written bytes into names, versions, Readings and knowledge. It answers no queries.
 
 Callers are ``tree`` (a file is written), ``cli`` (the commands ingest and worker) and ``app``. The stages, in the
 order in which they run: spool → keep → settle → identify (package ``storing``, in the process that takes the bytes),

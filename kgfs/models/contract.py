@@ -20,7 +20,7 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """The name and hash of the model, as Readings and vector rows record them."""
+        """Return the name and hash of the model, as Readings and vector rows record them."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class Tokens(Protocol):
 
     @property
     def name(self) -> str:
-        """``cl100k_base``, or the name of the estimate that replaces it where the vocabulary is missing."""
+        """Return ``cl100k_base``, or the name of the estimate that replaces it where the vocabulary is missing."""
         ...
 
     def count(self, text: str) -> int: ...
@@ -177,22 +177,22 @@ class Extractor(Protocol):
 
     @property
     def model(self) -> str:
-        """The models that made the output, with their versions or hashes."""
+        """Return the models that made the output, with their versions or hashes."""
         ...
 
     @property
     def prompt_hash(self) -> str:
-        """A hash of everything except the passage that shapes the output (a prompt, the version of the rules)."""
+        """Return a hash of everything except the passage that shapes the output (a prompt, the version of the rules)."""
         ...
 
     @property
     def billed(self) -> bool:
-        """Whether a provider charges for each token. If so, a plan states the cost."""
+        """Tell whether a provider charges for each token. If so, a plan states the cost."""
         ...
 
     @property
     def takes_known(self) -> bool:
-        """Whether the extractor reads ``known``. If not, callers do not look up known concepts."""
+        """Tell whether the extractor reads ``known``. If not, callers do not look up known concepts."""
         ...
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sharing: several homes on one bucket replicate their facts through its ledger, and take turns to publish.
+"""Share a bucket between homes: they replicate their facts through its ledger, and take turns to publish.
 
 ``app`` alone imports this room, and only where a home shares its bucket (``garage.shared``). ``exchange`` delivers and
 follows facts, ``mounted`` does that beside a mount, ``follow_graph`` and ``follow_vectors`` carry the facts out in what

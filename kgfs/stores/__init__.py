@@ -1,4 +1,4 @@
-"""The stores of a home. Each of the four contracts has an embedded implementation, an in-memory fake and one
+"""Keep what a home has. Each of the four contracts has an embedded implementation, an in-memory fake and one
 conformance suite:
 
 - ``garage``: objects (originals, Readings, Records) and the ledger. The truth.

@@ -1,1 +1,1 @@
-"""Lifecycle of documents that have been read: forget, purge, read again, embed again, rebuild."""
+"""Carry on the life of documents that have been read: forget, purge, read again, embed again, rebuild."""

@@ -1,1 +1,1 @@
-"""Keeping: make written bytes durable on this machine, then move them into the garage under their hash."""
+"""Make written bytes durable on this machine, then move them into the garage under their hash."""

@@ -1,1 +1,1 @@
-"""Work: claim jobs from the queue, read documents, publish the Readings in order."""
+"""Claim jobs from the queue, read documents, publish the Readings in order."""

@@ -1,1 +1,1 @@
-"""Depositing: the use cases that change ``documents/``, for the tree and the commands alike."""
+"""Deposit: the use cases that change ``documents/``, for the tree and the commands alike."""

@@ -1,4 +1,4 @@
-"""The check of a home: it finds every kind of damage and changes nothing (``ingest.repair.repair`` repairs)."""
+"""Check a home: find every kind of damage and change nothing (``ingest.repair.repair`` repairs)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The extractors, one module each, which find concepts and relationships in passages. ``table`` lists them."""
+"""Find concepts and relationships in passages, one module an extractor. ``table`` lists them."""

@@ -1,4 +1,4 @@
-"""Backups of a home: a pool of its immutable objects, and one snapshot of everything else for each backup.
+"""Back up a home: a pool of its immutable objects, and one snapshot of everything else for each backup.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The catalog: names and versions, the inbox of small contents, the queue of jobs, and the newest part of the ledger.
+"""Keep names and versions, the inbox of small contents, the queue of jobs, and the newest part of the ledger.
 
 The catalog is one SQLite file of its own, so that a long graph commit never makes ``close()`` wait. ``contract``,
 ``contract_names`` and ``contract_jobs`` state what a catalog promises; ``sqlite`` implements it.

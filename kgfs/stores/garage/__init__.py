@@ -1,1 +1,1 @@
-"""The garage: immutable objects under keys, and the append-only ledger. All other stores are derived from it."""
+"""Keep the garage: immutable objects under keys, and the append-only ledger. All other stores are derived from it."""

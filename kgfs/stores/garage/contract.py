@@ -78,7 +78,7 @@ class Objects(Protocol):
 
     @property
     def stored(self) -> Objects:
-        """The objects as they are stored, for copies of the whole garage. Those that need no bytes of their own
+        """Return the objects as they are stored, for copies of the whole garage. Those that need no bytes of their own
         (:meth:`keep_as_prefix`) are not among them, and the records that tell of those are."""
         ...
 
@@ -195,7 +195,7 @@ class Reader(Protocol):
 
     @property
     def sums(self) -> Sums:
-        """The checksums of the object."""
+        """Return the checksums of the object."""
         ...
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -313,12 +313,12 @@ class Garage(Protocol):
 
     @property
     def objects(self) -> Objects:
-        """The object store."""
+        """Return the object store."""
         ...
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger."""
+        """Return the ledger."""
         ...
 
     def close(self) -> None:

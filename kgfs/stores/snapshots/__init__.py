@@ -1,4 +1,4 @@
-"""Snapshots: SQLite files in a shared bucket from which a new home starts, instead of deriving everything from the
+"""Make and take snapshots: SQLite files in a shared bucket from which a new home starts, instead of deriving everything from the
 ledger.
 
 A snapshot is a set of keys below ``snapshots/<position>-<host>-<random>/``: parts of compressed files, and

@@ -1,1 +1,1 @@
-"""Vectors: embeddings of sources and concepts, searched by similarity. They are derived from the Readings."""
+"""Keep vectors: embeddings of sources and concepts, searched by similarity. They are derived from the Readings."""

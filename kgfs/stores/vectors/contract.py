@@ -85,18 +85,18 @@ class Vectors(Protocol):
 
     @property
     def model(self) -> str:
-        """The name of the embedding model."""
+        """Return the name of the embedding model."""
         ...
 
     @property
     def keeps_payload(self) -> bool:
-        """Whether the store keeps a Source's position and document with its vectors, for programs that query the
+        """Tell whether the store keeps a Source's position and document with its vectors, for programs that query the
         store directly."""
         ...
 
     @property
     def keeps_content(self) -> bool:
-        """Whether the store keeps texts with vectors, for programs that query the store directly."""
+        """Tell whether the store keeps texts with vectors, for programs that query the store directly."""
         ...
 
     def upsert(self, rows: Sequence[Row]) -> None:

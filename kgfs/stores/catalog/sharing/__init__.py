@@ -1,4 +1,4 @@
-"""Several homes that write to one ledger.
+"""Rebase the facts of a home where several write to one ledger.
 
 The ledger's entries are the one order of all facts. A home's catalog is the fold of two parts: the facts that it
 knows the ledger has (*confirmed*), and its own facts that are not published yet (its *tail*). If the ledger goes on
