@@ -134,7 +134,7 @@ class MemoryObjects:
             below = [key[len(prefix) :] for key in self._kept if key.startswith(prefix)]
         return sorted({head + slash for head, slash, _ in (rest.partition("/") for rest in below)})
 
-    def look(self, path: str) -> GarageEntry:
+    def entry(self, path: str) -> GarageEntry:
         check_key(path)
         with self._lock:
             if path in self._kept:
