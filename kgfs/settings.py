@@ -28,6 +28,8 @@ GRAPH_SCHEMES = ("bolt", "bolt+s", "neo4j", "neo4j+s")
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
+    """The settings of ``[pipeline]``."""
+
     settle: float = 2.0
     """Seconds of quiet after which a written file becomes a version."""
     chunk_tokens: int = 400
@@ -68,6 +70,8 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
+    """The settings of ``[tree]``."""
+
     mark_start: str = "=="
     """What stands before a quote in ``source.txt``."""
     mark_end: str = "=="
@@ -92,6 +96,8 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
+    """The settings of ``[watch]``."""
+
     folders: tuple[str, ...] = ()
     """Folders that a worker keeps ontologies in step with: ``ONTOLOGY=FOLDER``, or ``ONTOLOGY/SUB=FOLDER`` for a folder below documents/."""
 
@@ -104,6 +110,8 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Models:
+    """The settings of ``[models]``."""
+
     embedder: str = "auto"
     """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``."""
     extractor: str = "auto"
@@ -139,6 +147,8 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Garage:
+    """The settings of ``[garage]``."""
+
     store: str = "files"
     """Where originals, Readings and the ledger are kept: ``files`` of the home, or ``s3``, a bucket."""
     endpoint: str = ""
@@ -189,6 +199,8 @@ class Garage:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
+    """The settings of ``[graph]``."""
+
     store: str = "sqlite"
     """``neo4j``: the graph, which stands in a file of the home in any case, is also written to a Neo4j server (docs/graph.md)."""
     uri: str = ""
@@ -246,6 +258,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
+    """The settings of ``[vectors]``."""
+
     store: str = "sqlite"
     """Where embeddings stand: ``sqlite``, a file of the home, or ``qdrant``, a server."""
     url: str = ""

@@ -13,6 +13,8 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class IngestVersion:
+    """A version of the rules by which documents are read."""
+
     description: str
     """What changed, in words for people."""
     breaking: bool = False
@@ -94,6 +96,8 @@ class StorageTier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
+    """A named body of knowledge."""
+
     id: str
     """Immutable, 12 hexadecimal digits."""
     name: str

@@ -48,6 +48,8 @@ class FoundConcept:
 
 @dataclass(frozen=True, slots=True)
 class FoundRelationship:
+    """A relationship that an extractor found in one document."""
+
     subject: str
     """``norm`` of a FoundConcept of the same document."""
     type: str

@@ -42,6 +42,8 @@ CONCEPTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """A Source that is shown, with what it matches."""
+
     source: SourceRow
     document: DocumentRow
     score: float
@@ -52,6 +54,8 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """The outcome of a search, before pages are made of it."""
+
     words: str
     """The question as it was asked."""
     query: Query

@@ -122,6 +122,8 @@ class Pagination:
 
 @dataclass(frozen=True, slots=True)
 class Results:
+    """A page of the documents that a search found."""
+
     words: str
     ontology: str
     """The name of the searched ontology; '' for all."""

@@ -76,6 +76,8 @@ class NamedConcept:
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
+    """The passages that a search found."""
+
     words: str
     ontology: str
     """The name of the searched ontology; '' for all."""

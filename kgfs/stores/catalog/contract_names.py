@@ -11,6 +11,8 @@ from kgfs.domain.documents import Document, Name, Ontology, State, Succession, V
 
 @dataclass(frozen=True, slots=True)
 class SavedSearch:
+    """A search that was saved."""
+
     words: str
     """Encoded as names are."""
     saved_at: int
@@ -18,6 +20,8 @@ class SavedSearch:
 
 @dataclass(frozen=True, slots=True)
 class SavedQuestion:
+    """A question that was saved."""
+
     question: str
     """The names of its folders, each encoded as names are, joined by ``/``."""
     saved_at: int

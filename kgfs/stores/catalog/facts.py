@@ -15,6 +15,8 @@ from kgfs.domain.documents import INGEST_VERSION
 
 @dataclass(frozen=True, slots=True)
 class OntologyMade:
+    """Makes an ontology with its root folder."""
+
     ontology: str
     name: str
     prefix: str
@@ -27,6 +29,8 @@ class OntologyMade:
 
 @dataclass(frozen=True, slots=True)
 class OntologyRenamed:
+    """Gives an ontology another name."""
+
     ontology: str
     name: str
     at: int
@@ -42,6 +46,8 @@ class OntologyRemoved:
 
 @dataclass(frozen=True, slots=True)
 class FolderMade:
+    """Makes an empty folder."""
+
     id: int
     ontology: str
     parent: int
@@ -432,6 +438,8 @@ class SearchSaved:
 
 @dataclass(frozen=True, slots=True)
 class SearchRemoved:
+    """Removes a saved search."""
+
     ontology: str
     words: str
     at: int
@@ -450,6 +458,8 @@ class QuestionSaved:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRemoved:
+    """Removes a saved question."""
+
     ontology: str
     question: str
     at: int
