@@ -31,6 +31,10 @@ COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 """The counters of each ontology, in the order of the contract."""
 
 
+THOSE = "(SELECT value FROM json_each(?1))"
+"""The values of a JSON list, the first parameter."""
+
+
 def listed(columns: Sequence[str], table: str) -> str:
     """Return the columns, each prefixed with the table, as a list for SELECT."""
     return ", ".join(f"{table}.{column}" for column in columns)

@@ -1,0 +1,200 @@
+"""Read documents and their Sources, one indexed query each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from kgfs.domain.mails import Mail
+from kgfs.domain.sessions import SegmentRow, SessionRow
+from kgfs.stores.database import Database
+from kgfs.stores.graph.contract import THREAD
+from kgfs.stores.graph.rows import (
+    DOCUMENT,
+    SHOWN,
+    SOURCE,
+    THOSE,
+    listed,
+    source_row,
+)
+from kgfs.stores.graph.vocabulary import (
+    DocumentRow,
+    EarlierText,
+    SourceRow,
+)
+
+_DOCUMENT = f"SELECT {listed(DOCUMENT, 'document')} FROM document"
+# CROSS JOIN fixes the order of the joins: first the rows asked for, then the state of their edition.
+_SOURCE = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
+    FROM source CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"""
+_SOURCE_OF = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
+    FROM document CROSS JOIN source ON source.document = document.key
+    WHERE document.doc_id = ? AND document.state = {SHOWN}"""
+
+
+def _quoted(words: str) -> str:
+    """Return words as one string of the full text's query language: they must stand in this order."""
+    return '"' + words.replace('"', '""') + '"'
+
+
+_MAIL = (
+    "doc_id, email_subject, email_participants, coalesce(email_date_start, 0), coalesce(email_date_end, 0),"
+    " email_message_count, coalesce(message_id, ''), coalesce(thread, '')"
+)
+
+
+def _mail(row: tuple[Any, ...]) -> Mail:
+    return Mail(row[0], row[1], tuple(json.loads(row[2])), *row[3:])
+
+
+class DocumentReads:
+    """The reads of documents, mails, sessions and Sources, and of the full text. See ``contract.Graph``."""
+
+    _database: Database
+
+    def document(self, doc_id: str) -> DocumentRow | None:
+        found = self._database.row(f"{_DOCUMENT} WHERE doc_id = ? AND state = {SHOWN}", (doc_id,))
+        return DocumentRow(*found) if found else None
+
+    def documents_among(self, doc_ids: Sequence[str]) -> dict[str, DocumentRow]:
+        sql = f"{_DOCUMENT} WHERE doc_id IN {THOSE} AND state = {SHOWN}"
+        rows = (DocumentRow(*row) for row in self._database.rows(sql, (json.dumps(list(doc_ids)),)))
+        return {row.doc_id: row for row in rows}
+
+    def text_sizes(self, doc_ids: Sequence[str]) -> dict[str, int]:
+        sql = (
+            "SELECT doc_id, CASE WHEN text_sha256 = content_hash THEN size_bytes ELSE coalesce("
+            " (SELECT byte_end FROM source WHERE document = document.key ORDER BY chunk_index DESC LIMIT 1), 0) END"
+            f" FROM document WHERE doc_id IN {THOSE} AND state = {SHOWN}"
+        )
+        return dict(self._database.rows(sql, (json.dumps(list(doc_ids)),)))
+
+    def earlier_text(self, doc_id: str) -> EarlierText | None:
+        found = self._database.row("SELECT reading, bytes, is_original FROM earlier_text WHERE doc_id = ?", (doc_id,))
+        return EarlierText(found[0], found[1], bool(found[2])) if found else None
+
+    def mail(self, doc_id: str) -> Mail | None:
+        found = self._database.row(
+            f"SELECT {_MAIL} FROM document WHERE doc_id = ? AND state = {SHOWN} AND email_message_count IS NOT NULL",
+            (doc_id,),
+        )
+        return _mail(found) if found else None
+
+    def own_dates(self, doc_ids: Collection[str]) -> dict[str, int]:
+        sql = f"SELECT doc_id, dated FROM document WHERE doc_id IN {THOSE} AND state = {SHOWN} AND dated IS NOT NULL"
+        return dict(self._database.rows(sql, (json.dumps([*doc_ids]),)))
+
+    def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
+        found: dict[str, Mail] = {}
+        for message_id in message_ids:
+            for column in ("message_id", "thread"):
+                sql = f"SELECT {_MAIL} FROM document WHERE ontology = ? AND {column} = ? AND state = {SHOWN} LIMIT {THREAD}"
+                found |= {row[0]: _mail(row) for row in self._database.rows(sql, (ontology, message_id))}
+        return sorted(found.values(), key=lambda mail: (mail.date_start, mail.doc_id))
+
+    def sessions(self, ontology: str) -> list[SessionRow]:
+        sql = (
+            "SELECT doc_id, session_id, interface, entry_count, coalesce(first_at, ''), coalesce(last_at, '') FROM document"
+            f" WHERE ontology = ? AND state = {SHOWN} AND session_id IS NOT NULL ORDER BY session_id, deposit, doc_id"
+        )
+        return [SessionRow(*row) for row in self._database.rows(sql, (ontology,))]
+
+    def segment_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
+        any_session = f"SELECT 1 FROM document WHERE state = {SHOWN} AND session_id IS NOT NULL LIMIT 1"
+        if self._database.row(any_session) is None:  # a home without transcripts looks no further
+            return frozenset()
+        sql = (
+            f"SELECT doc_id FROM document WHERE doc_id IN {THOSE} AND state = {SHOWN}"
+            " AND interface IS NOT NULL AND session_id IS NULL"
+        )
+        return frozenset(doc_id for (doc_id,) in self._database.rows(sql, (json.dumps([*doc_ids]),)))
+
+    def segments(self, doc_ids: Sequence[str]) -> dict[str, SegmentRow]:
+        sql = (
+            "SELECT doc_id, first_entry, entry_sizes, conversation_size FROM document"
+            f" WHERE doc_id IN {THOSE} AND state = {SHOWN} AND entry_sizes IS NOT NULL"
+        )
+        rows = self._database.rows(sql, (json.dumps(list(doc_ids)),))
+        return {row[0]: SegmentRow(row[0], row[1], tuple(json.loads(row[2])), row[3]) for row in rows}
+
+    def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
+        where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"
+        return [DocumentRow(*row) for row in self._database.rows(f"{_DOCUMENT} {where}", (ontology, after, limit))]
+
+    def document_types(self, ontology: str) -> dict[str, str]:
+        sql = f"SELECT doc_id, document_type FROM document WHERE ontology = ? AND state = {SHOWN}"
+        return dict(self._database.rows(sql, (ontology,)))
+
+    def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
+        found = self._database.row(f"{_SOURCE_OF} AND source.chunk_index = ?", (doc_id, chunk_index))
+        return source_row(found) if found else None
+
+    def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]:
+        where = "AND source.chunk_index > ? ORDER BY source.chunk_index LIMIT ?"
+        return [source_row(row) for row in self._database.rows(f"{_SOURCE_OF} {where}", (doc_id, after, limit))]
+
+    def sources_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], SourceRow]:
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(SOURCE, 'source')} FROM json_each(?1) AS place"
+            f" CROSS JOIN document ON document.doc_id = json_extract(place.value, '$[0]') AND document.state = {SHOWN}"
+            " CROSS JOIN source ON source.document = document.key"
+            " AND source.chunk_index = json_extract(place.value, '$[1]')",
+            (json.dumps([*places]),),
+        )
+        return {(row.doc_id, row.chunk_index): row for row in map(source_row, rows)}
+
+    def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        rows = self._database.rows(
+            "SELECT source.chunk_id, document.doc_id, source.chunk_index FROM source"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            f" WHERE source.chunk_id IN {THOSE} ORDER BY document.doc_id DESC, source.chunk_index DESC",
+            (json.dumps(chunk_ids),),
+        )
+        return {chunk_id: (doc_id, index) for chunk_id, doc_id, index in rows}
+
+    def find_text(
+        self,
+        words: str,
+        ontology: str = "",
+        limit: int = 10,
+        *,
+        phrases: Sequence[str] = (),
+        doc_ids: Collection[str] | None = None,
+    ) -> list[tuple[SourceRow, float]]:
+        # Each word is quoted, since some words are operators of the query language.
+        wanted = " OR ".join(_quoted(word) for word in words.replace("\0", " ").split())
+        if not wanted:
+            return []
+        wanted = " AND ".join([f"({wanted})", *(_quoted(phrase.replace("\0", " ")) for phrase in phrases)])
+        within = " AND document.doc_id IN (SELECT value FROM json_each(?4))" if doc_ids is not None else ""
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(SOURCE, 'source')}, hit.score"
+            " FROM (SELECT source_words.rowid AS key, -bm25(source_words) AS score, document.key AS edition"
+            "   FROM source_words CROSS JOIN source AS held ON held.key = source_words.rowid"
+            f"  CROSS JOIN document ON document.key = held.document AND document.state = {SHOWN} AND document.hidden_by = ''"
+            f"   WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2){within}"
+            "   ORDER BY score DESC, document.doc_id, held.chunk_index LIMIT ?3) AS hit"
+            " CROSS JOIN source ON source.key = hit.key CROSS JOIN document ON document.key = hit.edition"
+            " ORDER BY hit.score DESC, document.doc_id, source.chunk_index",
+            (wanted, ontology, limit, *([json.dumps([*doc_ids])] if doc_ids is not None else [])),
+        )
+        return [(source_row(row[:-1]), row[-1]) for row in rows]
+
+    def sources_with(self, forms: Collection[str], most: int = 20_000) -> dict[str, int]:
+        count = "SELECT count(*) FROM (SELECT 1 FROM source_words WHERE source_words MATCH ? LIMIT ?)"
+        # The table has words as they stand there, which begin with their stem.
+        return {form: self._database.rows(count, (f"{_quoted(form)} *", most))[0][0] for form in forms}
+
+    def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
+        return {doc_id for doc_id, _ in self.sources_with_phrase(phrase, ontology)}
+
+    def sources_with_phrase(self, phrase: str, ontology: str = "") -> set[tuple[str, int]]:
+        rows = self._database.rows(
+            "SELECT document.doc_id, source.chunk_index"
+            " FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            " WHERE document.hidden_by = '' AND source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)",
+            (_quoted(phrase.replace("\0", " ")), ontology),
+        )
+        return {(doc_id, index) for doc_id, index in rows}
