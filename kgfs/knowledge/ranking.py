@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # it is loaded where something is searched
 
 WORDS, HEADER, MEANING, BESIDE = 1.0, 0.5, 1.3, 0.2
 """The weights of the z-scores."""
+PROSE_HEADER = 0.25
+"""The weight of the header of prose, which all Sources of a section share."""
 PRIOR = 0.25
 """The weight of the document's score."""
 BEST = 2
@@ -29,7 +31,7 @@ SMOOTHED = 50
 """The number of best Sources among which those of prose lend their scores."""
 LIKE = 5
 """The number of Sources that a Source takes scores from."""
-BY_MEANING, BY_WORDS = 0.4, 0.3
+BY_MEANING, BY_WORDS = 0.35, 0.3
 """The share of a score that comes from Sources like it, where likeness is that of vectors, and where it is that of words."""
 
 ChunkRef = tuple[str, int]
@@ -112,5 +114,6 @@ def _own(matches: Sequence[Match]) -> Numbers:
     from_mean = columns - columns.mean(axis=0)
     spread = np.sqrt((from_mean**2).mean(axis=0))
     standard = np.where(spread > 1e-12, from_mean / np.maximum(spread, 1e-12), 0.0)
-    found: Numbers = standard @ np.array([WORDS, HEADER, MEANING, BESIDE])
+    weights = [(WORDS, HEADER if match.is_code else PROSE_HEADER, MEANING, BESIDE) for match in matches]
+    found: Numbers = (standard * np.array(weights)).sum(axis=1)
     return found

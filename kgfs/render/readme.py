@@ -70,7 +70,7 @@ Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `c
 A search needs no making: every name below `search/` (which is not listed) is one. Ask it in plain words;
 `01~<name>.md` … are the documents found, with what matches; `page-2/` has more of them, `passages/` the best passages
 whole. In `results.json` `full_content` is their exact text. `"a phrase"`, `-without`, `path:notes%2F`, `type:md`, `concept:koan`,
-`after:2024-01` and `before:` narrow a search. It takes up to ten seconds; "Resource temporarily unavailable"
+`after:2024-01` and `before:` narrow a search, and `search/<a>/<b>/` searches within the documents of the first. It takes up to ten seconds; "Resource temporarily unavailable"
 means that too many were asked at once: ask again. Where `results.md` says "full text only", no worker was there to
 compare meanings.
 

@@ -302,6 +302,7 @@ def test_the_date_of_a_document_is_its_own_else_that_of_its_file(library: Librar
     assert kept == again and sum(dated is not None for _, dated in kept) == 1
 
 
+@pytest.mark.claim("SEARCH-10")
 def test_a_search_within_a_search_narrows_it(library: Library) -> None:
     library.add("Zen/documents/monk.txt", b"A monk has tea and no koan.\n", {})
     library.add("Zen/documents/bell.txt", b"A bell, and a monk at it.\n", {})
@@ -329,6 +330,7 @@ def test_a_search_within_a_search_narrows_it(library: Library) -> None:
     assert len(asked) == asked_before  # no such name asks anything
 
 
+@pytest.mark.claim("SEARCH-10")
 def test_a_search_within_a_search_is_saved(library: Library) -> None:
     folder(library, "Zen/search/koan path:on/riddle").change(AttrChange(mtime=1))
     assert library.names("Zen/search") == ["koan path:on"]
