@@ -38,6 +38,7 @@ from kgfs.errors import (
 )
 from kgfs.ingest.lifecycle import forget
 from kgfs.knowledge.nesting import search_nested
+from kgfs.knowledge.search import search
 from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.migrations import statements
@@ -449,6 +450,17 @@ def test_where_no_word_occurs_only_what_is_close_counts(library: Library) -> Non
         assert results(library, "Tea/search/drinks zzzzqqq")["results"] != []
     first, second = (question for question in asked[:2] if isinstance(question, dict))  # nonsense, and misspelt
     assert first["only_known"] is True and "only_known" not in second
+
+
+def test_the_least_cosine_of_the_caller_spares_what_has_a_word(library: Library) -> None:
+    tea, zen = (library.document(path).doc_id for path in ("Tea/documents/tea.txt", "Zen/documents/on zen.txt"))
+    stores, run = library.stores, library.context.config.run
+    with QuestionServer(run, lambda question: [[tea, 0, 0.1], [zen, 0, 0.4]]):
+        for least, found in ((None, {tea, zen}), (0.3, {tea, zen}), (0.5, {tea})):
+            order = search(stores, run, "a drink", "", Deadline(10), min_score=least).order
+            assert {place[0] for place, _ in order} == found, least
+        with pytest.raises(BadInputError):
+            search(stores, run, "a drink", "", Deadline(10), min_score=1.5)
 
 
 def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
