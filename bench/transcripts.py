@@ -18,17 +18,46 @@ import sys
 import time
 from pathlib import Path
 
-WORDS = """
-the sluice gate of the tide mill is made of oak and lifted by water while the miller reads a letter about grain prices
-from the harbour office where clerks count sacks barrels ropes lamps and the names of ships that come with the moon
-"""
-_WORDS = WORDS.split()
+_SYLLABLES = [
+    "ba",
+    "den",
+    "fol",
+    "gar",
+    "hin",
+    "jor",
+    "kel",
+    "lum",
+    "mar",
+    "nis",
+    "pol",
+    "quar",
+    "rin",
+    "sol",
+    "tam",
+    "ver",
+    "wil",
+    "yor",
+    "zan",
+]
+_SMALL = ["the", "of", "a", "and", "to", "in", "is", "that", "with", "for"]
+
+
+def _word(number: int) -> str:
+    """Return a made word: of few that are common, and many that are rare."""
+    drawn = random.Random(number)
+    return "".join(drawn.choice(_SYLLABLES) for _ in range(drawn.randrange(2, 4)))
+
+
+def _sentence(chance: random.Random) -> str:
+    """Return a sentence of made words, whose frequencies fall as those of a language do."""
+    words = [_SMALL[chance.randrange(10)] if n % 2 else _word(int(20_000 ** chance.random())) for n in range(14)]
+    return " ".join(words).capitalize() + "."
 
 
 def entry(n: int, chance: random.Random) -> str:
     """Return one line of about a kilobyte."""
-    words = " ".join(chance.choice(_WORDS) for _ in range(150))
-    message = {"role": "user" if n % 2 else "assistant", "content": f"Entry {n}. {words}."}
+    words = " ".join(_sentence(chance) for _ in range(9))
+    message = {"role": "user" if n % 2 else "assistant", "content": f"Entry {n}. {words}"}
     stamp = f"2026-03-{1 + n // 86_400 % 28:02}T{n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}.000Z"
     body = {
         "type": message["role"],
