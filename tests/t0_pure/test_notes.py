@@ -104,5 +104,12 @@ def test_a_heading_that_says_nothing_is_quoted_with_the_sentence_below() -> None
     assert note[best["loop"].start : best["loop"].end].endswith("A loop returns to where it began.")
 
 
+def test_an_item_that_is_quoted_with_its_introduction_stays_so() -> None:
+    note = "Kinds of search:\n\n- [[Iterative Search]]\n"
+    whole = (Quote(0, len(note) - 1, 0),)
+    reported = FoundConcept("iterative search", "iterative search", ("iterative search",), "term", 0.4, "", whole, -1.0)
+    assert _read(note, "Search.md", (reported,))[0]["iterative search"].quotes == whole
+
+
 def test_choices_in_double_brackets_are_no_link() -> None:
     assert _read("It is [[True | False]] that both shapes are squares.\n", "Shapes.md") == ({}, [])

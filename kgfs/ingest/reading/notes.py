@@ -92,9 +92,9 @@ def with_links(
             known = FoundConcept(label, normalise_label(label), (label,), "term", 0.5, "", (named.quote,), odds)
         elif known.odds is not None:
             quotes = {(quote.start, quote.end): quote for quote in known.quotes}
-            if (
-                max(quote.score for quote in known.quotes) < SAYS
-            ):  # a mention that says nothing, such as a heading alone
+            within = any(q.start <= named.quote.start and named.quote.end <= q.end for q in known.quotes)
+            # A mention that says nothing, such as a heading alone. An item of a list keeps its introduction.
+            if max(quote.score for quote in known.quotes) < SAYS and not within:
                 quotes[named.quote.start, named.quote.end] = named.quote
             ordered = tuple(quotes[span] for span in sorted(quotes))
             known = replace(known, odds=max(known.odds, SURE), quotes=ordered)
