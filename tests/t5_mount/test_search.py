@@ -138,7 +138,7 @@ def test_searches_are_saved_by_touch(place: Place) -> None:
     with fails_with(EEXIST):
         (search / "another").mkdir()
     with fails_with(EROFS):
-        (search / "another" / "file").touch()
+        (search / "another" / "07~file.md").touch()
     with fails_with(EROFS):
         (search / "another" / "results.md").unlink()
     with fails_with(EROFS):
@@ -151,6 +151,11 @@ def test_searches_are_saved_by_touch(place: Place) -> None:
         (search / "another").rmdir()
     with fails_with(ENOTEMPTY):
         search.parent.rmdir()
+    run("touch", search / "another" / "and one within it")
+    assert sorted(os.listdir(search)) == ["another", "what is zen?"]
+    with fails_with(ENOTEMPTY):
+        (search / "another").rmdir()
+    (search / "another" / "and one within it").rmdir()
     (search / "what is zen?").rmdir()
     assert os.listdir(search) == [] and os.listdir(search / "what is zen?") != []
     run("touch", search / "again")
