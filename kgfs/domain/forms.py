@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 LONGEST = 12
 """The most words and signs of a form that is looked for in a text."""
+TOGETHER = 50_000
+"""The number of words and signs of a text from which on it is looked through in parts."""
 
 _ATOM = re.compile(r"\w+|[^\w\s\-‐‑]")
 _GAP = re.compile(r"[^\S\n]*\n?[^\S\n]*|[\-‐‑](?:[^\S\n]*\n[^\S\n]*)?")
@@ -68,11 +70,24 @@ def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, list
 
     A place begins and ends with a word's or sign's own border, inside one of the spans ``within``. Places may contain
     one another: 'context manager' stands in 'asynchronous context manager' too. ``known`` is asked once for each
-    number of words.
+    number of words, and anew for each TOGETHER words and signs, so that memory stays flat.
     """
-    runs = [run for start, end in within for run in _runs(text, start, end)]
-    begun = [(run, at) for run in runs for at in range(len(run))]
     found: dict[str, list[Span]] = {}
+    runs: list[list[Atom]] = []
+    atoms = 0
+    for run in (run for start, end in within for run in _runs(text, start, end)):
+        runs.append(run)
+        atoms += len(run)
+        if atoms >= TOGETHER:
+            _find(runs, known, found)
+            runs, atoms = [], 0
+    _find(runs, known, found)
+    return {name: sorted(spans) for name, spans in found.items()}
+
+
+def _find(runs: Sequence[Sequence[Atom]], known: Known, found: dict[str, list[Span]]) -> None:
+    """Add the places in these runs to ``found``."""
+    begun = [(run, at) for run in runs for at in range(len(run))]
     for count in range(1, LONGEST + 1):
         begun = [(run, at) for run, at in begun if at + count <= len(run)]
         if not begun:
@@ -87,7 +102,6 @@ def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, list
             if key in prefixes:
                 further.append((run, at))
         begun = further
-    return {name: sorted(spans) for name, spans in found.items()}
 
 
 def known_among(forms: Mapping[str, str]) -> Known:
