@@ -20,7 +20,8 @@ from kgfs.stores.garage import prefixes
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path
-from kgfs.stores.garage.prefix_links import LINKS
+from kgfs.stores.garage.prefix_links import LEAVES, LINKS, written_out
+from kgfs.stores.garage.prefix_links import WHOLE as WRITTEN
 from kgfs.stores.garage.prefixes import MIN_LINKED, PrefixObjects, by_length, everything
 from tests.fakes.garage import MemoryObjects
 from tests.support.peers.buckets import GARAGES, garage_of
@@ -51,8 +52,9 @@ def grow(objects: Objects, versions: list[bytes]) -> list[str]:
 
 
 def held(objects: Objects) -> list[str]:
-    """The originals that take space."""
-    return [key for key, _ in objects.stored.keys("sources/")]
+    """The originals that take space: under their own key, or written out for them."""
+    written = {written_out(key): key for key, _ in objects.keys("sources/")}
+    return [written.get(key, key) for top in ("sources/", WRITTEN) for key, _ in objects.stored.keys(top)]
 
 
 def test_a_version_that_its_successor_begins_with_is_an_object_like_all_others(garage: Garage) -> None:
@@ -260,7 +262,25 @@ def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeyp
         assert not deleting.is_alive()
         assert here.get(key_of(begins)) == begins
         assert not here.exists(key_of(WHOLE))
-        assert list(stored.keys(LINKS)) == []
+        assert held(here) == [key_of(begins)]
+        assert list(stored.keys(LEAVES)) == []
+
+
+def test_a_deletion_that_arrives_late_takes_no_bytes_that_were_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home stands still between its last look and the deletion, for longer than another one waits for it."""
+    monkeypatch.setattr(timing, "PREFIX_LINKED", 0.01)
+    monkeypatch.setattr(timing, "PREFIX_POLL", 0.001)
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    begins = WHOLE[: BLOCK + 5]
+    for content in (begins, WHOLE):
+        here.put(key_of(content), content)
+    assert here.keep_as_prefix(key_of(begins), key_of(WHOLE))
+    there.delete(key_of(WHOLE))
+    stored.delete(key_of(begins))
+    assert here.get(key_of(begins)) == there.get(key_of(begins)) == begins
+    assert here.delete(key_of(begins))
+    assert list(stored.keys("")) == []
 
 
 def test_rot_in_the_successor_is_rot_of_the_earlier_version_where_it_has_it(tmp_path: Path) -> None:

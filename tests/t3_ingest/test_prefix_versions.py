@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.ingest.writing import trash
-from kgfs.stores.garage.prefix_links import LINKS
+from kgfs.stores.garage.prefix_links import LINKS, WHOLE
 from tests.support.depositing import Desk, desk_at
 from tests.support.peers.homes import EMBEDDED
 
@@ -44,8 +44,9 @@ def kept(desk: Desk, name_id: int) -> list[bytes]:
 
 
 def taken(desk: Desk) -> int:
-    """The bytes that originals take in the garage."""
-    return sum(size for _, size in desk.stores.garage.objects.stored.keys("sources/"))
+    """The bytes that originals take in the garage, under their own keys and written out for them."""
+    stored = desk.stores.garage.objects.stored
+    return sum(size for top in ("sources/", WHOLE) for _, size in stored.keys(top))
 
 
 def test_versions_of_a_growing_file_take_its_length_once(desk: Desk) -> None:

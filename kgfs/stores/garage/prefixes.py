@@ -32,6 +32,7 @@ from kgfs.stores.garage.prefix_links import (
     links_of,
     links_on,
     sizes_of_linked,
+    written_out,
 )
 from kgfs.stores.garage.prefix_reader import PrefixReader
 from kgfs.stores.garage.reader import end_of_span
@@ -51,8 +52,9 @@ class PrefixObjects:
 
     The caller makes sure that no other thread or process of this home deletes originals while one is linked (they
     hold the settle lock). ``shared`` says that other homes may delete objects in the same place; then a mark of what
-    is being deleted, and of what rests on what, lets one of the two notice the other. ``room`` is a folder for
-    temporary files.
+    is being deleted, and of what rests on what, lets one of the two notice the other; and what is written out stands
+    under a key of its own, so that a deletion that another home began before, and that arrives late, takes nothing.
+    ``room`` is a folder for temporary files.
     """
 
     def __init__(self, stored: Objects, room: Path | None = None, *, shared: bool = False) -> None:
@@ -90,7 +92,7 @@ class PrefixObjects:
                 return False
         except (MissingError, CorruptError):  # kgfs check tells of the latter
             return False
-        begun = time.monotonic()
+        begun = _now()
         link = Link(earlier, later, sums, kept_at)
         if not self._link(link, begun):
             return False
@@ -114,10 +116,16 @@ class PrefixObjects:
             if not self._stored.exists(name):
                 self._stored.put(name, content)
         leaves = self._shared and self._stored.exists(LEAVES + digest(link.successor))
-        if leaves or not self.exists(link.successor) or time.monotonic() - begun > timing.PREFIX_LINKED:
+        if leaves or not self.exists(link.successor) or _now() - begun > timing.PREFIX_LINKED:
             self._unlink(link)
             return False
         return True
+
+    def _drop(self, link: Link) -> None:
+        """Delete a link, and before it the bytes that were written out for it: a kill in between leaves what is owed."""
+        if link.is_whole:
+            self._stored.delete(link.successor)
+        self._unlink(link)
 
     def _unlink(self, link: Link) -> None:
         self._stored.delete(link.of)
@@ -142,7 +150,7 @@ class PrefixObjects:
             self._release(key)
             own = links_of(self._stored, key)
             for link in own:
-                self._unlink(link)
+                self._drop(link)
             return self._stored.delete(key) or bool(own)
         finally:
             if self._shared:
@@ -161,44 +169,52 @@ class PrefixObjects:
     def _release(self, key: str) -> None:
         """Give the bytes of what rests on ``key`` another place."""
         resting = sorted(links_on(self._stored, key), key=lambda link: -link.sums.size)
-        onward = "" if self._stored.exists(key) else next((one.successor for one in links_of(self._stored, key)), "")
+        onward = "" if self._has_bytes(key) else next((one.successor for one in links_of(self._stored, key)), "")
         for link in resting:
             if self._shared:
                 self._let_finish(link)
             if not self._stored.exists(link.of):  # left by a kill, or deleted by another home
                 self._stored.delete(link.on)
                 continue
-            if not self._stored.exists(link.key):
+            if not self._has_bytes(link.key):
                 moved = Link(link.key, onward, link.sums, link.kept_at)
-                if not (onward and self._link(moved, time.monotonic())):
+                if not (onward and self._link(moved, _now())):
                     self._write_out(link)
-            if self._stored.exists(link.key):
+            if self._has_bytes(link.key):
                 onward = link.key
             if not self._stored.exists(link.of):
                 # Another home deleted the earlier object meanwhile: what was made for it must go, too.
                 self._stored.delete(link.key)
                 for left in links_of(self._stored, link.key):
-                    self._unlink(left)
+                    self._drop(left)
                 onward = "" if onward == link.key else onward
             self._unlink(link)
 
+    def _has_bytes(self, key: str) -> bool:
+        """Return whether an object has bytes of its own, under its own key or written out."""
+        return self._stored.exists(key) or any(link.is_whole for link in links_of(self._stored, key))
+
     def _write_out(self, link: Link) -> None:
+        """Give an object bytes of its own."""
+        key = written_out(link.key) if self._shared else link.key
         try:
             with closing(self.open(link.key)) as reader, tempfile.TemporaryFile(dir=self._room, buffering=0) as file:
                 found = _sum_up(reader, link.sums.size, file.write)
                 if found != link.sums:
                     raise CorruptError(f"{link.key}: its bytes are not those that were kept. Run kgfs check --deep.")
-                self._stored.put(link.key, Path(f"/proc/self/fd/{file.fileno()}"), found)
+                self._stored.put(key, Path(f"/proc/self/fd/{file.fileno()}"), found)
         except OSError as error:
             raise from_os_error(error, f"writing out {link.key}") from error
         border("prefix-written")
+        if self._shared:
+            self._link(Link(link.key, key, link.sums, link.kept_at), _now())
 
     def _let_finish(self, link: Link) -> None:
         """Wait until another home that may be about to give up the bytes of a linked object has done so, or cannot."""
-        until = time.monotonic() + 2 * timing.PREFIX_LINKED
+        until = _now() + 2 * timing.PREFIX_LINKED
         with suppress(MissingError):
             age = (time.time_ns() - self._stored.entry(link.on).kept_at) / 1e9
-            while abs(age) < 10 * timing.PREFIX_LINKED and time.monotonic() < until and self._stored.exists(link.key):
+            while abs(age) < 10 * timing.PREFIX_LINKED and _now() < until and self._stored.exists(link.key):
                 time.sleep(timing.PREFIX_POLL)
 
     # ------------------------------------------------------------------------------------- writing
@@ -228,7 +244,7 @@ class PrefixObjects:
             return False
         if self.exists(key):
             return self.stat(key).sha256 == link.sums.sha256
-        return self._link(Link(key, link.successor, link.sums, time.time_ns()), time.monotonic())
+        return self._link(Link(key, link.successor, link.sums, time.time_ns()), _now())
 
     def sweep(self, begun_before: float | None = None) -> None:
         self._stored.sweep(begun_before)
@@ -365,6 +381,11 @@ def everything(stored: Objects) -> list[str]:
             for link in links_of(stored, key.removeprefix(OF).rsplit("~", 2)[0]):
                 found |= dict.fromkeys(one for one in (link.on, link.successor) if stored.exists(one))
     return list(found)
+
+
+def _now() -> float:
+    """Return seconds of a clock that goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _record_name(key: str) -> str:
