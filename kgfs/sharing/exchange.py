@@ -83,7 +83,7 @@ class Exchange:
         self._brought: set[str] = set()
         """Keys of the pending uploads that are being put by threads without the lock, except those that the holder of
         the lock has deleted since."""
-        self._left_uploads = LeftUploads(stores)
+        self._left_uploads = LeftUploads(config, stores)
         self._left = deque[Waiting]()
         """Pending uploads that other threads of this process put and that may not be needed."""
         self._rotten: set[str] = set()

@@ -28,8 +28,8 @@ removed, after the ledger has that. Homes that do not know it yet read it there.
 UPLOAD_SURE = 120.0
 """Seconds after which a pending upload whose fact is not delivered yet is looked for again before its fact is."""
 LEFT_UPLOADS_POLL = 300.0
-"""Seconds between two looks for left-over pending uploads. What is nobody's at two looks is deleted. Longer than
-``UPLOAD_SURE``."""
+"""Seconds between two looks for left-over pending uploads. What is nobody's at two looks, between which each
+other home has reported, is deleted. Longer than ``UPLOAD_SURE``."""
 EXCHANGE_RETRY = 5.0
 """Seconds between attempts to exchange facts with other homes while the shared bucket does not answer."""
 FOLLOW_EVERY = 0.1

@@ -29,7 +29,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def left(host: Host) -> list[str]:
     """What is nobody's at two looks in a row; a check tells of none of it."""
-    finding = LeftUploads(host.stores)
+    finding = LeftUploads(host.config, host.stores)
     assert finding.found() == []
     assert not [one for one in in_garage(host.stores, deep=True, progress=lambda *_: None) if one.harmless]
     return finding.found()
@@ -80,6 +80,22 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(here: Host, there:
         one.settle()
         one.exchange.meet()
     assert ("conflict", b"other") in here.history("a.txt") and there.read_at("late.txt") == b"not delivered yet"
+
+
+@pytest.mark.claim("SHARE-9")
+def test_what_a_home_put_that_sleeps_stays_until_it_has_reported(here: Host, there: Host) -> None:
+    """It may have told of nothing yet, and have no other copy: it settled the file."""
+    say(there.config, here.stores.garage.objects, 1)
+    say(here.config, here.stores.garage.objects, 1)
+    name = there.file("late.txt", LARGE)
+    there.settle()
+    key = waiting_key(name.id, name.sha256)
+    looks = LeftUploads(here.config, here.stores)
+    assert [looks.found() for _ in range(4)] == [[]] * 4 and key in waits(here)
+    say(there.config, here.stores.garage.objects, 2)  # as a home does that told of something else
+    assert looks.found() == [key]
+    assert strike_off(here.stores.garage.objects, host_id(there.config))
+    assert left(here) == [key]
 
 
 @pytest.mark.claim("SHARE-9")
