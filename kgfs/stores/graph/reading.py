@@ -92,8 +92,11 @@ class GraphReads(DocumentReads, ConceptReads):
         return int(found[0]), int(found[1])
 
     def hidden(self, doc_ids: Collection[str]) -> frozenset[str]:
+        any_hidden = (
+            "EXISTS (SELECT 1 FROM document INDEXED BY document_hidden WHERE hidden_by != '')"  # mostly none is
+        )
         rows = self._database.rows(
-            f"SELECT doc_id FROM document WHERE doc_id IN {THOSE} AND state = {SHOWN} AND hidden_by != ''",
+            f"SELECT doc_id FROM document WHERE {any_hidden} AND doc_id IN {THOSE} AND state = {SHOWN} AND hidden_by != ''",
             (json.dumps([*doc_ids]),),
         )
         return frozenset(doc_id for (doc_id,) in rows)

@@ -157,17 +157,12 @@ class WordView:
             found.append((number, rows, scores))
             best = np.sort(np.concatenate([best, scores]))[-limit:]
         least = float(best[0]) - CLOSE if len(best) == limit else 0.0
-        ranked = [
-            (-round(score, 5), *self._ref(self.segments[number], row))
-            for number, rows, scores in found
-            for row, score in zip(rows[scores >= least].tolist(), scores[scores >= least].tolist(), strict=True)
-        ]
+        ranked: list[tuple[float, str, int]] = []
+        for number, rows, scores in found:
+            kept = scores >= least
+            negated = (-round(score, 5) for score in scores[kept].tolist())
+            ranked += zip(negated, *_refs(self.segments[number], rows[kept]), strict=True)
         return [((doc_id, chunk), -score) for score, doc_id, chunk in sorted(ranked)[:limit]]
-
-    @staticmethod
-    def _ref(segment: Segment, row: int) -> ChunkRef:
-        doc_id = bytes(segment.doc_ids[segment.row_doc[row]]).decode("utf-8", "surrogatepass")
-        return doc_id, int(segment.row_chunk[row])
 
     def _rows_of(self, number: int, doc_ids: Array, chunks: Array) -> Array:
         """Return the row of each of these Sources in a segment; -1 for those that it does not have, or are gone."""
@@ -233,6 +228,12 @@ def _keys(refs: Sequence[ChunkRef]) -> tuple[Array, Array]:
     """Return the doc_ids, as segments hold them, and the chunk indices."""
     doc_ids = [doc_id.encode("utf-8", "surrogatepass") for doc_id, _ in refs]
     return np.array(doc_ids or [], np.bytes_), np.array([chunk for _, chunk in refs], np.int64)
+
+
+def _refs(segment: Segment, rows: Array) -> tuple[list[str], list[int]]:
+    """Return the doc_ids and the chunk indices of these rows of a segment."""
+    doc_ids = segment.doc_ids[segment.row_doc[rows]].tolist()
+    return [doc_id.decode("utf-8", "surrogatepass") for doc_id in doc_ids], segment.row_chunk[rows].tolist()
 
 
 def _best_of(
