@@ -142,6 +142,38 @@ def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp
 
 
 @pytest.mark.claim("PART-2")
+@pytest.mark.logs("no such object")
+def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_kept(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load(home)
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, one_eml=mail("barley", ("report.md", REPORT)))
+        work(config, stores, Counting())
+        report, name = by_content(stores, REPORT), found_at(stores, "one.eml").name
+        assert name is not None
+        with open_deposits(config, stores) as (deposits, _):
+            deposits.remove(name.id)
+        work(config, stores, Counting())
+        deposit(config, stores, tmp_path, two_eml=mail("wheat", ("report.md", REPORT)))
+        emptied: list[bool] = []
+
+        def meanwhile(border: str) -> None:
+            if border == "validated" and not emptied:
+                with open_deposits(config, stores) as (deposits, _):
+                    trash.empty(stores, deposits.settler)
+                emptied.append(not stores.garage.objects.exists(report.key))
+
+        monkeypatch.setattr("kgfs.ingest.reading.stages.border", meanwhile)
+        monkeypatch.setattr("kgfs.ingest.timing.JOB_RETRY", 0.01)
+        work(config, stores, Counting())
+        assert emptied == [True]
+        again = stores.catalog.names.document(report.doc_id)
+        assert again is not None and again.state is State.DONE
+        assert stores.garage.objects.get(report.key) == REPORT
+
+
+@pytest.mark.claim("PART-2")
 def test_a_purge_leaves_what_a_mail_in_the_trash_has_too(home: Path, tmp_path: Path) -> None:
     config = load(home)
     with open_stores(config) as stores:

@@ -18,7 +18,8 @@ def found_parts(config: Config, stores: Stores, document: Document, reading: Rea
     """Make the parts that a Reading names those of its document. Does nothing where they are. Durable on return.
 
     The bytes of each part stay under the key of the Document that it is: no process gives up originals meanwhile.
-    MissingError if the garage has the bytes of a part no more."""
+    MissingError if the garage has the bytes of a part no more: nothing promised them while the document was read. Reading
+    it again puts them again."""
     known = stores.catalog.names.parts(document.doc_id)
     if not known and not reading.parts:
         return
@@ -57,9 +58,8 @@ def _bring(stores: Stores, document: Document, part: Part, same: dict[str, str])
     objects, catalog = stores.garage.objects, stores.catalog
     known = catalog.names.document_with(document.ontology, part.sha256)
     key = same.setdefault(part.sha256, known.key if known is not None else part.key)
-    if key != part.key:
-        if not objects.exists(key):
-            objects.put(key, objects.get(part.key))
-        if not catalog.sharing and not catalog.promises(part.key):
-            objects.delete(part.key)
+    if not objects.exists(key):
+        objects.put(key, objects.get(part.key))
+    if key != part.key and not catalog.sharing and not catalog.promises(part.key):
+        objects.delete(part.key)
     return key

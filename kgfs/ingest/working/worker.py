@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AWAY, KgfsError, LostLeaseError, NoSpaceError, PostponedError, UnreadableTextError
+from kgfs.errors import AWAY, KgfsError, LostLeaseError, MissingError, NoSpaceError, PostponedError, UnreadableTextError
 from kgfs.ingest import timing
 from kgfs.ingest.reading.recognised import RECOGNITION
 from kgfs.ingest.working.pipeline import Pipeline
@@ -526,6 +526,9 @@ class Worker:
             self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")
             return True
         claim.resting_until = time.monotonic() + timing.JOB_RETRY * max(claim.failures, 1)
+        if isinstance(error, MissingError) and claim.reading is not None and not claim.reading.exception():
+            self._let_go(claim)  # what it read is gone, as a part that another process gave up: it is read again
+            claim.poll_at = claim.resting_until
         if isinstance(error, (NoSpaceError, *AWAY)):
             self._step_aside()
         return False
