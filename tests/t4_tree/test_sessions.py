@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from kgfs.compute.deadline import Deadline
+from kgfs.compute.engine import LocalEngine
 from kgfs.domain.documents import State
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.knowledge.by_document import Shape, documents
 from kgfs.knowledge.query import Query
 from kgfs.knowledge.search import Found
@@ -195,6 +198,72 @@ def test_an_append_works_out_only_what_is_new(tmp_path: Path) -> None:
             assert shown == {document.doc_id, *(part.child for part in parts)}, "what was replaced has left"
             before = [part.child for part in parts]
             content += "\n".join(LONG[600 + 4 * n : 604 + 4 * n]) + "\n"
+
+
+@pytest.mark.claim("PART-3")
+def test_the_last_segment_stays_until_its_successor_is_read(tmp_path: Path) -> None:
+    with library_at(tmp_path / "home") as library:
+        library.ontology()
+        names, graph = library.stores.catalog.names, library.stores.graph
+        bell = "The abbey bell is cast of bronze. The abbey bell rings at noon. An abbey bell is hung in a tower."
+        only_here = "\n".join(claude(600 + n, f"{n}. {bell} The abbey bell of tower {n} is old.") for n in range(8))
+
+        def append(content: str) -> None:
+            library.write("Zen/documents/s.jsonl", ("\n".join([*LONG[:300], content]) + "\n").encode())
+            library.settle()
+
+        def publish_transcript() -> None:
+            """Publish the transcript alone, as if the worker ended then."""
+            document = library.document("Zen/documents/s.jsonl")
+            compute, stores = Counting(), library.stores
+            pipeline = Pipeline(
+                library.context.config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects)
+            )
+            (job,) = [job for job in library.stores.catalog.jobs.all() if job.doc_id == document.doc_id]
+            pipeline.publish(document, pipeline.read(document, job, lambda stage, share: None), lambda: None)
+
+        def tail() -> str:
+            return names.parts(library.document("Zen/documents/s.jsonl").doc_id)[-1].child
+
+        def state_of(doc_id: str) -> State:
+            found = names.document(doc_id)
+            assert found is not None
+            return found.state
+
+        def owed() -> list[tuple[str, str]]:
+            return [(job.kind, job.doc_id) for job in library.stores.catalog.jobs.all()]
+
+        append(only_here)
+        work(library.context.config, library.stores, Counting())
+        first, concepts = tail(), {concept.name for concept in graph.concepts(library.ontology().id)}
+        assert "abbey-bell" in {concept.name for concept in graph.concepts_of(first)}
+        append(only_here + "\n" + LONG[301])
+        publish_transcript()
+        second = tail()
+        assert second != first and owed() == [("read", second)] and names.predecessors(second) == [first]
+        assert state_of(first) is State.STALE
+        folder = library.node("Zen/search/abbey bell")
+        assert isinstance(folder, Folder)
+        assert "The abbey bell rings" in json.dumps(json.loads(dict_of(folder)["results.json"])["results"])
+        assert concepts <= {concept.name for concept in graph.concepts(library.ontology().id)}
+        # The transcript grows again before its last segment was read: what is shown waits for the newest one.
+        append(only_here + "\n" + LONG[301] + "\n" + LONG[302])
+        assert state_of(first) is State.STALE
+        publish_transcript()
+        third = tail()
+        assert owed() == [("read", third)] and names.predecessors(third) == [first]
+        shown = graph.epoch()
+        work(library.context.config, library.stores, Counting())
+        assert graph.document(first) is None
+        assert "abbey-bell" in {concept.name for concept in graph.concepts_of(third)}
+        assert graph.epoch() > shown and owed() == []
+        # What is removed while its successor waits is forgotten.
+        append(only_here + "\n" + LONG[303])
+        publish_transcript()
+        folder = library.node("Zen/documents")
+        assert isinstance(folder, Folder)
+        folder.remove_file("s.jsonl")
+        assert ("forget", third) in owed()
 
 
 def test_two_files_of_one_session_keep_their_folders_whatever_is_appended(tmp_path: Path) -> None:

@@ -230,7 +230,8 @@ class Names(Protocol):
         """Return the Documents that a publication of ``doc_id`` must take out of the graph.
 
         These are Documents shown by the graph that were an earlier version of a path whose newest version is
-        ``doc_id``, and that are no live path's newest version any more. Documents of other ontologies are left out: a
+        ``doc_id``, and that are no live path's newest version any more; where ``doc_id`` is a segment of a transcript, the
+        segments with its number in the transcript's earlier versions. Documents of other ontologies are left out: a
         Document that a path left behind in another ontology gets a ``forget`` job instead. Tombstones are left out
         too, since they stay."""
         ...

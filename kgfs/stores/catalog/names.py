@@ -239,9 +239,9 @@ class SqliteNames:
             " AND old.names = 0"
             " AND NOT EXISTS (SELECT 1 FROM name other WHERE other.doc_id = shown.doc_id AND other.doc_id != '')"
             " AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = shown.doc_id)"
-            " ORDER BY shown.doc_id"
         )
-        return [row[0] for row in self._db.execute(sql, (doc_id,)).fetchall()]
+        found = {row[0] for row in self._db.execute(sql, (doc_id,)).fetchall()}
+        return sorted(found | parts.replaced(self._db, doc_id, now=True))
 
     def counts(self, ontology_id: str = "") -> Mapping[State, int]:
         where = "ontology = ?1" if ontology_id else "?1 = ''"

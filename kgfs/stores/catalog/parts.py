@@ -25,6 +25,43 @@ SELECT NOT EXISTS (SELECT 1 FROM name WHERE doc_id = ?1) AND NOT EXISTS (SELECT 
     AND NOT EXISTS (SELECT 1 FROM trash WHERE doc_id = ?1) AND NOT EXISTS (SELECT 1 FROM part WHERE child = ?1 AND child != '')
 """
 
+_SAME_NUMBER = """
+SELECT DISTINCT twin.child FROM (
+    SELECT DISTINCT path.lineage, mine.n FROM part AS mine CROSS JOIN {paths} AS path ON path.doc_id = mine.parent
+    WHERE mine.child = ?1 AND mine.child != '' AND mine.kind = 'segment' AND path.lineage != 0
+) AS place
+CROSS JOIN version AS other ON other.lineage = place.lineage AND other.doc_id != ''
+CROSS JOIN part AS twin ON twin.parent = other.doc_id AND twin.n = place.n AND twin.child NOT IN ('', ?1)
+CROSS JOIN document AS that ON that.doc_id = twin.child
+CROSS JOIN document AS this ON this.doc_id = ?1 AND this.ontology = that.ontology
+WHERE twin.kind = 'segment'
+"""
+"""The segments with the number of this one in other versions of its transcript."""
+_SHOWN_ALONE = " AND that.shown = 1 AND that.names = 0"
+_REPLACED = _SAME_NUMBER.format(paths="version") + _SHOWN_ALONE
+_REPLACED_NOW = (
+    f"{_SAME_NUMBER.format(paths='name')}{_SHOWN_ALONE}"
+    " AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = twin.child)"
+)
+_REPLACING = f"""{_SAME_NUMBER.format(paths="version")}
+AND EXISTS (SELECT 1 FROM document AS above WHERE above.doc_id = twin.parent AND {_HOLDS})
+AND (EXISTS (SELECT 1 FROM job WHERE job.kind = 'read' AND job.doc_id = twin.child)
+     OR (that.shown = 0 OR that.text != '') AND that.ended IN ('failed', 'unsupported'))
+LIMIT 1
+"""
+
+
+def replaced(db: sqlite3.Connection, doc_id: str, *, now: bool = False) -> set[str]:
+    """Return the segments that this one takes the place of, or took before it lost its own: those with its number in other
+    versions of its transcript that the graph shows and nothing holds. With ``now`` only those that its publication takes
+    out, because a live path has the transcript that it is part of."""
+    return {child for (child,) in db.execute(_REPLACED_NOW if now else _REPLACED, (doc_id,)).fetchall()}
+
+
+def successor_awaited(db: sqlite3.Connection, doc_id: str) -> bool:
+    """Return whether the segment that takes the place of this one is to be read, or could not be."""
+    return db.execute(_REPLACING, (doc_id,)).fetchone() is not None
+
 
 def held(db: sqlite3.Connection, doc_id: str) -> bool:
     """Return whether a live name or a parent holds the document."""

@@ -3,7 +3,7 @@
 Both follow from the live names of a document, the end of its last reading, its presence in the graph and the state of
 its successors. A document with a live name is read once. A document without one has no ``read`` job. While the graph
 shows such a document, either the publication of a successor takes it out (until then it is stale), or it gets a
-``forget`` job.
+``forget`` job. The successor of a transcript's segment is the one with its number in the next version of the transcript.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def of_lineage(db: sqlite3.Connection, lineage: int) -> set[str]:
 
 
 def of_holders(db: sqlite3.Connection, doc_id: str) -> set[str]:
-    """Return the documents whose state can depend on this one's: those of the lineages in which it is the newest."""
-    found = {doc_id}
+    """Return the documents whose state can depend on this one's: those of the lineages in which it is the newest, and
+    the segments that it takes the place of."""
+    found = {doc_id} | parts.replaced(db, doc_id)
     sql = "SELECT lineage FROM name WHERE doc_id = ? AND doc_id != ''"
     for (lineage,) in db.execute(sql, (doc_id,)).fetchall():
         found |= of_lineage(db, lineage)
@@ -105,6 +106,9 @@ def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) ->
 def _review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) -> list[str]:
     """Review the documents, and return those that were reviewed."""
     named = {doc_id: _named(db, doc_id) for doc_id in doc_ids if doc_id}
+    for doc_id in [doc_id for doc_id in sorted(named) if not named[doc_id]]:
+        if _end_reading(db, doc_id):  # another segment may have waited for this one
+            named |= {other: _named(db, other) for other in parts.replaced(db, doc_id)}
     # The state of a predecessor depends on its successor's job, so documents with live names come first.
     for doc_id in [doc_id for doc_id in sorted(named) if named[doc_id]]:
         if _review_named(db, doc_id, seq):
@@ -140,13 +144,21 @@ def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> bool:
     return not owed_or_read
 
 
+def _end_reading(db: sqlite3.Connection, doc_id: str) -> bool:
+    """Take its ``read`` job from a document without live names. Return whether it had one, or could not be read."""
+    if db.execute("DELETE FROM job WHERE kind = 'read' AND doc_id = ?", (doc_id,)).rowcount:
+        return True
+    sql = "SELECT 1 FROM document WHERE doc_id = ? AND ended IN ('failed', 'unsupported')"
+    return db.execute(sql, (doc_id,)).fetchone() is not None
+
+
 def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> None:
     db.execute("UPDATE document SET removed_at = ? WHERE doc_id = ? AND removed_at = 0", (at, doc_id))
     db.execute("DELETE FROM job WHERE kind = 'read' AND doc_id = ?", (doc_id,))
     ontology, shown = db.execute("SELECT ontology, shown FROM document WHERE doc_id = ?", (doc_id,)).fetchone()
     if not shown:
         return
-    (awaited,) = db.execute(_SUCCESSOR_AWAITED, (doc_id, ontology)).fetchone()
+    awaited = db.execute(_SUCCESSOR_AWAITED, (doc_id, ontology)).fetchone()[0] or parts.successor_awaited(db, doc_id)
     (stays,) = db.execute(_STAYS, (doc_id,)).fetchone()
     if awaited or stays:
         db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
