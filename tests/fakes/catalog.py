@@ -137,7 +137,7 @@ class JournalModel:
     def next_job(self) -> Job | None:
         """The job that a worker would claim now, none of the claimed ones having run out."""
         free = [job for job in self.all_jobs() if job.state == "queued"]
-        return min(free, key=lambda job: job.run != "", default=None)
+        return min(free, key=lambda job: (job.kind != "forget", job.run != ""), default=None)
 
     def all_jobs(self) -> list[Job]:
         return sorted(self.jobs.values(), key=lambda job: (job.deposit, job.kind, job.doc_id))
