@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.errors import NoSpaceError
 from kgfs.ingest.writing import trash
 from kgfs.stores.garage.prefix_links import LINKS, WHOLE
 from tests.support.depositing import Desk, desk_at
@@ -61,6 +62,29 @@ def test_versions_of_a_growing_file_take_its_length_once(desk: Desk) -> None:
     desk.settle()
     assert desk.read(name_id) == versions[2]
     assert taken(desk) == len(versions[-1]) + len(b"something else")
+
+
+def test_a_full_disk_keeps_what_others_rest_on_and_frees_the_rest(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    name_id, versions = grow(desk, 1)
+    other, large = desk.file("copy.txt", START), desk.file("large.txt", LINE[1:] * 4000)
+    desk.settle()
+    newest, key = (desk.catalog.names.versions(name_id)[-1].key, desk.row(large.id).key)
+    for gone in (name_id, large.id):
+        desk.deposits.remove(gone)
+
+    def full(*_: object) -> None:
+        raise NoSpaceError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.stores.garage.prefixes.PrefixObjects._write_out", full)
+        with pytest.raises(NoSpaceError):
+            trash.empty(desk.stores, desk.deposits.settler)
+    assert not desk.stores.garage.objects.exists(key)
+    assert desk.stores.garage.objects.get(newest) == versions[-1]
+    trash.empty(desk.stores, desk.deposits.settler)
+    assert not desk.stores.garage.objects.exists(newest)
+    assert desk.read(other.id) == START
+    assert taken(desk) == len(START)
 
 
 def test_nothing_is_left_of_a_file_whose_trash_is_emptied(desk: Desk) -> None:
