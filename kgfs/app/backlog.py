@@ -124,9 +124,10 @@ def read_backlog(
 
     ``settler`` is the Settler of this process's session, if it has one. Raise FailedDocumentsError if documents
     failed during the call. Raise TimedOutError ``timeout`` seconds (0: no limit) after ``begun`` (a monotonic time;
-    default: now); before that, the servers are probed for at most HASTE seconds each, and the error names one that is
-    away. If there is no progress because a server is away, raise that server's error after as many attempts as a
-    worker makes that ends when it is idle.
+    default: now) while anything is left; before that, the servers are probed for at most HASTE seconds each, and the
+    error names one that is away. Where all is read by then, what this process is at as a worker ends, and another worker
+    goes on with it: the search for concepts in earlier documents, for example. If there is no progress because a server
+    is away, raise that server's error after as many attempts as a worker makes that ends when it is idle.
     """
     begun = time.monotonic() if begun is None else begun
     if settler is not None:
@@ -144,11 +145,16 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
     advance = Advance(stores.catalog)
     standstill = _Standstill(config, settler)
     deadline = begun + timeout
+    stop: list[Callable[[], None]] = []
 
     def watch() -> None:
         left = owed(stores.catalog)
         progress(*advance.measure(left))
         if timeout and time.monotonic() > deadline:
+            if left.nothing_to_read:  # the worker of this process is at what any other may do later
+                for each in stop:
+                    each()
+                return
             outage = settler.away or away(config, timing.HASTE)
             goes_on = (
                 f"{outage} {KEPT}" if outage else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
@@ -165,7 +171,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
     while not owed(stores.catalog).nothing_to_read:
         try:
             if owed(stores.catalog).jobs:
-                run_worker(config, until_idle=True, watch=watch)
+                run_worker(config, until_idle=True, watch=watch, stoppable=stop.append)
             else:
                 stay()
         except BusyError:
