@@ -10,7 +10,7 @@ by alphabet:
 ``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``,
 ``page-recognised``, ``parsed``, ``parts-found``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``, ``projected``, ``projection-followed``, ``projection-shown``, ``publication-delivered``,
 ``publication-recorded``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
-``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``,
+``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``second-model-in-use``, ``settled``,
 ``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``, ``snapshot-in-place``,
 ``snapshot-part-fetched``, ``snapshot-part-put``, ``snapshot-put``, ``staged``, ``survivors-named``,
 ``survivors-planned``, ``text-kept``, ``text-noted``, ``text-published``, ``text-staged``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``,

@@ -113,7 +113,8 @@ class Models:
     """The settings of ``[models]``."""
 
     embedder: str = "auto"
-    """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``."""
+    """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``.
+    Another model than before takes over once all documents have its vectors; ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that."""
     extractor: str = "auto"
     """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
     threads: int = 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgfs.app.backlog import Progress, read_backlog
+from kgfs.app.embedder_wanted import newer_embedder, want
 from kgfs.app.home import open_existing
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
@@ -37,6 +38,8 @@ class Outdated:
     """Those of their Texts, of documents that the graph shows."""
     evidence: int = 0
     """The pieces of evidence that they give now. Each one is replaced, or kept where it is found again."""
+    embedder: str = ""
+    """The embedding model that the home is to change over to, as a setting; '' for none."""
 
     @property
     def seconds(self) -> int:
@@ -93,8 +96,9 @@ def reprocess(
     Return their number; 0 if ``agree`` refused.
 
     ``target_version`` None means the newest version. With ``only_failed``, the documents are those that could not be
-    read; then a ``target_version`` is BadInputError. An empty ``ontology`` means all ontologies. Without ``wait``,
-    the readings are only enqueued, durably.
+    read; then a ``target_version`` is BadInputError. An empty ``ontology`` means all ontologies; then a home
+    that keeps an earlier embedding model by ``auto`` changes over to that of new homes, in the background. Without
+    ``wait``, the readings are only enqueued, durably.
     """
     if only_failed and target_version is not None:
         raise BadInputError("--failed and --target-version choose documents in two ways. Give one of them.")
@@ -107,7 +111,12 @@ def reprocess(
             return failed(stores, ontologies) if only_failed else outdated(names, ontologies, target)
 
         chosen = choose()
-        if not agree(_outdated(stores, chosen, target)) or not chosen:
+        newer = "" if only_failed or ontology else newer_embedder(config)
+        if not agree(replace(_outdated(stores, chosen, target), embedder=newer)):
+            return 0
+        if newer:
+            want(config, newer)
+        if not chosen:
             return 0
         reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
         owed = owe(stores.catalog, choose, Order(reason))

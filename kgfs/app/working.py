@@ -7,13 +7,15 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kgfs.app import timing as app_timing
-from kgfs.app.home import derive_vectors, make_home, model_in_use, open_for_worker, open_to_derive, ship_rest
+from kgfs.app.embedder_wanted import wanted
+from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
 from kgfs.app.shipping import meeting, shipping
 from kgfs.app.turns import taking_turns
 from kgfs.config import Config
@@ -34,10 +36,16 @@ from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import place_wanted
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
+    from kgfs.app.changeover import Changeover
+    from kgfs.compute.answering import Answers
     from kgfs.compute.contract import Compute
     from kgfs.compute.engine import Engine, WorkerSlot
+    from kgfs.compute.local import LocalCompute
+    from kgfs.compute.questions import QuestionServer
+    from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.projecting import Projecting
     from kgfs.ingest.working.worker import Worker
+    from kgfs.stores.vectors.contract import Vectors
 
 LOADING = "loading models"
 """State in a worker's note before the worker has opened the home."""
@@ -87,69 +95,124 @@ def run_worker(
     ends once every session of the home has ended, because a mount that was killed cannot stop the worker that it
     started.
     """
-    from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.lifecycle.embed_again import embed_again
+    from kgfs.app.changeover import models_of
     from kgfs.ingest.reading.clock import StageClock
-    from kgfs.ingest.working.indexing_words import indexing_words
-    from kgfs.ingest.working.pipeline import Pipeline
-    from kgfs.ingest.working.worker import Worker
 
     make_home(config)
     clock, stopped = StageClock(), threading.Event()
-    compute: LocalCompute | None = None
-    gave_way = True
+    models: tuple[LocalCompute, LocalCompute | None] | None = None
+    gave_way, asked = True, ""
     while gave_way and not stopped.is_set():
-        with WorkerLock(config.run) as lock, _noting_the_end(config, lock):
+        with WorkerLock(config.run) as lock, _noting_the_end(config, lock), _Answering(config) as answering:
             # Queries use vectors of the previous model until another model is loaded. The reason why the previous
             # worker ended before it began its work is kept until this one begins.
             former = {key: worker_note(config.run).get(key, "") for key in ("embedder", "reason")}
             lock.note({"state": LOADING, **former})
-            compute = compute or LocalCompute(config.models, in_use=_embedder_of(config))
-            with (
-                open_for_worker(config, vectors_of=compute.embedding_model) as stores,
-                closing(_engine(config, compute, stores)) as engine,
-                closing(ChangeWatch(config)) as watch_home,
-                taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
-            ):
-                chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
-                go_on = partial(_go_on, config, stopped)
-                worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns, watch_home)
-                stop = _both(stopped.set, worker.stop)
-                stoppable(stop)
-                polls = _both(watch, _Mounts(config, stop if while_in_use else None))
-                about = _Note(lock, worker)
-                polls = _both(polls, about.refresh)
-                note = {
-                    "extractor": compute.extractor,
-                    "extractor_model": compute.extractor_model,
-                    "embedder": compute.embedding_model,
-                    "tokens": compute.tokens.name,
-                    "notes": list(compute.notes()),
-                }
-                about.write({**note, "state": "preparing"})
-                prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
-                working = partial(about.write, {**note, "state": "working"})
-                with (
-                    _answering_questions(config, stores, compute),
-                    _keeping_snapshots(config, stores),
-                    indexing_words(stores.graph, ErrorLog(config.errors_log)),
-                    _projecting(config, stores) as projection,
-                    _watching(config, skipped=until_idle),
-                ):
-                    gave_way = worker.run(
-                        until_idle=until_idle,
-                        watch=polls,
-                        give_way=lambda: place_wanted(config.run),
-                        prepare=prepare,
-                        begin=working,
-                    )
-                    if projection is not None and until_idle and not gave_way:
-                        projection.finish(config.graph.timeout)
-                ship_rest(config, stores)
-                state = "waiting for another verb" if gave_way else "stopped"
-                lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
+            changed = True
+            while changed and not stopped.is_set():
+                asked = asked if models else wanted(config)
+                models = models or models_of(config)
+                about = _About(
+                    config, clock, stopped, lock, answering, until_idle, while_in_use, watch, stoppable, asked
+                )
+                gave_way, changed = _work(about, *models)
+                if changed:
+                    models = None
         while gave_way and place_wanted(config.run) and not stopped.wait(stores_timing.WORKER_TURN_POLL):
             pass
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What stays while a worker holds its lock."""
+
+    config: Config
+    clock: StageClock
+    stopped: threading.Event
+    lock: WorkerLock
+    answering: _Answering
+    until_idle: bool
+    while_in_use: bool
+    watch: Callable[[], None]
+    stoppable: Callable[[Callable[[], None]], None]
+    asked: str
+    """The embedding model that was wanted when the models were chosen."""
+
+
+def _work(about: _About, compute: LocalCompute, second: LocalCompute | None) -> tuple[bool, bool]:
+    """Work with these models until there is nothing to do or the worker is stopped. Return whether a command wants
+    the worker's place, and whether other embeddings are in use or wanted.
+    """
+    from kgfs.app.changeover import Changeover, Superseded, reading_with
+    from kgfs.ingest.lifecycle.embed_again import embed_again
+    from kgfs.ingest.working.indexing_words import indexing_words
+    from kgfs.ingest.working.pipeline import Pipeline
+    from kgfs.ingest.working.worker import Worker
+
+    config, lock, stopped, asked = about.config, about.lock, about.stopped, about.asked
+    with (
+        open_for_worker(config, vectors_of=compute.embedding_model) as stores,
+        closing(_engine(reading_with(config, compute), compute, stores)) as engine,
+        closing(ChangeWatch(config)) as watch_home,
+        taking_turns(pipeline := Pipeline(config, stores, compute, about.clock, engine), meeting(config)) as turns,
+    ):
+        chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
+        go_on = partial(_go_on, config, stopped)
+        worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns, watch_home)
+        stop = _both(stopped.set, worker.stop)
+        about.stoppable(stop)
+        note = {
+            "extractor": compute.extractor,
+            "extractor_model": compute.extractor_model,
+            "embedder": compute.embedding_model,
+            "tokens": compute.tokens.name,
+            "notes": list(compute.notes()),
+        }
+        told = _Note(lock, worker)
+        polls = _both(_both(about.watch, _Mounts(config, stop if about.while_in_use else None)), told.refresh)
+        prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
+        changeover: Changeover | None = None
+        if second is not None:
+
+            def put_in_use(vectors: Vectors, to: LocalCompute = second) -> None:
+                about.answering.answer_with(to, vectors, closes=vectors)
+                note["embedder"] = to.embedding_model
+                told.write({**note, "state": "working"})
+
+            def tell(done: int, total: int, to: str = second.embedding_model) -> None:
+                told.write({**note, "state": "working", "vectors": {"model": to, "sources": done, "of": total}})
+
+            changeover = Changeover(config, stores, second, turns, put_in_use=put_in_use, tell=tell)
+            prepare = partial(changeover.prepare, prepare)
+        told.write({**note, "state": "preparing"})
+        has_changed, follows = partial(_is_over, changeover), Superseded(config, stores)
+        with (
+            about.answering.answering(compute, stores.vectors, goes_on=has_changed),
+            _keeping_snapshots(config, stores),
+            indexing_words(stores.graph, ErrorLog(config.errors_log)),
+            _projecting(config, stores) as projection,
+            _watching(config, skipped=about.until_idle),
+        ):
+            ended_early = worker.run(
+                until_idle=about.until_idle,
+                watch=polls,
+                give_way=lambda: has_changed() or follows() or wanted(config) != asked or place_wanted(config.run),
+                prepare=prepare,
+                begin=lambda: told.write({**note, "state": "working"}),
+                beside=changeover.part if changeover is not None else lambda: False,
+            )
+            if projection is not None and about.until_idle and not ended_early:
+                projection.finish(config.graph.timeout)
+        ship_rest(config, stores)
+        changed = has_changed() or follows.is_due or wanted(config) != asked
+        gave_way = ended_early and not changed
+        state = "preparing" if changed else "waiting for another verb" if gave_way else "stopped"
+        lock.note({**note, "state": state, "seconds": about.clock.seconds(), "finished": worker.finished})
+    return gave_way, changed
+
+
+def _is_over(changeover: Changeover | None) -> bool:
+    return changeover is not None and changeover.is_over
 
 
 @contextmanager
@@ -231,14 +294,6 @@ def place_of(config: Config, in_use: str = "") -> WorkerSlot:
     return WorkerSlot(compute, open_garage(config).objects)
 
 
-def _embedder_of(config: Config) -> str:
-    """Return the embedding model that the home has vectors of; '' for a home without any."""
-    if config.models.embedder != "auto":
-        return ""
-    with open_to_derive(config) as stores:
-        return model_in_use(config, stores)
-
-
 def _go_on(config: Config, stopped: threading.Event) -> None:
     """Raise LostLeaseError if a long operation is to be left to the next worker."""
     if stopped.is_set() or place_wanted(config.run):
@@ -280,23 +335,65 @@ class _Mounts:
                 self._stop()
 
 
-@contextmanager
-def _answering_questions(config: Config, stores: Stores, compute: Compute) -> Iterator[None]:
-    """Answer questions on a socket while the context is open. If the socket cannot be made, for example on a full
-    disk, log the error and go on without it.
+class _Answering:
+    """Answers questions on a socket, with materials that may be changed. If the socket cannot be made, for example on a
+    full disk, the error is logged and no question is answered.
     """
-    from kgfs.compute.answering import answering
-    from kgfs.compute.questions import Materials, QuestionServer
-    from kgfs.models.extractor import background
 
-    with ExitStack() as stack:
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._server: QuestionServer | None = None
+        self._answers: Answers | None = None
+        self._closes: Vectors | None = None
+
+    def answer_with(self, compute: Compute, vectors: Vectors | None, closes: Vectors | None = None) -> None:
+        """Answer with this model and these vectors from now on. Return when no question is being answered with those
+        of before. ``closes`` is closed when others take their place, or in the end.
+        """
+        from kgfs.compute.answering import Answers
+        from kgfs.compute.questions import Materials, QuestionServer
+        from kgfs.models.extractor import background
+
+        embed = compute.embed if compute.embedding_model else None
+        self._answers = self._answers or Answers()
+        materials = Materials(embed, vectors, compute.verbs, background.is_known)
+        self._answers.change(materials, app_timing.ANSWERED_WITHIN)
+        former, self._closes = self._closes, closes
+        if former is not None:
+            former.close()
+        if self._server is None:
+            try:
+                self._server = QuestionServer(self._config.run, self._answers)
+            except KgfsError as error:
+                ErrorLog(self._config.errors_log).add("questions", error)
+
+    @contextmanager
+    def answering(self, compute: Compute, vectors: Vectors | None, *, goes_on: Callable[[], bool]) -> Iterator[None]:
+        """Answer with this model and these vectors, which are closed after the context. In the end answer nothing any
+        more, unless ``goes_on`` says that others have taken their place.
+        """
+        self.answer_with(compute, vectors)
         try:
-            embed = compute.embed if compute.embedding_model else None
-            answer = answering(Materials(embed, stores.vectors, compute.verbs, background.is_known))
-            stack.enter_context(QuestionServer(config.run, answer))
-        except KgfsError as error:
-            ErrorLog(config.errors_log).add("questions", error)
-        yield
+            yield
+        finally:
+            if not goes_on():
+                self.end()
+
+    def end(self) -> None:
+        """Answer nothing any more."""
+        if self._server is not None:
+            self._server.close()
+        if self._closes is not None:
+            self._closes.close()
+        self._server = self._closes = None
+
+    def __enter__(self) -> _Answering:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
 
 
 def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:

@@ -77,7 +77,7 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
         ]
         page = {"target_version": found.target_version, "versions": versions, "documents": found.paths}
         cost = {"characters": found.characters, "evidence": found.evidence, "seconds": found.seconds}
-        click.echo(json.dumps(page | cost))
+        click.echo(json.dumps(page | cost | {"embedder": found.embedder}))
         return
     if history:
         for number, version in INGEST_VERSIONS.items():
@@ -92,6 +92,11 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
             f"{count(found.characters, 'character')}: about {count(found.seconds, 'second')} of one processor, without a language model."
             f" Their {count(found.evidence, 'piece')} of evidence and what rests on them alone go where reading anew does not find"
             " them; what is found again keeps its numbers and names."
+        )
+    if found.embedder:
+        click.echo(
+            f"All documents get vectors of {found.embedder}, while nothing else is to do (kgfs status says how far).",
+            err=True,
         )
     if not found.paths:
         click.echo("Nothing is to be read again.", err=True)

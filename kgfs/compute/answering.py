@@ -5,7 +5,9 @@ To add a question, write a module that asks and answers it, as ``nearest`` does,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from kgfs.compute import alike, likeness, matching, nearest
@@ -35,3 +37,42 @@ def answering(materials: Materials) -> Callable[[Message], Any]:
         return QUESTIONS[name](materials, question)
 
     return answer
+
+
+class Answers:
+    """Answers questions with materials that may be changed meanwhile. Any thread may call."""
+
+    def __init__(self) -> None:
+        self._materials = Materials(None, None)
+        self._using: dict[int, int] = {}
+        """Number of the materials → questions that are being answered with them."""
+        self._number = 0
+        self._changed = threading.Condition()
+
+    def change(self, materials: Materials, patience: float) -> None:
+        """Answer with these materials from now on.
+
+        Return when no question is being answered with the former ones, or after ``patience`` seconds.
+        """
+        with self._changed:
+            former, self._number = self._number, self._number + 1
+            self._materials = materials
+            self._changed.wait_for(lambda: not any(at <= former for at in self._using), patience)
+
+    def __call__(self, question: Message) -> Any:
+        with self._held() as materials:
+            return answering(materials)(question)
+
+    @contextmanager
+    def _held(self) -> Iterator[Materials]:
+        with self._changed:
+            number, materials = self._number, self._materials
+            self._using[number] = self._using.get(number, 0) + 1
+        try:
+            yield materials
+        finally:
+            with self._changed:
+                self._using[number] -= 1
+                if not self._using[number]:
+                    del self._using[number]
+                self._changed.notify_all()

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kgfs.errors import ModelMissingError
-from kgfs.models import tokens
+from kgfs.models import made_model, tokens
 from kgfs.models.contract import Embedder, Extractor, Tokens
 from kgfs.models.embedder import FP32, MiniLM
 from kgfs.models.extractor import table
 from kgfs.models.grammar import English
 from kgfs.settings import Models
+
+SETTINGS = {FP32: "minilm", made_model.NAME: "minilm-int8"}
+"""The embedding models of this version → the settings that name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +52,21 @@ def select(settings: Models, loaded: Selection | None = None, in_use: str = "") 
     return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
 
 
+def embedder_of(settings: Models) -> Embedder:
+    """Return the embedding model that the settings name. Raises ModelMissingError where it is not installed."""
+    return MiniLM(settings.threads, quantised=settings.embedder == "minilm-int8")
+
+
+def setting_of(model: str) -> str:
+    """Return the setting that names an embedding model; '' for a model that this version does not have."""
+    return SETTINGS.get(model, "")
+
+
 def _embedder(settings: Models, in_use: str, notes: list[str]) -> Embedder | None:
     if settings.embedder == "none":
         return None
     if settings.embedder != "auto":
-        return MiniLM(settings.threads, quantised=settings.embedder == "minilm-int8")
+        return embedder_of(settings)
     if in_use != FP32:
         try:
             return MiniLM(settings.threads, quantised=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice, takewhile
 
 from kgfs.config import Config
-from kgfs.errors import CorruptError, KgfsError, MissingError
+from kgfs.errors import CorruptError, KgfsError, LostLeaseError, MissingError
 from kgfs.sharing.replay import Replay
 from kgfs.sharing.vector_positions import Position
 from kgfs.stores.catalog.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
@@ -36,7 +36,8 @@ def follow_vectors(stores: Stores, replay: Replay, position: Position) -> None:
 
     Rebuild them, without asking a model, where their position is not known or a server has lost them. Each fact may
     be carried out twice. Raise MissingError or CorruptError, once, where objects of a document are lost, after everything
-    else is done: the document gets its rows when it is read again, and until then ``kgfs check`` reports them.
+    else is done: the document gets its rows when it is read again, and until then ``kgfs check`` reports them. Raise
+    LostLeaseError where another home has changed over to another model meanwhile: this one has to follow it.
     """
     assert stores.vectors is not None
     bound, upto = stores.graph.followed() or 0, position.read()
@@ -48,6 +49,8 @@ def follow_vectors(stores: Stores, replay: Replay, position: Position) -> None:
             upto = page[-1][0]
             position.write(upto)
     else:
+        if upto is not None and stores.vectors.superseded():
+            raise LostLeaseError("Another home has changed over to another embedding model.")
         try:
             replay.vectors_anew(stores)
         except (MissingError, CorruptError) as error:

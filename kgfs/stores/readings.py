@@ -213,10 +213,10 @@ def keep_text(objects: Objects, document: Document, reading: Reading) -> None:
         objects.put(_kept_text_key(document, reading), text.encode("utf-8", "surrogatepass"))
 
 
-def later_vectors(reading: Reading, model: str) -> tuple[str, str]:
-    """Return the keys of the vectors that a Reading gets later by a model other than its own: of its labels, and
-    of its Sources."""
-    stem = f"vectors/{reading.doc_id}/{reading.id}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
+def later_vectors(doc_id: str, reading: str, model: str) -> tuple[str, str]:
+    """Return the keys of the vectors that the Reading with the id ``reading`` gets later by a model other than its
+    own: of its labels, and of its Sources."""
+    stem = f"vectors/{doc_id}/{reading}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
     return f"{stem}-labels.npz", f"{stem}-windows.npz"
 
 

@@ -21,6 +21,7 @@ class MemoryVectors:
         self._lock = threading.Lock()
         self._rows: dict[Key, Row] = {}
         self._concluded = False
+        self.another_in_use = False
 
     @property
     def model(self) -> str:
@@ -92,7 +93,10 @@ class MemoryVectors:
             self._concluded = False
 
     def complete(self) -> bool:
-        return self._concluded or bool(self._rows)
+        return (self._concluded or bool(self._rows)) and not self.another_in_use
+
+    def superseded(self) -> bool:
+        return self.another_in_use
 
     def conclude(self) -> None:
         self._concluded = True

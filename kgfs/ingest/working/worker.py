@@ -152,13 +152,15 @@ class Worker:
         give_way: Callable[[], bool] = lambda: False,
         prepare: Callable[[], None] = lambda: None,
         begin: Callable[[], None] = lambda: None,
+        beside: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Work until stopped, or with ``until_idle`` until no job is due; return whether ``give_way`` ended the work.
 
         With ``until_idle``, raise the error of a server that has been away for too many attempts; the jobs stay due.
         ``watch`` is called after each round, also after a failed one. ``give_way`` is asked before each round.
         ``prepare`` is called before anything is claimed, and is repeated while a server that it needs is away.
-        ``begin`` is called when the preparation is over, even where it failed.
+        ``begin`` is called when the preparation is over, even where it failed. ``beside`` does a part of other work,
+        about a second of it, while no document waits, and returns whether there was any.
         """
         claims: list[_Claim] = []
         self._pipeline.stores.catalog.jobs.free()
@@ -177,7 +179,7 @@ class Worker:
                         if not prepared and self._prepare(prepare):
                             prepared = True
                             begin()
-                        idle = prepared and not self._poll(claims, pool)
+                        idle = prepared and not self._poll(claims, pool) and not beside()
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(timing.JOB_RETRY)

@@ -83,7 +83,7 @@ def _embedded(stores: Stores, doc_id: str, reading_id: str) -> bool:
         return False  # the missing Reading is reported by the check of the garage
     if stores.vectors is None or not any(verdict.passed for verdict in reading.verdicts):
         return False
-    later = later_vectors(reading, stores.vectors.model)[1]
+    later = later_vectors(doc_id, reading_id, stores.vectors.model)[1]
     return reading.embedding_model == stores.vectors.model or stores.garage.objects.exists(later)
 
 

@@ -149,6 +149,11 @@ class Vectors(Protocol):
         """
         ...
 
+    def superseded(self) -> bool:
+        """Return whether another process has put the rows of another model into use since this one saw those of this
+        model in use. Only a store on a server knows; in a file of the home the home's worker alone does that."""
+        ...
+
     def conclude(self) -> None:
         """Declare the rows of this model complete: put them into use, and delete those of other models. It may be
         repeated."""

@@ -109,6 +109,8 @@ class QdrantVectors:
         """Whether this process has seen the collection, or the alias leading to it. If the collection is gone then,
         the server has lost it, and rows that are put now are not all rows. The alias, which would declare them
         complete, is only set again after the rest was derived."""
+        self._was_in_use = False
+        """Whether this process has seen the alias lead to the collection."""
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every request
         try:
             self._client = QdrantClient(
@@ -181,6 +183,9 @@ class QdrantVectors:
 
     def complete(self) -> bool:
         return self._in_use() == self._name
+
+    def superseded(self) -> bool:
+        return self._was_in_use and self._in_use() not in ("", self._name)
 
     def conclude(self) -> None:
         if self._dimensions():
@@ -333,6 +338,7 @@ class QdrantVectors:
             aliases = self._client.get_aliases().aliases
         found = next((each.collection_name for each in aliases if each.alias_name == self._place.prefix), "")
         self._was_there |= found == self._name
+        self._was_in_use |= found == self._name
         return found
 
     def _use(self) -> None:

@@ -146,6 +146,9 @@ class SqliteVectors:
         others = self._database.row("SELECT 1 FROM model WHERE name != ?", (self._name,))
         return bool(found) and not others
 
+    def superseded(self) -> bool:
+        return False
+
     def conclude(self) -> None:
         with self._database.write(durable=True) as connection:
             if not connection.execute("SELECT 1 FROM model WHERE name = ?", (self._name,)).fetchone():
