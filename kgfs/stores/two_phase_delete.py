@@ -126,13 +126,23 @@ class TwoPhaseDelete:
             found = dict(zip(leaving, several.map(self._set_aside, leaving), strict=True))
             border("original-aside")
             copied = [key for key in leaving if found[key]]
-            list(several.map(objects.delete, copied))
+            for key, is_gone in zip(copied, several.map(self._deleted, copied), strict=True):
+                found[key] = is_gone or None
             border("original-gone")
             wanted = _wanted(stores, keys, known)
             kept = {key for key in copied if key in wanted and not self.bring_back(key)}
             border("original-back")
             list(several.map(lambda key: objects.delete(self.aside + key), set(copied) - kept))
         stores.catalog.drop_unheld([key for key in keys if key not in wanted and found.get(key) is not None])
+
+    def _deleted(self, key: str) -> bool:
+        """Delete an object. Return False if it stays because earlier versions rest on it that are rotten (then log it)."""
+        try:
+            self._stores.garage.objects.delete(key)
+        except CorruptError as error:
+            self._errors.add("trash", error, key=key)
+            return False
+        return True
 
     def bring_back(self, key: str) -> bool:
         """Restore an original from a backup copy; return whether it is there. If no sound copy is found, log the loss

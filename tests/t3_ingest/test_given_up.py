@@ -13,7 +13,7 @@ import pytest
 
 from kgfs.app.shipping import shipping
 from kgfs.domain.documents import Name, Ontology
-from kgfs.errors import TimedOutError
+from kgfs.errors import CorruptError, TimedOutError
 from kgfs.ingest.lifecycle import purge
 from kgfs.ingest.lifecycle.forget import carry_out
 from kgfs.ingest.repair.repair import repair
@@ -67,6 +67,25 @@ def test_what_another_home_counts_on_while_it_is_given_up_stays(
     assert here.read_at("again.txt") == there.read_at("again.txt") == content
     give_up(there)
     assert kept(here) == [key]
+
+
+@pytest.mark.logs("rotten")
+def test_what_cannot_be_given_up_since_what_rests_on_it_is_rotten_stays_until_it_can(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, deleted = unheld_by(there, here, LARGE), garage.objects.delete
+
+    def fails(which: str) -> bool:
+        if which == key:
+            raise CorruptError(f"{key}: rotten.")
+        return deleted(which)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(garage.objects, "delete", fails)
+        give_up(there)
+    assert kept(there) == [key] == there.catalog.unheld()
+    give_up(there)
+    assert kept(there) == []
 
 
 @pytest.mark.parametrize("content", [b"small", LARGE])

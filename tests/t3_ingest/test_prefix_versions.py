@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import NoSpaceError
+from kgfs.errors import CorruptError, KgfsError, NoSpaceError
 from kgfs.ingest.writing import trash
 from kgfs.stores.garage.prefix_links import LINKS, WHOLE
 from tests.support.depositing import Desk, desk_at
@@ -64,7 +64,10 @@ def test_versions_of_a_growing_file_take_its_length_once(desk: Desk) -> None:
     assert taken(desk) == len(versions[-1]) + len(b"something else")
 
 
-def test_a_full_disk_keeps_what_others_rest_on_and_frees_the_rest(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("met", [NoSpaceError, CorruptError])
+def test_what_others_rest_on_stays_on_a_full_disk_and_where_it_is_rotten_and_the_rest_goes(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, met: type[KgfsError]
+) -> None:
     name_id, versions = grow(desk, 1)
     other, large = desk.file("copy.txt", START), desk.file("large.txt", LINE[1:] * 4000)
     desk.settle()
@@ -72,12 +75,12 @@ def test_a_full_disk_keeps_what_others_rest_on_and_frees_the_rest(desk: Desk, mo
     for gone in (name_id, large.id):
         desk.deposits.remove(gone)
 
-    def full(*_: object) -> None:
-        raise NoSpaceError("The disk is full.")
+    def fail(*_: object) -> None:
+        raise met("The disk is full, or rotten.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.stores.garage.prefixes.PrefixObjects._write_out", full)
-        with pytest.raises(NoSpaceError):
+        patch.setattr("kgfs.stores.garage.prefixes.PrefixObjects._write_out", fail)
+        with pytest.raises(met):
             trash.empty(desk.stores, desk.deposits.settler)
     assert not desk.stores.garage.objects.exists(key)
     assert desk.stores.garage.objects.get(newest) == versions[-1]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kgfs.domain.names import decode_name, encode_name
-from kgfs.errors import BadInputError, MissingError, NoSpaceError
+from kgfs.errors import BadInputError, CorruptError, KgfsError, MissingError, NoSpaceError
 from kgfs.failpoints import border
 from kgfs.ingest.storing.content import only_in_garage
 from kgfs.ingest.storing.settle import Settler
@@ -132,11 +132,12 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
 
     Where homes share the garage, nothing is given up while facts of this home are undelivered. The settle lock is
     taken per batch, so another process that wants to settle waits for one batch at most. ``between`` is called before
-    each batch. Raise NoSpaceError, after everything else is done, where the disk has no room for what rests on one.
+    each batch. Raise NoSpaceError or CorruptError, after everything else is done, where the disk has no room for
+    what rests on one, or its bytes are rotten.
     """
     catalog, objects = stores.catalog, stores.garage.objects
     giving = TwoPhaseDelete(stores, settler.config) if catalog.sharing else None
-    full: NoSpaceError | None = None
+    failed: KgfsError | None = None
     if giving is not None:
         giving.conclude(settler.alone, between)
     for some in batched(catalog.unheld(), GIVEN_UP_BATCH):
@@ -152,12 +153,12 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
                     try:
                         objects.delete(key)
                         gone.append(key)
-                    except NoSpaceError as error:  # earlier versions rest on it; others may free the space for them
-                        full = error
+                    except (NoSpaceError, CorruptError) as error:  # earlier versions rest on it
+                        failed = error
                 catalog.drop_unheld(gone)
                 continue
             known = catalog.confirmed()
             if not catalog.unshipped(1)[1]:  # else an undelivered fact, which may be withdrawn, may have unheld some
                 giving.give_up(keys, known)
-    if full is not None:
-        raise full
+    if failed is not None:
+        raise failed
