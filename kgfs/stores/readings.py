@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgfs.domain.documents import Document
@@ -22,6 +22,8 @@ from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Objects
 
 FORMAT = 1
+FORMAT_OF_CHANGES = 2
+"""The format of decisions that change others, which a kgfs of before refuses."""
 
 OF_TEXT = "t"
 """What ids of Readings of the text alone begin with; other ids begin with a hexadecimal digit."""
@@ -326,7 +328,10 @@ class MatchedRelationship:
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """The concept of each mention of a Reading, decided once and replayed by rebuild. It contains no text of the
-    document but the labels."""
+    document but the labels.
+
+    As stored they are whole, or say what differs from others of the Reading (``of``); :func:`load_decisions` returns
+    whole ones."""
 
     doc_id: str
     reading: str
@@ -343,7 +348,14 @@ class Decisions:
     """What could be looked up in the document. Empty in decisions of ingest versions before 7."""
     carried_out_as: str = ""
     """The commit id of the publication, if words of other documents were removed from the decisions afterwards
-    (:func:`redact_decisions`); else empty."""
+    (:func:`redact_decisions`), or if they were put together from what is stored of them; else empty."""
+    of: str = ""
+    """The key of the decisions that these change: ``concepts`` and ``named`` stand in place of the rows with the same
+    ``norm`` and ``concept_id``, or behind them; all else stays. Empty for whole ones."""
+    without: tuple[str, ...] = ()
+    """Norms of the concepts that go."""
+    not_named: tuple[str, ...] = ()
+    """Ids of concepts that are not only named any more."""
 
     @property
     def key(self) -> str:
@@ -358,18 +370,54 @@ class Decisions:
 
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal decisions have equal bytes."""
-        body = {"format": FORMAT, **_plain(self)}
-        if not self.carried_out_as:
-            del body["carried_out_as"]  # the commit id is the hash of this encoding
+        body = {"format": FORMAT_OF_CHANGES if self.of else FORMAT, **_plain(self)}
+        for name in ("carried_out_as", "of", "without", "not_named"):
+            if not body[name]:
+                del body[name]  # the commit id is the hash of this encoding
         return _json(body)
 
 
 def load_decisions(objects: Objects, key: str) -> Decisions:
-    """Return the decisions with this key, or their redacted form. Raises MissingError if the garage has neither."""
-    kept = key_of_decisions(objects, key)
-    if kept is None:
-        raise MissingError(f"The garage has lost {key}. Run kgfs check --repair.")
-    return decode_decisions(objects.get(kept), kept)
+    """Return the whole decisions with this key, or their redacted form. Raises MissingError if the garage has neither,
+    or has lost decisions that they change."""
+    stored = [*_stored(objects, key)]
+    whole = stored.pop()
+    if not stored:
+        return whole
+    for changes in reversed(stored):
+        whole = changed(whole, changes)
+    return replace(whole, carried_out_as=stored[0].commit_id)
+
+
+def changed(former: Decisions, changes: Decisions) -> Decisions:
+    """Return the whole decisions that ``changes`` make of the former ones."""
+    concepts = {matched.norm: matched for matched in former.concepts if matched.norm not in changes.without}
+    named = {one.concept_id: one for one in former.named if one.concept_id not in changes.not_named}
+    concepts |= {matched.norm: matched for matched in changes.concepts}
+    named |= {one.concept_id: one for one in changes.named}
+    others = tuple(named[concept_id] for concept_id in sorted(named))
+    epoch = changes.epoch
+    return replace(former, concepts=(*concepts.values(),), named=others, epoch=epoch, supersedes=(), carried_out_as="")
+
+
+def _stored(objects: Objects, key: str) -> Iterator[Decisions]:
+    """Yield the decisions with this key as they are stored, those that they change, and so on to whole ones."""
+    while key:
+        kept = key_of_decisions(objects, key)
+        if kept is None:
+            raise MissingError(f"The garage has lost {key}. Run kgfs check --repair.")
+        found = decode_decisions(objects.get(kept), kept)
+        yield found
+        key = found.of
+
+
+def keys_of_decisions(objects: Objects, key: str) -> Iterator[str]:
+    """Yield the keys of all objects that the decisions with this key are put together from; the first one that the garage
+    lacks is the last. Raises StoreError if one of them cannot be read."""
+    while key:
+        kept = key_of_decisions(objects, key)
+        yield kept or key
+        key = decode_decisions(objects.get(kept), kept).of if kept else ""
 
 
 def key_of_decisions(objects: Objects, key: str) -> str | None:
@@ -397,20 +445,23 @@ def decisions_prefix(doc_id: str, reading: str) -> str:
 
 
 def decode_decisions(raw: bytes, key: str) -> Decisions:
-    """Return the decisions stored in these bytes. Raises StoreError if they are not decisions of a format known
-    here."""
+    """Return the decisions stored in these bytes, as they are stored: whole ones, or those that change others. Raises
+    StoreError if they are not decisions of a format known here."""
     try:
         body: dict[str, Any] = json.loads(raw)
-        if body.pop("format") != FORMAT:
+        if body.pop("format") not in (FORMAT, FORMAT_OF_CHANGES):
             raise StoreError(f"{key}: written by a newer kgfs.")
         body["concepts"] = tuple(
             MatchedConcept(**{**found, "numbers": tuple(found["numbers"]), "spans": tuple(found.get("spans", ()))})
             for found in body["concepts"]
         )
-        body["named"] = tuple(NamedConcept(one["concept_id"], tuple(one["spans"])) for one in body.get("named", ()))
+        body["named"] = tuple(
+            NamedConcept(one["concept_id"], tuple(one.get("spans", ()))) for one in body.get("named", ())
+        )
         body["candidates"] = tuple(Candidate(**one) for one in body.get("candidates", ()))
         body["relationships"] = tuple(MatchedRelationship(**found) for found in body["relationships"])
-        body["supersedes"] = tuple(body.get("supersedes", ()))
+        for name in ("supersedes", "without", "not_named"):
+            body[name] = tuple(body.get(name, ()))
         return Decisions(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: no match decisions ({error}).") from error

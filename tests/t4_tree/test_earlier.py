@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.ingest.lifecycle import forget
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching import earlier
 from kgfs.ingest.matching.concept_plans import plan_merge
 from kgfs.ingest.matching.concepts import catch_up, decide
+from kgfs.knowledge.check.kept import in_garage
+from kgfs.stores.resolve import find_document
 from kgfs.tree.node import File
 from tests.support.library import Library, library_at, read
 from tests.support.terms import SURE, WEAK, add, concepts, named
@@ -84,6 +87,41 @@ def test_places_and_evidence_of_earlier_documents(
     assert everything(library) == before
     library.pipeline.forget(library.document("Zen/documents/term.txt"), "forget-term")
     assert concepts(library) == ["zazen"] and named(library, "zazen") == 2 and len(quotes(library, "zazen")) == 1
+
+
+def decisions_of(library: Library, doc_id: str) -> dict[str, int]:
+    return dict(library.stores.garage.objects.keys(f"decisions/{doc_id}/"))
+
+
+def test_a_batch_is_stored_as_what_it_adds(library: Library) -> None:
+    words = [f"lantern {n} wheel" for n in range(150)]
+    text = "".join(f"The {word} is near zazen and kinhin and gassho.\n" for word in words)
+    large = add(library, "large.txt", text, {word: (SURE, f"The {word} is near zazen") for word in words})
+    look_back(library)
+    before = decisions_of(library, large.doc_id)
+    for n, word in enumerate(["zazen", "kinhin", "gassho"]):
+        add(library, f"founding {n}.txt", f"This is {word}.\n", {word: (SURE, f"This is {word}.")})
+        look_back(library)
+        assert named(library, word) >= 151
+    after = decisions_of(library, large.doc_id)
+    assert after.keys() > before.keys(), "what was whole stays, as others are changes of it"
+    assert sum(after.values()) - sum(before.values()) < max(before.values()) / 2
+    shown = everything(library)
+    rebuild_graph(library.stores)
+    assert everything(library) == shown
+    assert list(in_garage(library.stores, deep=True, progress=lambda *_: None)) == []
+    for key in before:  # as after a kill while it was purged
+        library.stores.garage.objects.delete(key)
+    lost = list(in_garage(library.stores, deep=False, progress=lambda *_: None))
+    assert {damage.doc_id for damage in lost} == {large.doc_id}
+    context = library.context
+    planned = forget.plan(
+        library.stores, [find_document(library.stores, context.config.run, large.doc_id)], "orphans", purge=True
+    )
+    forget.order(context.deposits, library.stores, planned)
+    forget.carry_out(context.config, library.stores)
+    assert decisions_of(library, large.doc_id) == {} and library.stores.graph.faults() == []
+    assert named(library, "zazen") == 4
 
 
 def test_a_term_of_a_later_document_adds_to_a_living_concept(library: Library) -> None:

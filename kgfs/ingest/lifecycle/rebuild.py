@@ -36,8 +36,8 @@ from kgfs.stores.catalog.purges import purges_among, without_purged
 from kgfs.stores.readings import (
     Decisions,
     Reading,
-    decode_decisions,
     key_of_decisions,
+    load_decisions,
     load_reading,
     reading_key,
     text_of,
@@ -418,5 +418,5 @@ def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisi
     return (
         document,
         load_reading(objects, fact.doc_id, fact.reading),
-        decode_decisions(objects.get(decisions), decisions),
+        load_decisions(objects, fact.decisions),
     )

@@ -4,7 +4,8 @@ A publication knows the concepts of its moment only. Those that it founds stand 
 documents that name them were looked through, in bounded batches: each place is noted, and a term that is such a concept
 gives it its forms and its telling sentences as evidence. A batch that changes anything is one fact with the new
 Decisions of its documents (``places.added``), so that rebuilds and other homes repeat it; one that changes nothing is
-noted in this home's graph alone, and another home looks for itself.
+noted in this home's graph alone, and another home looks for itself. What is stored of the new Decisions is what differs
+from the former ones, so that a batch costs what it adds.
 
 The caller holds the worker lock.
 """
@@ -26,6 +27,7 @@ from kgfs.ingest.matching.concepts import Plan, decide
 from kgfs.ingest.matching.match import Numbers, as_term, known_terms
 from kgfs.ingest.matching.naming import passed_spans
 from kgfs.stores.catalog.facts import PlacesAdded
+from kgfs.stores.changed_decisions import as_changes
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Risen
 from kgfs.stores.readings import Decisions, MatchedConcept, NamedConcept, text_of
@@ -70,7 +72,7 @@ def look_back(stores: Stores) -> bool:
             read += len(text)
             decisions = _looked_through(stores, risen.ontology, speaker, text, names, following)
             if decisions is not None:
-                changed.append(decisions)
+                changed.append(as_changes(stores.garage.objects, speaker.document.decisions, decisions))
     after = "" if len(found) < DOCUMENTS and (not found or upto == found[-1]) else upto
     border("looked-back")
     if not changed:

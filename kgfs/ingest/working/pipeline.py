@@ -51,6 +51,7 @@ from kgfs.stores.readings import (
     decisions_prefix,
     decode_decisions,
     has_parts,
+    load_decisions,
     load_reading,
     reading_key,
     text_of,
@@ -407,17 +408,16 @@ class Pipeline:
         if shown is None or shown.reading != reading.id:
             return None
         objects = self.stores.garage.objects
-        published: dict[int, Decisions] = {}
+        published: dict[int, str] = {}
         for key, _ in objects.keys(decisions_prefix(document.doc_id, reading.id)):
-            decisions = decode_decisions(objects.get(key), key)
-            epoch = self.stores.graph.published(decisions.commit_id)
+            epoch = self.stores.graph.published(decode_decisions(objects.get(key), key).commit_id)
             if epoch is not None:
-                published[epoch] = decisions
+                published[epoch] = key
         if not published:
             raise MissingError(
                 f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs check."
             )
-        return published[max(published)]
+        return load_decisions(objects, published[max(published)])
 
     def _embedded(self, document: Document, reading: Reading) -> embeddings.Embeddings | None:
         """Return the Reading's vectors by the model of the vector store; None without any.

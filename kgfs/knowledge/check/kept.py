@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 from kgfs.domain.documents import Document
 from kgfs.errors import CorruptError, MissingError, StoreError
@@ -13,7 +13,7 @@ from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.hosts import is_left_behind
-from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
+from kgfs.stores.readings import decode_reading, keys_of_decisions, reading_key
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
 
@@ -93,8 +93,9 @@ def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
         return
     objects, key = stores.garage.objects, reading_key(document.doc_id, document.reading)
     wanted = [key]
-    if document.decisions:
-        wanted.append(key_of_decisions(objects, document.decisions) or document.decisions)
+    with suppress(StoreError):  # what is rotten is reported by the check of objects
+        for part in keys_of_decisions(objects, document.decisions):
+            wanted.append(part)
     try:
         if not objects.has_sums(key) and objects.exists(key):
             return  # reported by the check of objects

@@ -410,7 +410,8 @@ class PlacesAdded:
     concepts: tuple[str, ...]
     after: str
     decisions: tuple[str, ...]
-    """Garage keys (``decisions/<doc_id>/…``) of the new match decisions of each document concerned."""
+    """Garage keys (``decisions/<doc_id>/…``) of the new match decisions of each document concerned, whole or as changes
+    of the former ones."""
     commit_id: str
     at: int
     follows: int | None = None
