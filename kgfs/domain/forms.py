@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 LONGEST = 12
 """The most words and signs of a form that is looked for in a text."""
@@ -65,14 +66,34 @@ def form_key(form: str) -> str:
     return singular(" ".join(word for _, _, word in _atoms(form)))
 
 
-def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, list[Span]]:
+class Spans:
+    """Spans of a text in 16 bytes each: a long text names its concepts at hundreds of thousands of places."""
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self._flat = array("Q")
+        for start, end in spans:
+            self.add(start, end)
+
+    def add(self, start: int, end: int) -> None:
+        """Add a span at the end."""
+        self._flat.append(start)
+        self._flat.append(end)
+
+    def __iter__(self) -> Iterator[Span]:
+        return zip(self._flat[::2], self._flat[1::2], strict=True)
+
+    def __len__(self) -> int:
+        return len(self._flat) // 2
+
+
+def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, Spans]:
     """Return the places in a text that have a known form, by the name that ``known`` gives it, in order of the text.
 
     A place begins and ends with a word's or sign's own border, inside one of the spans ``within``. Places may contain
     one another: 'context manager' stands in 'asynchronous context manager' too. ``known`` is asked once for each
     number of words, and anew for each TOGETHER words and signs, so that memory stays flat.
     """
-    found: dict[str, list[Span]] = {}
+    found: dict[str, Spans] = {}
     runs: list[list[Atom]] = []
     atoms = 0
     for run in (run for start, end in within for run in _runs(text, start, end)):
@@ -82,10 +103,12 @@ def places_of(text: str, within: Sequence[Span], known: Known) -> dict[str, list
             _find(runs, known, found)
             runs, atoms = [], 0
     _find(runs, known, found)
-    return {name: sorted(spans) for name, spans in found.items()}
+    for name in found:
+        found[name] = Spans(sorted(found[name]))
+    return found
 
 
-def _find(runs: Sequence[Sequence[Atom]], known: Known, found: dict[str, list[Span]]) -> None:
+def _find(runs: Sequence[Sequence[Atom]], known: Known, found: dict[str, Spans]) -> None:
     """Add the places in these runs to ``found``."""
     begun = [(run, at) for run in runs for at in range(len(run))]
     for count in range(1, LONGEST + 1):
@@ -98,7 +121,9 @@ def _find(runs: Sequence[Sequence[Atom]], known: Known, found: dict[str, list[Sp
         for (run, at), key in zip(begun, phrases, strict=True):
             name = names.get(singular(key)) or names.get(key)
             if name is not None:
-                found.setdefault(name, []).append((run[at][0], run[at + count - 1][1]))
+                if name not in found:
+                    found[name] = Spans()
+                found[name].add(run[at][0], run[at + count - 1][1])
             if key in prefixes:
                 further.append((run, at))
         begun = further

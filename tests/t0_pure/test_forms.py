@@ -55,10 +55,10 @@ def test_places_are_complete_and_within_the_spans(words: list[str], data: st.Dat
     spans = [(0, cut), (cut, len(text))] if data.draw(st.booleans()) else [(cut, len(text))]
     places = places_of(text, spans, known_among({form_key(form): form for form in FORMS}))
     for form, some in places.items():
-        assert some == sorted(set(some))
+        assert [*some] == sorted({*some})
         for start, end in some:
             assert form_key(text[start:end]) == form_key(form)
             assert any(first <= start and end <= last for first, last in spans)
     grepped = [m.span() for m in re.finditer(r"(?i)\bmanagers?\b", text)]
     whole = [span for span in grepped if any(first <= span[0] and span[1] <= last for first, last in spans)]
-    assert places.get("manager", []) == whole
+    assert [*places.get("manager", ())] == whole

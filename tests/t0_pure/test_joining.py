@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.ingest.reading import joining
 from kgfs.ingest.reading.joining import acronyms, join, variants
 
 
@@ -66,6 +69,33 @@ def test_relationships_follow_their_ends() -> None:
 )
 def test_acronyms_are_taken_as_the_text_introduces_them(text: str, expected: dict[str, str]) -> None:
     assert acronyms(text) == expected
+
+
+PIECES = [
+    "Global Interpreter Lock",
+    "(GIL)",
+    "Message\nPassing",
+    "(MP)",
+    "\n\n",
+    "\n",
+    "\n*",
+    " ",
+    "_",
+    "(",
+    ")",
+    ".",
+    "x",
+    " \n",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_a_text_is_searched_for_acronyms_in_parts_as_if_at_once(text: str) -> None:
+    at_once = acronyms(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joining, "PART", 0)
+        assert "".join(joining._parts(text)) == text
+        assert acronyms(text) == at_once
 
 
 def test_variants_of_a_label() -> None:

@@ -7,7 +7,7 @@ A candidate is written down by its first place in the Text, so that Decisions ho
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -88,7 +88,7 @@ def headings_of(reading: Titled) -> frozenset[str]:
     return frozenset(form_key(words) for words, whole in _named_in_headings(reading) if whole)
 
 
-def placed(forms: Mapping[str, Forms], places: Mapping[str, Sequence[Span]]) -> tuple[Candidate, ...]:
+def placed(forms: Mapping[str, Forms], places: Mapping[str, Iterable[Span]]) -> tuple[Candidate, ...]:
     """Return the candidates that stand in the Text, in order of their first places."""
     found: list[Candidate] = []
     for one in forms.values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.domain.forms import Span, form_key, known_among, places_of, singular
+from kgfs.domain.forms import Span, Spans, form_key, known_among, places_of, singular
 from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.ingest.matching.candidates import Suppressed, forms_of, placed
 from kgfs.stores.graph.contract import Graph
@@ -51,21 +51,21 @@ def with_places(
         return {**{key: key for key in concepts}, **own_names}, {*begun, *own_begun}
 
     places = places_of(text, passed_spans(reading), known)
-    matched_at: dict[str, list[Span]] = {}
-    named_at: dict[str, list[Span]] = {}
+    matched_at: dict[str, list[Spans]] = {}
+    named_at: dict[str, list[Spans]] = {}
     for key, spans in places.items():
         concept_id = elsewhere.get(key, "")
         norm = own.get(key) or first_of.get(concept_id, "")
         if norm:
-            matched_at.setdefault(norm, []).extend(spans)
+            matched_at.setdefault(norm, []).append(spans)
         elif concept_id:
-            named_at.setdefault(concept_id, []).extend(spans)
+            named_at.setdefault(concept_id, []).append(spans)
     for forms_here in forms.values():
         if not any(key in own or key in elsewhere for key in forms_here.keys):
             # a term: should a later document make it a concept, it is named here already
-            spans = [span for key in forms_here.keys for span in places.get(key, ())]
-            for norm in {forms_here.norm, singular(forms_here.norm)} if spans else ():
-                named_at.setdefault(concept_id_of(ontology, norm), []).extend(spans)
+            some = [places[key] for key in forms_here.keys if key in places]
+            for norm in {forms_here.norm, singular(forms_here.norm)} if some else ():
+                named_at.setdefault(concept_id_of(ontology, norm), []).extend(some)
     return replace(
         decisions,
         concepts=tuple(replace(one, spans=_flat(matched_at.get(one.norm, ()))) for one in decisions.concepts),
@@ -87,5 +87,5 @@ def passed_spans(reading: Reading) -> list[Span]:
     return spans
 
 
-def _flat(spans: Sequence[Span]) -> tuple[int, ...]:
-    return tuple(position for span in sorted(spans) for position in span)
+def _flat(several: Sequence[Spans]) -> tuple[int, ...]:
+    return tuple(position for span in sorted(span for spans in several for span in spans) for position in span)

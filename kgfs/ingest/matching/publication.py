@@ -350,12 +350,13 @@ class _Build:
 
     def named(self) -> Iterator[NamedRow]:
         """Yield where the document names concepts, one row per concept that it has or that it only names."""
-        places: dict[tuple[str, bool], set[tuple[int, int]]] = {}
+        places: dict[tuple[str, bool], list[Sequence[int]]] = {}
         for matched in self._decisions.concepts:
-            places.setdefault((matched.concept_id, True), set()).update(_spans(matched.spans))
+            places.setdefault((matched.concept_id, True), []).append(matched.spans)
         for named in self._decisions.named:
-            places.setdefault((named.concept_id, False), set()).update(_spans(named.spans))
-        for (concept_id, own), spans in places.items():
+            places.setdefault((named.concept_id, False), []).append(named.spans)
+        for (concept_id, own), several in places.items():
+            spans = {span for flat in several for span in _spans(flat)}
             if spans:
                 yield NamedRow(concept_id, own, tuple(self._place(start, end) for start, end in sorted(spans)))
 

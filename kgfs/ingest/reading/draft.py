@@ -12,8 +12,8 @@ from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
+from kgfs.ingest.reading.rank import Gathered
 from kgfs.ingest.reading.records import Record
-from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
 
@@ -53,8 +53,8 @@ class Draft:
     verdicts: list[Verdict] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
     """By chunk index, for the Sources that passed the gate."""
-    valid: list[ValidExtraction] = field(default_factory=list)
-    """In order of the Sources that passed the gate."""
+    valid: Gathered = field(default_factory=Gathered)
+    """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)
     """Garage keys of the packs that contain the Records."""
     dropped: dict[str, int] = field(default_factory=dict)

@@ -20,7 +20,6 @@ from kgfs.compute.contract import Compute
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
-from kgfs.stores.batched import batched
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
@@ -73,16 +72,27 @@ def compute_windows(
 
     The model is asked only for texts that are not ``known``.
     """
-    passed = {
-        chunk.index: text[chunk.start : chunk.end]
-        for chunk, verdict in zip(chunks, verdicts, strict=True)
-        if verdict.passed
-    }
-    vectors = dict(known)
-    missing = list(dict.fromkeys(words for words in passed.values() if words not in vectors))
-    for batch in batched(missing, BATCH):
-        vectors |= dict(zip(batch, compute.embed(batch), strict=True))
-    return [(index, vectors[words]) for index, words in passed.items()]
+    found: dict[int, npt.NDArray[np.float32]] = {}
+    waiting: dict[str, list[int]] = {}  # few texts at a time: all Sources of a document are as long as its Text
+
+    def ask() -> None:
+        for indices, rows in zip(waiting.values(), compute.embed(list(waiting)), strict=True):
+            found.update(dict.fromkeys(indices, rows))
+        waiting.clear()
+
+    for chunk, verdict in zip(chunks, verdicts, strict=True):
+        if not verdict.passed:
+            continue
+        words = text[chunk.start : chunk.end]
+        if words in known:
+            found[chunk.index] = known[words]
+            continue
+        waiting.setdefault(words, []).append(chunk.index)
+        if len(waiting) == BATCH:
+            ask()
+    if waiting:
+        ask()
+    return sorted(found.items(), key=lambda one: one[0])
 
 
 def windows_of(kept: Embeddings) -> Windows:

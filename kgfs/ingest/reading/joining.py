@@ -25,6 +25,9 @@ _SHORTEST_RUN = 7
 """Characters of the shortest word that may be two words run together."""
 _WRAPPED = re.compile(r"(?<=[^\s.:;])[ \t]*\n[ \t]*(?=[A-Za-z(])")
 """The end of a line inside a paragraph."""
+_PARAGRAPH_BEGINS = re.compile(r"\n[ \t]*\n(?=[A-Za-z])")
+PART = 1 << 16
+"""Characters that are searched for acronyms at once, so that memory stays flat."""
 _PARENTHESES = re.compile(r"([^().;:\n]{3,120}?)\s*\n?\s*\(([^()\n]{2,10})\)")
 _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9&/-]{0,8}[A-Z0-9]s?")
 _MARKUP = re.compile(r"[*`_]+")
@@ -72,11 +75,22 @@ def acronyms(text: str) -> dict[str, str]:
     An acronym that the text introduces for two long forms is left out.
     """
     found: dict[str, set[str]] = {}
-    for match in _PARENTHESES.finditer(_WRAPPED.sub(" ", _MARKUP.sub("", text))):
-        short = match[2].strip()
-        if _ACRONYM.fullmatch(short) and (long := _long_form(short.rstrip("s"), match[1])):
-            found.setdefault(folded(short), set()).add(folded(long))
+    for part in _parts(text):
+        for match in _PARENTHESES.finditer(_WRAPPED.sub(" ", _MARKUP.sub("", part))):
+            short = match[2].strip()
+            if _ACRONYM.fullmatch(short) and (long := _long_form(short.rstrip("s"), match[1])):
+                found.setdefault(folded(short), set()).add(folded(long))
     return {short: next(iter(longs)) for short, longs in found.items() if len(longs) == 1 and short not in longs}
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text in parts of about PART characters. No introduction of an acronym reaches over the end of one."""
+    start = 0
+    while start < len(text):
+        found = _PARAGRAPH_BEGINS.search(text, start + PART)
+        end = found.end() if found else len(text)
+        yield text[start:end]
+        start = end
 
 
 def introductions(text: str) -> tuple[tuple[str, str], ...]:

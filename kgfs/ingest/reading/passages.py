@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kgfs.domain.languages import ENGLISH, UNKNOWN, language_of
+from kgfs.domain.languages import ENGLISH, SCANNED, UNKNOWN, language_of
 from kgfs.domain.text import Block, Chunk, Text
 from kgfs.ingest.reading.as_prose import prose_told
 from kgfs.ingest.reading.gate import without
@@ -32,10 +32,23 @@ def passages_of(
         yield Passage(title, chunk.section_path, text, context, own)
 
 
+def _beginning(text: Text) -> str:
+    """Return the first SCANNED characters of the blocks that tell the language, or a few more."""
+    pieces: list[str] = []
+    length = 0
+    for one in text.blocks:
+        if one.kind in _READ:
+            pieces.append(text.text[one.start : one.end])
+            length += len(pieces[-1]) + 1
+            if length > SCANNED:
+                break
+    return " ".join(pieces)
+
+
 def language_told(text: Text) -> str:
     """Return the language of a document; '' if it has no prose that tells one."""
     if any(block.kind == "comment" for block in text.blocks):
         prose = prose_told(text.media_type, text.text)
     else:
-        prose = " ".join(text.text[one.start : one.end] for one in text.blocks if one.kind in _READ)
+        prose = _beginning(text)
     return language_of(prose) if prose.strip() else ""

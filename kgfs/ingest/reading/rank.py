@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import by_name, choice, choice_by_counts
-from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
+from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship
 from kgfs.models.contract import Signs
 from kgfs.models.extractor import by_counts, junk
 from kgfs.models.extractor.quotes import TELLING
@@ -49,12 +49,41 @@ class _Group:
     frequency: int = 0
     forms: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
-    quotes: dict[tuple[int, int], Quote] = field(default_factory=dict)
+    quotes: list[Quote] = field(default_factory=list)
+    """In order of the Sources, no span twice."""
     definitions: list[tuple[float, int, str]] = field(default_factory=list)
     """(-score of the quote, start, definition) per defining quote."""
     score: float = 0.0
     signs: Signs | None = None
     odds: float | None = None
+
+
+class Gathered:
+    """What the Sources of a document gave, grouped by concept. Sources are added in their order."""
+
+    def __init__(self, extractions: Iterable[ValidExtraction] = ()) -> None:
+        self.groups: dict[str, _Group] = {}
+        self.relationships: list[ValidRelationship] = []
+        self.leads: list[str] = []
+        self._places = 0
+        for extraction in extractions:
+            self.add(extraction)
+
+    def skip(self) -> None:
+        """Count a Source that gave nothing."""
+        self._places += 1
+
+    def add(self, extraction: ValidExtraction) -> None:
+        """Add what the next Source gave."""
+        for concept in extraction.concepts:
+            language = concept.signs.language if concept.signs else ""
+            if not concept.quotes or (junk.reason(concept.label) and not language):
+                continue
+            key = by_counts.key_of(concept.label, language) if language else key_of(concept.label)
+            _add(self.groups.setdefault(key, _Group(key)), self._places, concept)
+        self.relationships += extraction.relationships
+        self.leads += extraction.leads
+        self._places += 1
 
 
 class Meaning(Protocol):
@@ -82,36 +111,41 @@ def rank(
     document. Pieces of longer phrases that never stand alone are ranked last. The function is pure: ties are broken
     by the normalised label.
     """
-    groups = _grouped(validated)
+    return rank_gathered(title, chunks, Gathered(validated), limit, meaning)
+
+
+def rank_gathered(
+    title: str, chunks: Sequence[Chunk], gathered: Gathered, limit: int, meaning: Meaning = no_meaning
+) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
+    """Return the same for extractions that are grouped already. Sets scores and odds of the groups."""
+    groups = gathered.groups
     if any(group.signs for group in groups.values()):
         signs = {group.key: group.signs for group in groups.values() if group.signs}
-        chosen = _chosen(groups, title, validated, meaning)
+        chosen = _chosen(gathered, title, meaning)
         kept = {group.key: replace(_found(group), kinds=by_name.kinds(group.key, signs)) for group in chosen}
-        return tuple(kept.values()), _relationships(validated, kept)
-    _score(groups, _linked(validated), title, chunks)
+        return tuple(kept.values()), _relationships(gathered, kept)
+    _score(groups, _linked(gathered), title, chunks)
     tokens = sum(chunk.tokens for chunk in chunks)
     count = min(limit, max(FEWEST, round(tokens / TOKENS_PER_CONCEPT)))
     ordered = sorted(groups.values(), key=lambda group: (-group.score, group.key))
     kept = {group.key: _found(group) for group in _without_parts(ordered)[:count]}
-    return tuple(kept.values()), _relationships(validated, kept)
+    return tuple(kept.values()), _relationships(gathered, kept)
 
 
 def ranking(title: str, validated: Sequence[ValidExtraction], meaning: Meaning = no_meaning) -> list[str]:
     """Return the labels of all candidates of a document, the likeliest first, before any is left out."""
-    return [_label(group) for group in _by_odds(_grouped(validated).values(), title, meaning)]
+    return [_label(group) for group in _by_odds(Gathered(validated).groups.values(), title, meaning)]
 
 
-def _chosen(
-    groups: dict[str, _Group], title: str, validated: Sequence[ValidExtraction], meaning: Meaning
-) -> list[_Group]:
+def _chosen(gathered: Gathered, title: str, meaning: Meaning) -> list[_Group]:
     """Return the candidates that may be concepts or terms, the likeliest first, with score and log odds.
 
     A noun phrase of a heading may be a term whatever its odds are.
     """
-    banned = choice.speakers(lead for extraction in validated for lead in extraction.leads)
+    banned = choice.speakers(gathered.leads)
     looked = [
         group
-        for group in groups.values()
+        for group in gathered.groups.values()
         if group.key not in banned and key_of(_label(group)) not in banned and _passed_on(group, title)
     ]
     ordered = _by_odds(looked, title, meaning)
@@ -136,7 +170,7 @@ def _by_odds(groups: Collection[_Group], title: str, meaning: Meaning) -> list[_
     vectors = meaning([_label(group) for group in groups]) if groups else None
     like = choice.likeness(*vectors) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
     for group, document, labels in zip(groups, *like, strict=True):
-        best = max(quote.score for quote in group.quotes.values())
+        best = max(quote.score for quote in group.quotes)
         signs = _signs(group, title)
         if signs.language:
             group.odds = choice_by_counts.log_odds(_label(group), title, signs, best)
@@ -166,18 +200,6 @@ def key_of(label: str) -> str:
     return junk.fold(normalise_label(label))
 
 
-def _grouped(validated: Sequence[ValidExtraction]) -> dict[str, _Group]:
-    groups: dict[str, _Group] = {}
-    for place, extraction in enumerate(validated):
-        for concept in extraction.concepts:
-            language = concept.signs.language if concept.signs else ""
-            if not concept.quotes or (junk.reason(concept.label) and not language):
-                continue
-            key = by_counts.key_of(concept.label, language) if language else key_of(concept.label)
-            _add(groups.setdefault(key, _Group(key)), place, concept)
-    return groups
-
-
 def _add(group: _Group, place: int, concept: ValidConcept) -> None:
     group.relevance[place] = max(concept.relevance, group.relevance.get(place, 0.0))
     group.frequency += concept.frequency
@@ -186,21 +208,31 @@ def _add(group: _Group, place: int, concept: ValidConcept) -> None:
     group.forms[concept.label] += concept.frequency
     group.kinds[concept.kind] += 1
     for quote in concept.quotes:
-        known = group.quotes.get((quote.start, quote.end))
-        if known is None or quote.score > known.score:
-            group.quotes[quote.start, quote.end] = quote
+        _quote(group.quotes, quote)
     if concept.definition:
         best = max((quote for quote in concept.quotes if quote.defines), key=lambda quote: quote.score, default=None)
         if best is not None:
             group.definitions.append((-best.score, best.start, concept.definition))
 
 
-def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
+def _quote(quotes: list[Quote], quote: Quote) -> None:
+    """Add a quote; of two of one span, which are of one Source, the one with the higher score is kept."""
+    for at in range(len(quotes) - 1, -1, -1):
+        known = quotes[at]
+        if known.chunk != quote.chunk:
+            break
+        if (known.start, known.end) == (quote.start, quote.end):
+            if quote.score > known.score:
+                quotes[at] = quote
+            return
+    quotes.append(quote)
+
+
+def _linked(gathered: Gathered) -> set[str]:
     """Return the keys of the ends of relationships with a confidence of CLEAR or more."""
     return {
         key_of(end)
-        for extraction in validated
-        for stated in extraction.relationships
+        for stated in gathered.relationships
         if stated.confidence >= CLEAR and stated.type != "RELATED_TO"
         for end in (stated.subject, stated.object)
     }
@@ -254,7 +286,7 @@ def _found(group: _Group) -> FoundConcept:
     forms = sorted(group.forms, key=lambda form: (-group.forms[form], form))
     kinds = sorted(group.kinds, key=lambda kind: (kind == "term", -group.kinds[kind], kind))
     named = kinds[0] if group.kinds[kinds[0]] * 2 > sum(group.kinds.values()) else "term"
-    best = sorted(group.quotes.values(), key=lambda quote: (not quote.defines, -quote.score, quote.start))
+    best = sorted(group.quotes, key=lambda quote: (not quote.defines, -quote.score, quote.start))
     if group.odds is None:
         best = best[:QUOTES]
     elif any(quote.defines or quote.score >= TELLING for quote in best):
@@ -273,22 +305,17 @@ def _found(group: _Group) -> FoundConcept:
     )
 
 
-def _relationships(
-    validated: Sequence[ValidExtraction], kept: dict[str, FoundConcept]
-) -> tuple[FoundRelationship, ...]:
+def _relationships(gathered: Gathered, kept: dict[str, FoundConcept]) -> tuple[FoundRelationship, ...]:
     """Return the relationships between kept concepts, each statement once per quote, with its highest confidence."""
     found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
-    for extraction in validated:
-        for stated in extraction.relationships:
-            subject, object_ = kept.get(key_of(stated.subject)), kept.get(key_of(stated.object))
-            if subject is None or object_ is None or subject is object_ or stated.confidence < RELATIONSHIP_CONFIDENCE:
-                continue
-            place = (subject.norm, stated.type, object_.norm, stated.quote.start, stated.quote.end)
-            known = found.get(place)
-            if known is None or known.confidence < stated.confidence:
-                found[place] = FoundRelationship(
-                    subject.norm, stated.type, object_.norm, stated.quote, stated.confidence
-                )
+    for stated in gathered.relationships:
+        subject, object_ = kept.get(key_of(stated.subject)), kept.get(key_of(stated.object))
+        if subject is None or object_ is None or subject is object_ or stated.confidence < RELATIONSHIP_CONFIDENCE:
+            continue
+        place = (subject.norm, stated.type, object_.norm, stated.quote.start, stated.quote.end)
+        known = found.get(place)
+        if known is None or known.confidence < stated.confidence:
+            found[place] = FoundRelationship(subject.norm, stated.type, object_.norm, stated.quote, stated.confidence)
     return tuple(
         sorted(found.values(), key=lambda stated: (stated.quote.start, stated.subject, stated.type, stated.object))
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,9 +31,20 @@ class Record:
     """The exact output of an extractor for one Source."""
 
     fingerprint: str
-    raw_output: str
+    packed: bytes
+    """The output, compressed: all Records of a document are held until they are validated."""
     pack: str
     """Garage key of the pack that contains it."""
+
+    @property
+    def raw_output(self) -> str:
+        """Return the exact output."""
+        return zlib.decompress(self.packed).decode("utf-8", "surrogatepass")
+
+
+def record(fingerprint: str, raw_output: str, pack: str) -> Record:
+    """Return a Record of this output."""
+    return Record(fingerprint, zlib.compress(raw_output.encode("utf-8", "surrogatepass"), 1), pack)
 
 
 def fingerprint(compute: Compute, passage: Passage) -> str:
@@ -69,7 +81,7 @@ def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
         for line in objects.get(key).splitlines():
             try:
                 body = json.loads(line)
-                found[body["fingerprint"]] = Record(body["fingerprint"], body["raw_output"], key)
+                found[body["fingerprint"]] = record(body["fingerprint"], body["raw_output"], key)
             except (ValueError, KeyError) as error:
                 raise StoreError(f"{key}: not a pack of Records ({error}).") from error
     return found
@@ -107,7 +119,7 @@ def ask(
     key = f"records/{doc_id}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl"
     objects.put(key, content)
     border("recorded")
-    return {mark: Record(mark, raw, key) for mark, raw in zip(passages, raw_outputs, strict=True)}
+    return {mark: record(mark, raw, key) for mark, raw in zip(passages, raw_outputs, strict=True)}
 
 
 def _hash(text: str) -> str:

@@ -28,12 +28,11 @@ from kgfs.ingest.reading.joining import introductions, join
 from kgfs.ingest.reading.keeping_parts import KeepingParts
 from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told, passages_of
-from kgfs.ingest.reading.rank import Vectors
-from kgfs.ingest.reading.rank import rank as rank_found
+from kgfs.ingest.reading.rank import Gathered, Vectors, rank_gathered
 from kgfs.ingest.reading.recognised import KeptPages
-from kgfs.ingest.reading.validate import ValidExtraction
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
+from kgfs.models.contract import Passage
 from kgfs.stores.batched import batched
 from kgfs.stores.readings import decode_reading, put_text, reading_key
 
@@ -117,20 +116,34 @@ def extract(draft: Draft) -> None:
     """
     text = draft.parsed
     words = prose_only(text.media_type, text.text)
-    found = passages_of(text.title, words, draft.passed, draft.language, furniture_of(text))
-    passages = {chunk.index: passage for chunk, passage in zip(draft.passed, found, strict=True)}
-    marks = {index: records.fingerprint(draft.compute, passage) for index, passage in passages.items()}
+    passed = draft.passed
     known = records.load(draft.objects, [document.doc_id for document in (draft.document, *draft.earlier)])
-    waiting = list({marks[i]: passage for i, passage in passages.items() if marks[i] not in known}.items())
-    for at in range(0, len(waiting), records.PACK):
-        draft.report("extract", READ * at / len(waiting))
-        batch = dict(waiting[at : at + records.PACK])
-        known |= records.ask(draft.compute, draft.objects, draft.document.doc_id, batch, draft.known)
-    draft.records = {index: known[mark] for index, mark in marks.items()}
+    marks: list[str] = []
+    waiting: dict[str, Passage] = {}  # few at a time: all passages of a document are as long as its Text
+
+    def ask() -> None:
+        draft.report("extract", READ * len(marks) / len(passed))
+        known.update(records.ask(draft.compute, draft.objects, draft.document.doc_id, waiting, draft.known))
+        waiting.clear()
+
+    for passage in passages_of(text.title, words, passed, draft.language, furniture_of(text)):
+        mark = records.fingerprint(draft.compute, passage)
+        marks.append(mark)
+        if mark not in known:
+            waiting[mark] = passage
+            if len(waiting) == records.PACK:
+                ask()
+    if waiting:
+        ask()
+    draft.records = {chunk.index: known[mark] for chunk, mark in zip(passed, marks, strict=True)}
 
 
 def validate(draft: Draft) -> None:
-    """Parse the Records and anchor every quote in the Text. Items that cannot be anchored are dropped and counted."""
+    """Parse the Records and anchor every quote in the Text. Items that cannot be anchored are dropped and counted.
+
+    What is valid is grouped as it is found, since the extractions of a long document take much memory.
+    """
+    draft.valid = Gathered()
     packs: dict[str, None] = {}
     words = prose_only(draft.parsed.media_type, draft.parsed.text)
     for chunk in draft.passed:
@@ -140,12 +153,12 @@ def validate(draft: Draft) -> None:
             extraction = draft.compute.parse(record.raw_output)
         except BadInputError as error:
             _count(draft.dropped, f"unusable output: {error}", 1)
-            draft.valid.append(ValidExtraction((), (), {}))
+            draft.valid.skip()
             continue
         valid = validate_one(extraction, words, chunk)
         for reason, count in valid.dropped.items():
             _count(draft.dropped, reason, count)
-        draft.valid.append(valid)
+        draft.valid.add(valid)
     draft.packs = list(packs)
     border("validated")
 
@@ -171,13 +184,17 @@ def rank(draft: Draft) -> None:
     def meaning(labels: Sequence[str]) -> tuple[Vectors, Vectors] | None:
         if not draft.windows:
             return None
-        missing = [label for label in labels if label not in draft.labels]
-        for batch in batched(missing, embeddings.BATCH):
-            draft.labels |= {label: rows[0] for label, rows in zip(batch, compute.embed(batch), strict=True)}
         windows = np.concatenate([rows for _, rows in draft.windows])
-        return np.stack([draft.labels[label] for label in labels]), windows
+        every = np.empty((len(labels), windows.shape[1]), np.float32)
+        for batch in batched(enumerate(labels), embeddings.BATCH):
+            missing = list(dict.fromkeys(label for _, label in batch if label not in draft.labels))
+            fresh = {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
+            for at, label in batch:
+                every[at] = draft.labels[label] if label in draft.labels else fresh[label]
+                draft.labels[label] = every[at]
+        return every, windows
 
-    concepts, relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
+    concepts, relationships = rank_gathered(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
     words = prose_told(draft.parsed.media_type, draft.parsed.text)
     draft.acronyms = introductions(words)
     concepts, relationships = join(concepts, relationships, words)

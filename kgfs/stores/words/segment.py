@@ -10,6 +10,8 @@ import json
 import os
 import struct
 import tempfile
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,34 +144,34 @@ def build(documents: Iterable[Indexed]) -> Segment:
     ontologies: dict[str, int] = {}
     ids: list[bytes] = []
     marks, ontology, code, firsts = [], [], [], [0]
-    row_doc, row_chunk, lengths = [], [], []
-    tokens: list[int] = []
+    row_doc, row_chunk, row_body, row_head = (array("i") for _ in range(4))
+    # One entry for each form of each row: counted as they come, since all words of a long text take much memory.
+    post_term, post_row, post_body, post_head = (array("i") for _ in range(4))
     for document in documents:
         for chunk, text, header in document.sources:
             body, head = forms_in(text), forms_in(header)
-            for form in body:
-                tokens.append(terms.setdefault(form, len(terms)))
-            for form in head:
-                tokens.append(terms.setdefault(form, len(terms)))
+            in_body, in_head = Counter(body), Counter(head)
+            forms = [*in_body, *(form for form in in_head if form not in in_body)]
+            post_term.extend([terms.setdefault(form, len(terms)) for form in forms])
+            post_row.extend([len(row_doc)] * len(forms))
+            post_body.extend(in_body.values())
+            post_body.extend([0] * (len(forms) - len(in_body)))
+            post_head.extend(map(in_head.__getitem__, forms))
             row_doc.append(len(ids))
             row_chunk.append(chunk)
-            lengths.append((len(body), len(head)))
+            row_body.append(len(body))
+            row_head.append(len(head))
         ids.append(document.doc_id.encode("utf-8", "surrogatepass"))
         marks.append(document.mark)
         ontology.append(ontologies.setdefault(document.ontology, len(ontologies)))
         code.append(document.is_code)
         firsts.append(len(row_doc))
-    counts = np.array(lengths, np.int64).reshape(-1, 2)
-    rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts.sum(1))
-    in_head = np.repeat(np.tile(np.array([False, True]), len(counts)), counts.reshape(-1))
     hashes = np.array([hash_of(form) for form in terms], np.uint64)
     order = np.argsort(hashes, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    flat = rank[np.array(tokens, np.int64)] if tokens else np.zeros(0, np.int64)
-    key, inverse = np.unique(flat * max(len(counts), 1) + rows, return_inverse=True)
-    body_count = np.bincount(inverse[~in_head], minlength=len(key))
-    head_count = np.bincount(inverse[in_head], minlength=len(key))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    term = rank[np.frombuffer(post_term, np.int32)] if post_term else np.zeros(0, np.int32)
+    by_term = np.argsort(term, kind="stable")  # rows are added in their order, so each list of rows is ascending
     encoded = [form.encode("utf-8", "surrogatepass") for form in terms]
     encoded = [encoded[at] for at in order]
     doc_ids = np.array(ids or [b""], dtype=np.bytes_)[: len(ids)]
@@ -183,15 +185,15 @@ def build(documents: Iterable[Indexed]) -> Segment:
             "doc_first": np.array(firsts, np.int32),
             "row_doc": np.array(row_doc, np.int32),
             "row_chunk": np.array(row_chunk, np.int32),
-            "row_body": counts[:, 0].astype(np.int32),
-            "row_head": counts[:, 1].astype(np.int32),
+            "row_body": np.array(row_body, np.int32),
+            "row_head": np.array(row_head, np.int32),
             "words": np.frombuffer(b"".join(encoded), np.uint8),
             "word_at": np.cumsum([0, *map(len, encoded)]).astype(np.int64),
             "hashes": hashes[order],
-            "post_at": np.searchsorted(key, np.arange(len(terms) + 1) * max(len(counts), 1)).astype(np.int64),
-            "post_row": (key % max(len(counts), 1)).astype(np.int32),
-            "post_body": np.minimum(body_count, 255).astype(np.uint8),
-            "post_head": np.minimum(head_count, 255).astype(np.uint8),
+            "post_at": np.concatenate([[0], np.cumsum(np.bincount(term, minlength=len(terms)))]).astype(np.int64),
+            "post_row": np.array(post_row, np.int32)[by_term],
+            "post_body": np.minimum(post_body, 255).astype(np.uint8)[by_term],
+            "post_head": np.minimum(post_head, 255).astype(np.uint8)[by_term],
         },
         [*ontologies],
     )
@@ -263,9 +265,9 @@ def save(segment: Segment, folder: Path) -> str:
     """Write a segment to a new file, durably, and return its name. Raises the typed error of an OSError."""
     layout: dict[str, Any] = {"ontologies": segment.ontologies, "arrays": {}}
     arrays, at = segment.arrays(), 0
-    for name, array in arrays.items():
-        layout["arrays"][name] = (array.dtype.str, len(array), at)
-        at += -(-array.nbytes // _ALIGNED) * _ALIGNED
+    for name, values in arrays.items():
+        layout["arrays"][name] = (values.dtype.str, len(values), at)
+        at += -(-values.nbytes // _ALIGNED) * _ALIGNED
     layout["sum"] = _sum(arrays.values())
     described = json.dumps(layout).encode()
     start = -(-(_HEAD.size + len(described)) // _ALIGNED) * _ALIGNED
@@ -274,9 +276,9 @@ def save(segment: Segment, folder: Path) -> str:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(_HEAD.pack(_MAGIC, len(described)) + described)
-                for name, array in arrays.items():
+                for name, values in arrays.items():
                     file.seek(start + layout["arrays"][name][2])
-                    file.write(np.ascontiguousarray(array).tobytes())
+                    file.write(np.ascontiguousarray(values).tobytes())
                 file.truncate(start + at)
                 file.flush()
                 os.fsync(file.fileno())
@@ -292,8 +294,8 @@ def save(segment: Segment, folder: Path) -> str:
 
 def _sum(arrays: Iterable[Array]) -> str:
     digest = xxhash.xxh3_64()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for values in arrays:
+        digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
 
 
