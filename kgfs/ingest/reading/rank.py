@@ -41,17 +41,20 @@ CLEAR = 0.7
 
 @dataclass(slots=True)
 class _Group:
-    """One concept of the document: all spellings with the same ``key``."""
+    """One concept of the document: all spellings with the same ``key``. A long document has tens of thousands."""
 
     key: str
     relevance: dict[int, float] = field(default_factory=dict)
-    """Relevance in each Source that mentions it, by the Source's position in the document."""
+    """Relevance in each Source that mentions it, by the Source's position in the document. Empty if there are signs."""
     frequency: int = 0
-    forms: Counter[str] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
+    forms: dict[str, int] = field(default_factory=dict)
+    found: int = 0
+    """The number of concepts of Sources that it has."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """How many of these have each kind other than ``term``."""
     quotes: list[Quote] = field(default_factory=list)
     """In order of the Sources, no span twice."""
-    definitions: list[tuple[float, int, str]] = field(default_factory=list)
+    definitions: tuple[tuple[float, int, str], ...] = ()
     """(-score of the quote, start, definition) per defining quote."""
     score: float = 0.0
     signs: Signs | None = None
@@ -201,18 +204,21 @@ def key_of(label: str) -> str:
 
 
 def _add(group: _Group, place: int, concept: ValidConcept) -> None:
-    group.relevance[place] = max(concept.relevance, group.relevance.get(place, 0.0))
     group.frequency += concept.frequency
     if concept.signs is not None:
         group.signs = group.signs + concept.signs if group.signs else concept.signs
-    group.forms[concept.label] += concept.frequency
-    group.kinds[concept.kind] += 1
+    else:
+        group.relevance[place] = max(concept.relevance, group.relevance.get(place, 0.0))
+    group.forms[concept.label] = group.forms.get(concept.label, 0) + concept.frequency
+    group.found += 1
+    if concept.kind != "term":
+        group.kinds[concept.kind] = group.kinds.get(concept.kind, 0) + 1
     for quote in concept.quotes:
         _quote(group.quotes, quote)
     if concept.definition:
         best = max((quote for quote in concept.quotes if quote.defines), key=lambda quote: quote.score, default=None)
         if best is not None:
-            group.definitions.append((-best.score, best.start, concept.definition))
+            group.definitions += ((-best.score, best.start, concept.definition),)
 
 
 def _quote(quotes: list[Quote], quote: Quote) -> None:
@@ -284,8 +290,9 @@ def _words(text: str) -> set[str]:
 
 def _found(group: _Group) -> FoundConcept:
     forms = sorted(group.forms, key=lambda form: (-group.forms[form], form))
-    kinds = sorted(group.kinds, key=lambda kind: (kind == "term", -group.kinds[kind], kind))
-    named = kinds[0] if group.kinds[kinds[0]] * 2 > sum(group.kinds.values()) else "term"
+    named = min(group.kinds, key=lambda kind: (-group.kinds[kind], kind), default="term")
+    if group.kinds.get(named, 0) * 2 <= group.found:
+        named = "term"
     best = sorted(group.quotes, key=lambda quote: (not quote.defines, -quote.score, quote.start))
     if group.odds is None:
         best = best[:QUOTES]
