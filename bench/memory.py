@@ -3,7 +3,7 @@
 A text of so many bytes is made of the paragraphs of the texts of the folder DIR, in a random but always equal order, so that
 it has natural frequencies of words. A worker on a new home reads a text of 2 KB; its memory then is that of an idle one.
 Then it reads the long text. Printed are MiB (resident) of the idle worker, the most while the long text was read, and the
-most by stage. With ``--beside N`` N texts of 64 KB are deposited before both, so that the worker starts its reading processes;
+most by stage. With ``--beside N`` N texts of 80 KB are deposited before both, so that the worker starts its reading processes;
 then the sums over the worker and its processes are printed. ``--extractor`` and ``--embedder`` are settings of ``[models]``.
 """
 
@@ -26,7 +26,7 @@ from kgfs.domain.documents import State
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores.stores import Stores
 
-SMALL, MIDDLE = 2_000, 64_000
+SMALL, MIDDLE = 2_000, 80_000
 EVERY = 0.02
 """Seconds between two looks at the processes."""
 QUIET = 3.0
