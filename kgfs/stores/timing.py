@@ -40,11 +40,6 @@ SEGMENTS_POLL = 1.0
 """The seconds between two listings of segments: a mount asks ten times a second."""
 SEGMENTS_RETRY = 5.0
 """The seconds without a listing after the server did not answer."""
-PREFIX_LINKED = 20.0
-"""The seconds after which a process that links an object to its successor gives up, where other homes may delete the
-successor: they wait longer than that before they delete it."""
-PREFIX_POLL = 0.2
-"""The seconds between two looks whether another home has given up the bytes of an object."""
 UPLOAD_REPLACED = 1.0
 """The seconds within which another upload that checked the name earlier may overwrite what was put, on servers with
 :attr:`Bucket.looks_before_it_writes`. Milliseconds were observed. A server that takes longer breaks the promise of

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import CorruptError, MissingError
-from kgfs.stores import timing
 from kgfs.stores.garage import prefixes
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.files import FileObjects
@@ -179,10 +178,7 @@ STEPS = st.lists(
 @given(STEPS, st.booleans())
 def test_histories_with_kills_give_every_version_or_none(steps: list[tuple[str, int, int]], shared: bool) -> None:
     """What was not deleted is there byte for byte after a kill before any change; what was deleted is gone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timing, "PREFIX_LINKED", 0.01)
-        patch.setattr(timing, "PREFIX_POLL", 0.001)
-        _live_through(steps, shared=shared)
+    _live_through(steps, shared=shared)
 
 
 def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
@@ -236,7 +232,6 @@ def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
 
 def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """One home links a version while another deletes its successor: whichever is first, the version stays."""
-    monkeypatch.setattr(timing, "PREFIX_POLL", 0.005)
     begins = WHOLE[: BLOCK + 5]
     for held_up in ("prefix-linked", "stored-look"):
         stored = MemoryObjects()
@@ -266,21 +261,61 @@ def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeyp
         assert list(stored.keys(LEAVES)) == []
 
 
-def test_a_deletion_that_arrives_late_takes_no_bytes_that_were_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home stands still between its last look and the deletion, for longer than another one waits for it."""
-    monkeypatch.setattr(timing, "PREFIX_LINKED", 0.01)
-    monkeypatch.setattr(timing, "PREFIX_POLL", 0.001)
+@pytest.mark.parametrize("stalls_at", ["prefix-linked", "prefix-freed"])
+def test_a_deletion_that_arrives_late_takes_no_bytes_that_others_rely_on(
+    monkeypatch: pytest.MonkeyPatch, stalls_at: str
+) -> None:
+    """A home stands still for hours, before or after it deletes what it has linked; another deletes the successor."""
     stored = MemoryObjects()
     here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
     begins = WHOLE[: BLOCK + 5]
     for content in (begins, WHOLE):
         here.put(key_of(content), content)
+    monkeypatch.setattr(prefixes, "border", lambda name: there.delete(key_of(WHOLE)) if name == stalls_at else None)
     assert here.keep_as_prefix(key_of(begins), key_of(WHOLE))
-    there.delete(key_of(WHOLE))
     stored.delete(key_of(begins))
     assert here.get(key_of(begins)) == there.get(key_of(begins)) == begins
     assert here.delete(key_of(begins))
     assert list(stored.keys("")) == []
+
+
+def test_two_homes_that_delete_the_same_successor_leave_what_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    keys = grow(here, GROWN[-3:])
+
+    def meanwhile(name: str) -> None:
+        if name == "prefix-written":
+            monkeypatch.setattr(prefixes, "border", lambda _: None)
+            assert there.delete(keys[-1])
+
+    monkeypatch.setattr(prefixes, "border", meanwhile)
+    here.delete(keys[-1])
+    assert [here.get(key) for key in keys[:-1]] == GROWN[-3:-1]
+    for key in by_length(here, keys):
+        here.delete(key)
+    assert list(stored.keys("")) == []
+
+
+def test_what_is_deleted_while_another_home_writes_it_out_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    keys = grow(here, GROWN[-2:])
+    monkeypatch.setattr(prefixes, "border", lambda name: there.delete(keys[0]) if name == "prefix-written" else None)
+    here.delete(keys[1])
+    assert list(stored.keys("")) == []
+
+
+def test_a_copy_of_what_was_written_out_outlives_it(garage: Garage) -> None:
+    """As the copy that is set aside does, from which an original comes back that is wanted again."""
+    objects = PrefixObjects(garage.objects.stored, shared=True)
+    keys = grow(objects, GROWN[-2:])
+    objects.delete(keys[1])
+    aside = f"leaving/0123/{keys[0]}"
+    if not objects.copy(keys[0], aside):
+        objects.put(aside, objects.get(keys[0]))
+    objects.delete(keys[0])
+    assert objects.get(aside) == GROWN[-2]
 
 
 def test_rot_in_the_successor_is_rot_of_the_earlier_version_where_it_has_it(tmp_path: Path) -> None:
@@ -324,3 +359,28 @@ def test_a_copy_of_all_that_is_stored_has_what_was_linked_meanwhile(
     for key in everything(stored):
         copied.put(key, stored.get(key))
     assert PrefixObjects(copied).get(key_of(GROWN[2])) == GROWN[2]
+
+
+def test_a_copy_of_all_that_is_stored_has_the_end_of_a_chain_that_grew_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored = MemoryObjects()
+    objects = PrefixObjects(stored)
+    keys = grow(objects, GROWN[2:4])
+    listed, looks = stored.keys, 0
+
+    def changing(prefix: str = "") -> Iterator[tuple[str, int]]:
+        nonlocal looks
+        looks += 1
+        found = [one for one in listed(prefix) if prefix or one[0] != keys[-1]]  # the listing was not that far yet
+        if looks == 2:  # all links are listed
+            monkeypatch.setattr(stored, "keys", listed)
+            objects.put(key_of(GROWN[4]), GROWN[4])
+            assert objects.keep_as_prefix(keys[-1], key_of(GROWN[4]))
+        return iter(found)
+
+    monkeypatch.setattr(stored, "keys", changing)
+    copied = MemoryObjects()
+    for key in everything(stored):
+        copied.put(key, stored.get(key))
+    assert PrefixObjects(copied).get(keys[0]) == GROWN[2]

@@ -15,7 +15,6 @@ from threading import Lock
 
 from kgfs.errors import CorruptError, ExistsError, MissingError, from_os_error
 from kgfs.failpoints import border
-from kgfs.stores import timing
 from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import MAX_PART
@@ -52,8 +51,9 @@ class PrefixObjects:
 
     The caller makes sure that no other thread or process of this home deletes originals while one is linked (they
     hold the settle lock). ``shared`` says that other homes may delete objects in the same place; then a mark of what
-    is being deleted, and of what rests on what, lets one of the two notice the other; and what is written out stands
-    under a key of its own, so that a deletion that another home began before, and that arrives late, takes nothing.
+    is being deleted, and of what rests on what, lets one of the two notice the other. What stands under the own key of
+    a linked object does not count: the home that linked it may delete it at any moment, even if it stood still for
+    hours in between. So what is written out stands under another key.
     ``room`` is a folder for temporary files.
     """
 
@@ -92,9 +92,7 @@ class PrefixObjects:
                 return False
         except (MissingError, CorruptError):  # kgfs check tells of the latter
             return False
-        begun = _now()
-        link = Link(earlier, later, sums, kept_at)
-        if not self._link(link, begun):
+        if not self._link(Link(earlier, later, sums, kept_at)):
             return False
         border("prefix-linked")
         self._stored.delete(earlier)
@@ -109,17 +107,26 @@ class PrefixObjects:
                 return False
             return _sum_up(reader, sums.size) == sums
 
-    def _link(self, link: Link, begun: float) -> bool:
-        """Put the records of a link. Return False, with none left, if the successor is gone or about to go."""
+    def _link(self, link: Link) -> bool:
+        """Put the records of a link. Return False, with none left, if the successor is gone or about to go.
+
+        If it is True, another home that deletes the successor from now on finds the link, however late.
+        """
+        self._record(link)
+        # The home that deletes the successor takes away a record that it finds alone.
+        leaves = self._shared and (
+            self._stored.exists(LEAVES + digest(link.successor)) or not self._stored.exists(link.on)
+        )
+        if leaves or not self.exists(link.successor):
+            self._unlink(link)
+            return False
+        return True
+
+    def _record(self, link: Link) -> None:
         content = encode_link(link)
         for name in (link.on, link.of):
             if not self._stored.exists(name):
                 self._stored.put(name, content)
-        leaves = self._shared and self._stored.exists(LEAVES + digest(link.successor))
-        if leaves or not self.exists(link.successor) or _now() - begun > timing.PREFIX_LINKED:
-            self._unlink(link)
-            return False
-        return True
 
     def _drop(self, link: Link) -> None:
         """Delete a link, and before it the bytes that were written out for it: a kill in between leaves what is owed."""
@@ -148,10 +155,12 @@ class PrefixObjects:
             self._stored.put(leaves, b"")
         try:
             self._release(key)
-            own = links_of(self._stored, key)
-            for link in own:
-                self._drop(link)
-            return self._stored.delete(key) or bool(own)
+            was_linked = False
+            while own := links_of(self._stored, key):  # another home may be making one, as it writes this object out
+                was_linked = True
+                for link in own:
+                    self._drop(link)
+            return self._stored.delete(key) or was_linked
         finally:
             if self._shared:
                 self._stored.delete(leaves)
@@ -171,24 +180,20 @@ class PrefixObjects:
         resting = sorted(links_on(self._stored, key), key=lambda link: -link.sums.size)
         onward = "" if self._has_bytes(key) else next((one.successor for one in links_of(self._stored, key)), "")
         for link in resting:
-            if self._shared:
-                self._let_finish(link)
             if not self._stored.exists(link.of):  # left by a kill, or deleted by another home
                 self._stored.delete(link.on)
                 continue
-            if not self._has_bytes(link.key):
-                moved = Link(link.key, onward, link.sums, link.kept_at)
-                if not (onward and self._link(moved, _now())):
-                    self._write_out(link)
+            onward_link = Link(link.key, onward, link.sums, link.kept_at)
+            if not (self._keeps_bytes(link.key) or (onward and self._link(onward_link))):
+                self._write_out(link)
             if self._has_bytes(link.key):
                 onward = link.key
-            if not self._stored.exists(link.of):
-                # Another home deleted the earlier object meanwhile: what was made for it must go, too.
-                self._stored.delete(link.key)
-                for left in links_of(self._stored, link.key):
-                    self._drop(left)
-                onward = "" if onward == link.key else onward
             self._unlink(link)
+
+    def _keeps_bytes(self, key: str) -> bool:
+        """Return whether a linked object has bytes that no other home may be about to give up."""
+        # What stands under its own key may be deleted at any moment by the home that linked it, even hours later.
+        return any(link.is_whole for link in links_of(self._stored, key)) if self._shared else self._has_bytes(key)
 
     def _has_bytes(self, key: str) -> bool:
         """Return whether an object has bytes of its own, under its own key or written out."""
@@ -206,16 +211,12 @@ class PrefixObjects:
         except OSError as error:
             raise from_os_error(error, f"writing out {link.key}") from error
         border("prefix-written")
-        if self._shared:
-            self._link(Link(link.key, key, link.sums, link.kept_at), _now())
-
-    def _let_finish(self, link: Link) -> None:
-        """Wait until another home that may be about to give up the bytes of a linked object has done so, or cannot."""
-        until = _now() + 2 * timing.PREFIX_LINKED
-        with suppress(MissingError):
-            age = (time.time_ns() - self._stored.entry(link.on).kept_at) / 1e9
-            while abs(age) < 10 * timing.PREFIX_LINKED and _now() < until and self._stored.exists(link.key):
-                time.sleep(timing.PREFIX_POLL)
+        if not self._shared:
+            return
+        if self._stored.exists(link.of):
+            self._record(Link(link.key, key, link.sums, link.kept_at))
+        elif not self._keeps_bytes(link.key):  # another home deleted the object, and has not only written it out, too
+            self._stored.delete(key)
 
     # ------------------------------------------------------------------------------------- writing
 
@@ -244,7 +245,9 @@ class PrefixObjects:
             return False
         if self.exists(key):
             return self.stat(key).sha256 == link.sums.sha256
-        return self._link(Link(key, link.successor, link.sums, time.time_ns()), _now())
+        if link.is_whole:  # those bytes are deleted with the object that they were written out for
+            return self._stored.copy(link.successor, key)
+        return self._link(Link(key, link.successor, link.sums, time.time_ns()))
 
     def sweep(self, begun_before: float | None = None) -> None:
         self._stored.sweep(begun_before)
@@ -375,17 +378,17 @@ def everything(stored: Objects) -> list[str]:
     If an object was linked while this listed, its link and its successor are in the list.
     """
     found = dict.fromkeys(key for key, _ in stored.keys(""))
-    for key, _ in list(stored.keys(OF)):
-        found.setdefault(key, None)
-        with suppress(MissingError):
-            for link in links_of(stored, key.removeprefix(OF).rsplit("~", 2)[0]):
-                found |= dict.fromkeys(one for one in (link.on, link.successor) if stored.exists(one))
+    left = list(dict.fromkeys(key.removeprefix(OF).rsplit("~", 2)[0] for key, _ in stored.keys(OF)))
+    seen = set(left)
+    while left:
+        for link in links_of(stored, left.pop()):
+            found |= dict.fromkeys((link.on, link.of))
+            if stored.exists(link.successor):
+                found.setdefault(link.successor, None)
+            elif link.successor not in seen:  # it was linked itself since the links were listed
+                seen.add(link.successor)
+                left.append(link.successor)
     return list(found)
-
-
-def _now() -> float:
-    """Return seconds of a clock that goes on while the machine is suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _record_name(key: str) -> str:
