@@ -27,7 +27,8 @@ SELECT NOT EXISTS (SELECT 1 FROM name WHERE doc_id = ?1) AND NOT EXISTS (SELECT 
 
 _SAME_NUMBER = """
 SELECT DISTINCT twin.child FROM (
-    SELECT DISTINCT path.lineage, mine.n FROM part AS mine CROSS JOIN {paths} AS path ON path.doc_id = mine.parent
+    SELECT DISTINCT path.lineage, mine.n FROM part AS mine
+    CROSS JOIN {paths} AS path ON path.doc_id = mine.parent AND path.doc_id != ''
     WHERE mine.child = ?1 AND mine.child != '' AND mine.kind = 'segment' AND path.lineage != 0
 ) AS place
 CROSS JOIN version AS other ON other.lineage = place.lineage AND other.doc_id != ''
