@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from kgfs.errors import BadInputError, ExistsError, MissingError, OvertakenError, StoreError
-from kgfs.stores.garage.contract import GarageEntry, Ledger, Objects, Reader, Segment, SegmentReader, Sums
+from kgfs.stores.garage.contract import GarageEntry, GarageObjects, Ledger, Reader, Segment, SegmentReader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import check_key
 from kgfs.stores.garage.prefixes import PrefixObjects
@@ -61,18 +61,6 @@ class MemoryObjects:
             if move and isinstance(content, Path):
                 content.unlink()
         return kept
-
-    @property
-    def stored(self) -> Objects:
-        return self
-
-    def keep_as_prefix(self, earlier: str, later: str) -> bool:
-        """Return False: PrefixObjects does that."""
-        return False
-
-    def resting_on(self, key: str) -> list[str]:
-        """Return nothing, as nothing is given up by :meth:`keep_as_prefix`."""
-        return []
 
     def stat(self, key: str) -> Sums:
         return self._find(key)[1]
@@ -222,7 +210,7 @@ class MemoryGarage:
         self._ledger = MemoryLedger()
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> GarageObjects:
         return self._objects
 
     @property

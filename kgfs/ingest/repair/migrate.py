@@ -27,7 +27,7 @@ from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import Fact, ForgettingDone
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.database import copy_database, remove_database
-from kgfs.stores.garage.contract import BLOCK, Garage, Ledger, Objects
+from kgfs.stores.garage.contract import BLOCK, Garage, GarageObjects, Ledger
 from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, prove_ledger
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.graph.comparing import difference
@@ -104,7 +104,7 @@ class Begun(Protocol):
 class _Garage:
     """Source of the new graph: the ledger of the old home as it grows, and the objects copied so far."""
 
-    objects: Objects
+    objects: GarageObjects
     ledger: Ledger
 
     def close(self) -> None:

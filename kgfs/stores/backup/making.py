@@ -58,7 +58,7 @@ class _LeftMeanwhileError(Exception):
 
 def back_up(config: Config, objects: Objects, folder: Path, keep: int, progress: Progress) -> BackedUp:
     """Make a new snapshot of the home in ``folder`` and delete all but the newest ``keep`` snapshots, the new one
-    included. ``objects`` are those that are stored (:attr:`Objects.stored`). Corrupt objects are never taken into a backup. Raises StoreError if ``folder`` is inside the home or
+    included. ``objects`` are those that are stored (:attr:`GarageObjects.stored`). Corrupt objects are never taken into a backup. Raises StoreError if ``folder`` is inside the home or
     contains it, and BusyError while another backup to ``folder`` runs or if the home changed during each attempt."""
     if folder.absolute().is_relative_to(config.home) or config.home.is_relative_to(folder.absolute()):
         raise StoreError(

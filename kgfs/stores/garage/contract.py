@@ -76,26 +76,6 @@ class Objects(Protocol):
         """
         ...
 
-    @property
-    def stored(self) -> Objects:
-        """Return the objects as they are stored, for copies of the whole garage. Those that need no bytes of their own
-        (:meth:`keep_as_prefix`) are not among them, and the records that tell of those are."""
-        ...
-
-    def keep_as_prefix(self, earlier: str, later: str) -> bool:
-        """Give up the bytes of the object ``earlier`` if they are the beginning of the object ``later``, and return
-        whether that was done.
-
-        Nothing changes for a caller: all methods answer for ``earlier`` as before. What is deleted later is written
-        out first where others rest on it. A store may always return False. The caller holds the settle lock, and so
-        does every caller of :meth:`delete` of an original.
-        """
-        ...
-
-    def resting_on(self, key: str) -> list[str]:
-        """Return the keys of the objects whose bytes stand in the object ``key`` (:meth:`keep_as_prefix`)."""
-        ...
-
     def stat(self, key: str) -> Sums:
         """Return the checksums of an object, or raise MissingError if it is absent. Quick."""
         ...
@@ -187,6 +167,30 @@ class Objects(Protocol):
 
         Raise MissingError if there is neither. Quick: no object is opened.
         """
+        ...
+
+
+class GarageObjects(Objects, Protocol):
+    """The objects of a garage, of which some need no bytes of their own."""
+
+    @property
+    def stored(self) -> Objects:
+        """Return the objects as they are stored, for copies of the whole garage. Those that need no bytes of their own
+        (:meth:`keep_as_prefix`) are not among them, and the records that tell of those are."""
+        ...
+
+    def keep_as_prefix(self, earlier: str, later: str) -> bool:
+        """Give up the bytes of the object ``earlier`` if they are the beginning of the object ``later``, and return
+        whether that was done.
+
+        Nothing changes for a caller: all methods answer for ``earlier`` as before. What is deleted later is written
+        out first where others rest on it. A garage may always return False. The caller holds the settle lock, and so
+        does every caller of :meth:`delete` of an original.
+        """
+        ...
+
+    def resting_on(self, key: str) -> list[str]:
+        """Return the keys of the objects whose bytes stand in the object ``key`` (:meth:`keep_as_prefix`)."""
         ...
 
 
@@ -312,7 +316,7 @@ class Garage(Protocol):
     """The objects and the ledger of one home."""
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> GarageObjects:
         """Return the object store."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgfs.stores.garage.contract import Ledger, Objects
+from kgfs.stores.garage.contract import GarageObjects, Ledger
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.prefixes import PrefixObjects
@@ -21,7 +21,7 @@ class FileGarage:
         self._ledger = SegmentLedger(root / "ledger")
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> GarageObjects:
         return self._objects
 
     @property

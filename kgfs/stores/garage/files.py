@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from kgfs.errors import CorruptError, ExistsError, MissingError
-from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, GarageEntry, Reader, Sums
 from kgfs.stores.garage.durable import make_folder, os_errors, sync_folder
 from kgfs.stores.garage.listing import (
     TEMPORARY,
@@ -154,18 +154,6 @@ class FileObjects:
             for path in list(self._temporary.iterdir()):
                 if begun_before is None or path.stat().st_mtime < begun_before:
                     path.unlink(missing_ok=True)
-
-    @property
-    def stored(self) -> Objects:
-        return self
-
-    def keep_as_prefix(self, earlier: str, later: str) -> bool:
-        """Return False: :class:`~kgfs.stores.garage.prefixes.PrefixObjects` does that."""
-        return False
-
-    def resting_on(self, key: str) -> list[str]:
-        """Return nothing, as nothing is given up by :meth:`keep_as_prefix`."""
-        return []
 
     def copy(self, present: str, key: str) -> bool:
         """Return False: files are copied by :meth:`put`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgfs.stores.garage.contract import Ledger, Objects
+from kgfs.stores.garage.contract import GarageObjects, Ledger
 from kgfs.stores.garage.prefixes import PrefixObjects
 from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
@@ -27,7 +27,7 @@ class S3Garage:
         self._ledger = S3Ledger(self._bucket)
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> GarageObjects:
         return self._objects
 
     @property

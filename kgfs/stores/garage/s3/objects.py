@@ -13,7 +13,7 @@ import xxhash
 from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError, UnavailableError
 from kgfs.failpoints import border
 from kgfs.stores import timing
-from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, GarageEntry, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
@@ -116,18 +116,6 @@ class S3Objects:
         # the source was deleted or replaced meanwhile, or the server cannot copy
         except (MissingError, TakenError, StoreError):
             return False
-
-    @property
-    def stored(self) -> Objects:
-        return self
-
-    def keep_as_prefix(self, earlier: str, later: str) -> bool:
-        """Return False: :class:`~kgfs.stores.garage.prefixes.PrefixObjects` does that."""
-        return False
-
-    def resting_on(self, key: str) -> list[str]:
-        """Return nothing, as nothing is given up by :meth:`keep_as_prefix`."""
-        return []
 
     def delete(self, key: str) -> bool:
         name = object_name(key)
