@@ -33,8 +33,8 @@ from kgfs.stores.graph.vocabulary import Risen
 from kgfs.stores.readings import Decisions, MatchedConcept, NamedConcept, text_of
 from kgfs.stores.stores import Stores
 
-CONCEPTS = 32
-"""Concepts that are looked for together."""
+CONCEPTS = 256
+"""Concepts that are looked for together: for each such group the documents that name any of them are read once."""
 DOCUMENTS = 24
 """Documents of a batch."""
 CHARACTERS = 2_000_000
