@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from kgfs.domain.documents import Ontology
-from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.document_location import root_of, standing_of
 from kgfs.knowledge.unread import unread_count, unread_in
 from kgfs.render.about import About, MainConcept, NewDocument, UnreadDocument
 from kgfs.stores.stores import Stores
 
 MAIN = 20
 NEWEST = 10
+LOOKED_AT = 50
+"""The newest documents among which parts (mails, attachments, segments) are counted as what they are parts of."""
 UNREAD = 20
 
 
@@ -17,15 +19,18 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
     """Return the page and the time when it last changed (nanoseconds). Quick."""
     counts = stores.graph.counts(ontology.id)
     changed = max(ontology.made_at, stores.graph.changed_at(ontology.id))
-    newest: list[NewDocument] = []
-    for document in stores.catalog.names.newest(ontology.id, NEWEST):
+    names = stores.catalog.names
+    newest: dict[str, NewDocument] = {}
+    for document in names.newest(ontology.id, LOOKED_AT):
         changed = max(changed, document.deposited_at, document.removed_at)
-        standing = standing_of(stores.catalog.names, document.doc_id)
-        if not standing.origin.note:
-            changed = max(changed, standing.changed_at)
-            row, path = stores.graph.document(document.doc_id), standing.origin.path.removeprefix("documents/")
-            newest.append(NewDocument(path, document.deposited_at, row.language if row is not None else ""))
-    unread = unread_in(stores.catalog.names, ontology.id, UNREAD)
+        whole = root_of(names, document.doc_id)
+        standing = standing_of(names, whole)
+        if standing.origin.note or len(newest) == NEWEST:
+            continue
+        changed = max(changed, standing.changed_at)
+        row, path = stores.graph.document(whole), standing.origin.path.removeprefix("documents/")
+        newest.setdefault(path, NewDocument(path, document.deposited_at, row.language if row is not None else ""))
+    unread = unread_in(names, ontology.id, UNREAD)
     changed = max((changed, *(one.failed_at for one in unread)))
     main = tuple(
         MainConcept(concept.name, concept.label, concept.evidence, concept.related)
@@ -38,8 +43,8 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
         relationships=counts["relationships"],
         instances=counts["instances"],
         main=main,
-        newest=tuple(newest),
+        newest=tuple(newest.values()),
         unread=tuple(UnreadDocument(one.path, one.reason or one.state) for one in unread),
-        unread_count=unread_count(stores.catalog.names, ontology.id),
+        unread_count=unread_count(names, ontology.id),
     )
     return page, changed

@@ -81,6 +81,13 @@ def standing_of(names: Names, doc_id: str, folders: Folders | None = None) -> Do
     return DocumentLocation(Origin(f"archive/{doc_id}/original", REMOVED), removed_at)
 
 
+def root_of(names: Names, doc_id: str) -> str:
+    """Return the document that a part stands in after all (the first, where it is a part of several), else itself."""
+    while above := names.part_of(doc_id):
+        doc_id = above[0].parent
+    return doc_id
+
+
 def _place_of_part(names: Names, place: PartRow) -> tuple[tuple[str, ...], int]:
     """Return the paths at which a part is shown, and since when: an attachment stands in the folder of its parent, a
     mail of a mailbox in its own, and a segment of a transcript is shown as the transcript."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
+from kgfs.domain.names import decode_name
 from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.catalog.contract_names import Names
 
@@ -58,4 +59,6 @@ def lines(found: list[Unread], count: int) -> Iterator[str]:
 
 def _told(names: Names, ontology: str, document: Document) -> Unread:
     path = standing_of(names, document.doc_id).origin.path.removeprefix("documents/")
-    return Unread(ontology, path, document.state.value, document.reason, document.doc_id, document.failed_at)
+    name = decode_name(path.rpartition("/")[2]).decode("utf-8", "replace")
+    reason = document.reason.removeprefix(f"{name}: ")  # a parser's error names its file, as the path does
+    return Unread(ontology, path, document.state.value, reason, document.doc_id, document.failed_at)

@@ -82,6 +82,12 @@ def test_everything_listed_in_the_archive_is_found_and_sized_exactly(library: Li
     assert any(path.endswith("/_original") for path in seen.values())
 
 
+def test_the_newest_documents_of_an_ontology_are_files_not_their_parts(library: Library) -> None:
+    newest = library.read("Zen/about.md").decode().partition("## Newest documents\n\n")[2].split("\n\n")[0].splitlines()
+    shown = sorted(line.split("](documents/")[0].removeprefix("- [") for line in newest)
+    assert shown == ["barley.eml", "old.mbox", "original", "rye.eml"]
+
+
 @pytest.mark.claim("PART-1")
 def test_evidence_of_an_attachment_leads_to_it(library: Library) -> None:
     graph, ontology = library.stores.graph, library.ontology()

@@ -18,6 +18,7 @@ def test_what_was_not_read_is_named(home: Path, tmp_path: Path) -> None:
     place = Place(home, tmp_path / "mnt")
     reported = place.run("ingest", *files, "--ontology", "Mixed")
     assert reported.stderr.startswith("Not read: Mixed/program.bin: ") and reported.stderr.count("\n") == 1
+    assert reported.stderr.count("program.bin") == 1  # the parser's error names its file too
     assert place.run("wait").stderr == reported.stderr
     reason = reported.stderr.partition("program.bin: ")[2].strip()
     page = json.loads(place.run("status", "--json").stdout)
