@@ -46,6 +46,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; the language of a document is told, and other languages than English are read by counts, with their own function words"
         "; logs, tables and comments of HTML are not read as prose, short turns of speakers are"
     ),
+    9: IngestVersion("A sentence that a document repeats is quoted once"),
 }
 """The versions of the ingest logic, by number.
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain.identity import normalise_label
-from kgfs.domain.knowledge import Quote
+from kgfs.domain.knowledge import FoundConcept, Quote
 from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import rank as ranking
 from kgfs.ingest.reading.rank import rank
@@ -124,6 +124,15 @@ def test_quotes_are_bounded_defining_first_and_in_order_of_the_text() -> None:
     assert kept[0].defines
     assert list(kept) == sorted(kept, key=lambda quote: quote.start)
     assert {quote.start for quote in kept[1:]} == {quote.start for quote in quotes[-7:]}
+
+
+def test_a_sentence_that_is_repeated_is_quoted_once_where_it_stands_first() -> None:
+    text = "A koan is a riddle. Mu is one. A koan is\n a riddle. Wu is none."
+    spans = [(0, 19), (20, 30), (31, 51), (52, 63)]
+    quotes = tuple(Quote(start, end, 0, start == 31, start / 100) for start, end in spans)
+    concept = FoundConcept("koan", "koan", ("koan",), "term", 0.5, "a riddle", quotes)
+    (once,) = ranking.said_once(text, [concept])
+    assert once.quotes == (Quote(0, 19, 0, True, 0.31), quotes[1], quotes[3])
 
 
 def test_the_best_definition_is_kept() -> None:

@@ -135,6 +135,21 @@ def rank_gathered(
     return tuple(kept.values()), _relationships(gathered, kept)
 
 
+def said_once(text: str, concepts: Iterable[FoundConcept]) -> tuple[FoundConcept, ...]:
+    """Return the concepts with each sentence quoted once, where it stands first: a letterhead that every page repeats says
+    nothing more. White space makes no difference. A repetition that defines, or has a higher score, lends both to the first."""
+    return tuple(replace(concept, quotes=_once(text, concept.quotes)) for concept in concepts)
+
+
+def _once(text: str, quotes: Sequence[Quote]) -> tuple[Quote, ...]:
+    found: dict[str, Quote] = {}
+    for quote in quotes:
+        words = " ".join(text[quote.start : quote.end].split())
+        first = found.get(words, quote)
+        found[words] = replace(first, defines=first.defines or quote.defines, score=max(first.score, quote.score))
+    return tuple(found.values())
+
+
 def ranking(title: str, validated: Sequence[ValidExtraction], meaning: Meaning = no_meaning) -> list[str]:
     """Return the labels of all candidates of a document, the likeliest first, before any is left out."""
     return [_label(group) for group in _by_odds(Gathered(validated).groups.values(), title, meaning)]

@@ -28,7 +28,7 @@ from kgfs.ingest.reading.joining import introductions, join
 from kgfs.ingest.reading.keeping_parts import KeepingParts
 from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told, passages_of
-from kgfs.ingest.reading.rank import Gathered, Vectors, rank_gathered
+from kgfs.ingest.reading.rank import Gathered, Vectors, rank_gathered, said_once
 from kgfs.ingest.reading.recognised import KeptPages
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
@@ -199,9 +199,8 @@ def rank(draft: Draft) -> None:
     draft.acronyms = introductions(words)
     concepts, relationships = join(concepts, relationships, words)
     concepts = with_definitions(draft.parsed, draft.passed, concepts)
-    draft.concepts, draft.relationships = with_links(
-        draft.parsed, draft.filename, draft.passed, concepts, relationships
-    )
+    concepts, draft.relationships = with_links(draft.parsed, draft.filename, draft.passed, concepts, relationships)
+    draft.concepts = said_once(draft.parsed.text, concepts)
 
 
 def embed(draft: Draft) -> None:
