@@ -75,7 +75,7 @@ def files() -> Iterator[tuple[str, str, bytes]]:
     def real(name: str) -> bytes:
         return (REAL / name).read_bytes()
 
-    yield "PDF with a password", "letter.pdf", real("testUnicodePassword.pdf")
+    yield "PDF with a password", "letter.pdf", real("libreoffice-writer-password.pdf")
     yield "Word document with a password", "letter.docx", real("testWORD_protected_passtika.docx")
     yield "OpenDocument text with a password", "letter.odt", real("testODTEncrypted.odt")
     book = {
@@ -84,12 +84,12 @@ def files() -> Iterator[tuple[str, str, bytes]]:
         "META-INF/rights.xml": "<r/>",
     }
     yield "e-book with rights management", "book.epub", _zip({**book, "META-INF/encryption.xml": "<e/>"})
-    for name in ("pdflatex-4-pages.pdf", "testWORD_various.docx", "testEXCEL_big_numbers.xlsx", "testPPT_various.pptx"):
+    for name in ("pdflatex-outline.pdf", "testWORD_various.docx", "testEXCEL_big_numbers.xlsx", "testPPT_various.pptx"):
         whole = real(name)
         yield f"{name[-4:].strip('.').upper()}, its second half missing", name, whole[: len(whole) // 2]
     yield "OpenDocument text that is no archive", "notes.odt", real("testODTnotaZipFile.odt")
     yield "PDF with a damaged page among others", "report.pdf", real("testPDF_bad_page_303226.pdf")
-    yield "PNG, its second half missing", "scan.png", real("testOCR.png")[:900]
+    yield "PNG, its second half missing", "scan.png", real("testOCR_spacing.png")[:900]
     yield (
         "PDF without pages",
         "none.pdf",
@@ -129,7 +129,7 @@ def files() -> Iterator[tuple[str, str, bytes]]:
     yield "sheet with cells at its farthest corners", "far.xlsx", _office("xl", "xl/workbook.xml", book_xml, parts)
     yield "PNG of 100,000 by 100,000 pixels", "huge.png", _png(100_000, 100_000)
     yield "PNG without pixels", "none.png", _png(0, 10)
-    yield "PDF named .txt", "survey.txt", real("pdflatex-4-pages.pdf")
+    yield "PDF named .txt", "survey.txt", real("pdflatex-outline.pdf")
     yield "Word document named .pdf", "memo.pdf", _word(_paragraph("The tide turns."))
     yield "text named .docx", "note.docx", b"The tide turns at noon.\n"
     yield "text named .pdf", "note.pdf", b"The tide turns at noon.\n"

@@ -55,6 +55,7 @@ def test_a_pdf_has_pages_and_its_running_header_is_furniture() -> None:
     assert where(text, "led the ship") == {"page": 2} and where(text, "left") == {"page": 3}
     furniture = {text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture"}
     assert furniture == {"Harbour report", "Page 1", "Page 2", "Page 3"}
+    assert parse("lying.pdf", b"The tide turns at noon.\n").text == "The tide turns at noon.\n"
 
 
 def test_word_documents_show_their_automatic_numbers() -> None:
@@ -357,6 +358,12 @@ ODT = {
     "<t:p>Two<t:s/>lights<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>Below.</t:p></t:note-body></t:note>.</t:p>"
     "<t:list><t:list-item><t:p>one</t:p></t:list-item></t:list></o:text></o:body></o:document-content>",
 }
+LINE = "<t:span><d:connector><s:title/><s:desc/></d:connector></t:span>"
+ODT_CHINESE = {
+    "mimetype": ODT["mimetype"],
+    "content.xml": '<o:document-content xmlns:o="o" xmlns:t="t" xmlns:d="d" xmlns:s="s"><o:body><o:text>'
+    f"<t:p><t:span>潮水</t:span><t:span>時刻</t:span>{LINE}<t:span>—</t:span><t:span>燈塔</t:span></t:p></o:text></o:body></o:document-content>",
+}
 
 
 @pytest.mark.parametrize(
@@ -364,8 +371,9 @@ ODT = {
     [
         (EPUB, "# First\n\nLight.\n\n# Second\n\nFog.\n"),
         (ODT, "## Quay\n\nTwo lights[^1].\n\n- one\n\n[^1]: Below.\n"),
+        (ODT_CHINESE, "潮水時刻—燈塔\n"),
     ],
-    ids=["epub", "odt"],
+    ids=["epub", "odt", "odt-chinese"],
 )
 def test_books_and_open_documents(parts: dict[str, str], wanted: str) -> None:
     text = parse("a.zip", archive(parts))
