@@ -1,9 +1,11 @@
 """How soon a file that was written is found by its words, and has its concepts: ``python -m bench.first_words DIR``.
 
 A worker is started on a new home. Then texts of 500 bytes, 100 KB and 1 MB, cut from the texts of the folder DIR, are
-deposited one after the other, and a note while the last one is being read. Times are in seconds from the deposit on; a
-mount adds the ``settle`` seconds for which a file must be quiet. Last, as many texts of DIR as ``--many`` says are read at
-once, and the words for each CPU second of all processes are told. The machine should do nothing else.
+deposited one after the other, and a note while the last one is being read. When that is read, a log of 6 MB is deposited, and
+then a note of 548 bytes; and the same with a text of 6 MB in place of the log. Times are in seconds from the deposit on; a
+mount adds the ``settle`` seconds for which a file must be quiet. Behind each line stand the processor seconds of the worker
+and of all processes of the machine meanwhile: what is between the two, others took. Last, as many texts of DIR as ``--many``
+says are read at once, and the words for each CPU second of all processes are told. The machine should do nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ NOTE = (
     "Blossom end rot is a disorder of tomato fruit that is caused by a lack of calcium. Uneven watering makes the lack of"
     " calcium worse. Mulch keeps the soil moist, and an even soil moisture lets the plant take up calcium.\n"
 )
-PATIENCE = 600.0
+PATIENCE = 1200.0
+LARGE = 6_000_000
+SMALL = 548
 WORKER = [sys.executable, "-m", "kgfs", "worker"]
 
 
@@ -45,37 +49,96 @@ def until(true: Callable[[], bool]) -> float:
     return time.monotonic() - begun
 
 
+class Busy:
+    """The processor seconds of a worker with its children, and of the whole machine, since this was made."""
+
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
+        self._begun = self._now()
+
+    def _now(self) -> tuple[float, float]:
+        tick = os.sysconf("SC_CLK_TCK")
+        fields = [int(number) for number in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        machine = sum(fields) - fields[3] - fields[4]  # without idle, and without waiting for disks
+        of_worker = 0
+        for pid in (self._worker, *_children(self._worker)):
+            try:
+                numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has ended
+                continue
+            of_worker += sum(map(int, numbers[11:15]))
+        return of_worker / tick, machine / tick
+
+    def __str__(self) -> str:
+        worker, machine = (now - then for now, then in zip(self._now(), self._begun, strict=True))
+        return f"(processor seconds: worker {worker:.1f}, machine {machine:.1f})"
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+
+
 def latencies(home: Path, folder: Path, material: str) -> None:
     with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
         deposits.ingest_file(_file(folder, "first", NOTE), "Bench")
         with subprocess.Popen(WORKER, env={**os.environ, "KGFS_HOME": str(home)}) as worker:
             try:
+                busy = Busy(worker.pid)
                 fresh = until(lambda: stores.graph.counts()["concepts"] > 0)
-                print(f"first concept on a worker that has just been started: {fresh:.2f} s")
+                print(f"first concept on a worker that has just been started: {fresh:.2f} s {busy}", flush=True)
                 for stem, size in (("small", 500), ("hundred", 100_000), ("million", 1_000_000)):
-                    _show(stores, deposits, _file(folder, stem, material[7000 : 7000 + size]), read=size < 1_000_000)
-                _show(stores, deposits, _file(folder, "note", NOTE * 2), read=True)
+                    words = _file(folder, stem, material[7000 : 7000 + size])
+                    _show(stores, deposits, words, worker.pid, read=size < 1_000_000)
+                _show(stores, deposits, _file(folder, "note", NOTE * 2), worker.pid, read=True)
+                for kind, large in (("log", log_of(material)), ("text", material[:LARGE])):
+                    until(lambda: not stores.catalog.jobs.owed())
+                    first = deposits.ingest_file(_file(folder, f"large{kind}", large), "Bench").doc_id
+                    until(
+                        lambda first=first: any(job.doc_id == first and job.stage for job in stores.catalog.jobs.all())
+                    )
+                    print(f"while a {kind} of {len(large)} bytes that came first is read:", flush=True)
+                    note = NOTE * 3 + f"This note came behind a {kind}. "
+                    _show(stores, deposits, _file(folder, f"behind{kind}", note, SMALL), worker.pid, read=True)
             finally:
                 worker.terminate()
 
 
-def _file(folder: Path, stem: str, text: str) -> Path:
+def log_of(material: str) -> str:
+    """Return a log of LARGE characters, whose lines say what the lines of the material say."""
+    lines: list[str] = []
+    length = 0
+    while length < LARGE:
+        for line in material.splitlines():
+            if words := line.strip():
+                at = len(lines)
+                stamp = f"2026-11-{at // 86400 % 28 + 1:02}T{at // 3600 % 24:02}:{at // 60 % 60:02}:{at % 60:02}Z"
+                lines.append(f"{stamp} INFO worker[{at % 7}]: {words}")
+                length += len(lines[-1]) + 1
+                if length >= LARGE:
+                    break
+    return "\n".join(lines) + "\n"
+
+
+def _file(folder: Path, stem: str, text: str, size: int = 0) -> Path:
+    """Write a text with a word of its own at its end, of ``size`` bytes where that is given."""
     path = folder / f"{stem}.txt"
-    path.write_text(f"{text}\n\nThe word uniqueword{stem} stands at the end of this text, and nowhere else.\n")
+    end = f"\n\nThe word uniqueword{stem} stands at the end of this text, and nowhere else.\n"
+    path.write_text((text[: size - len(end)] if size else text) + end)
     return path
 
 
-def _show(stores: Stores, deposits: Deposits, path: Path, *, read: bool) -> None:
+def _show(stores: Stores, deposits: Deposits, path: Path, worker: int, *, read: bool) -> None:
+    busy = Busy(worker)
     doc_id = deposits.ingest_file(path, "Bench").doc_id
     found = until(lambda: bool(stores.graph.find_text(f"uniqueword{path.stem}")))
-    told = f"{path.stem}: {path.stat().st_size} bytes, found by its words after {found:.2f} s"
+    told = f"{path.stem}: {path.stat().st_size} bytes, found by its words after {found:.2f} s {busy}"
     if read:
 
         def is_read() -> bool:
             document = stores.catalog.names.document(doc_id)
             return document is not None and document.state is State.DONE
 
-        told += f", concepts after {found + until(is_read):.2f} s"
+        told += f", concepts after {found + until(is_read):.2f} s {busy}"
     print(told, flush=True)
 
 

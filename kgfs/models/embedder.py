@@ -27,8 +27,8 @@ BATCH_TOKENS = 512
 cache."""
 
 
-REMEMBERED = 20_000
-"""Rows of recently used vectors that are cached: about 31 MB."""
+REMEMBERED = 8_000
+"""Rows of recently used vectors that are cached: about 14 MB."""
 
 
 def windows_of(length: int, size: int = WINDOW - 2, overlap: int = OVERLAP) -> list[tuple[int, int]]:

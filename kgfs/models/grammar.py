@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 PIECE = 20_000
 """Characters in one piece that is parsed. The memory needed grows with the piece, not with the text."""
-BATCH = 32
+BATCH = 16
 
 
 class English:

@@ -36,6 +36,7 @@ def knowledge_in(stores: Stores) -> dict[str, Any]:
                 "description": concept.description,
                 "size": concept.size,
                 "evidence": evidence(graph, concept.concept_id, documents),
+                "mentions": mentions(graph, concept.concept_id, documents),
                 "related": related,
             }
         found[ontology.name] = {
@@ -50,4 +51,14 @@ def evidence(graph: Any, owner: str, documents: dict[str, Any]) -> list[tuple[An
     return [
         (i.n, documents[i.doc_id]["paths"], i.quote, i.char_start, i.char_end, i.source_size, i.defines)
         for i in graph.instances(owner, limit=100_000)
+    ]
+
+
+def mentions(graph: Any, concept_id: str, documents: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            documents[doc_id]["paths"],
+            [line.split(b"\t")[1:4] for line in graph.named.lines(concept_id, doc_id).splitlines()],
+        )
+        for doc_id, _ in graph.named.documents(concept_id)
     ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, Quote
 from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import rank as ranking
+from kgfs.ingest.reading.embeddings import mean_of
+from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship
 
@@ -195,3 +198,20 @@ def test_ranks_are_sound_and_do_not_depend_on_the_order_of_equals(
         assert concept.norm == normalise_label(concept.label)
         assert concept.label in concept.forms
         assert concept.quotes
+
+
+def test_of_two_quotes_of_one_span_the_one_that_says_more_is_kept() -> None:
+    first, better = _quote(0, 10, 0.2), _quote(0, 10, 0.9, defines=True)
+    other = _quote(0, 200, 0.5)
+    gathered = Gathered(
+        [_found(_concept("yield", 0, quotes=[first, other])), _found(_concept("Yields", 0, quotes=[better]))]
+    )
+    [group] = gathered.groups.values()
+    assert gathered.quotes_of(group) == [better, other]
+    assert (group.best, group.forms, group.label) == (0.9, {"yield": 1, "Yields": 1}, "Yields")
+
+
+@given(st.lists(st.lists(st.lists(st.floats(-1, 1, width=32), min_size=5, max_size=5), min_size=1), min_size=1))
+def test_the_mean_of_windows_is_that_of_their_matrix(rows: list[list[list[float]]]) -> None:
+    windows = [(n, np.array(some, np.float32)) for n, some in enumerate(rows)]
+    assert np.array_equal(mean_of(windows)[0], np.concatenate([some for _, some in windows]).mean(axis=0))

@@ -69,6 +69,49 @@ def test_killed_at_a_border(border: str, home: Path, documents: list[str], undis
     assert knowledge_of(home) == undisturbed
 
 
+# -------------------------------------------------------------------------------------- earlier documents
+
+EARLIER = {
+    "a.txt": "Whoever sits in the evening light practises with a lantern wheel beside the old wooden gate of a garden.\n",
+    "b.txt": "A lantern wheel is made of paper, as one may read in a few old books about the gardens and gates of towns, "
+    "and the same books say that nobody knows where the first of them was made or by whom it was lit.\n",
+    "c.txt": "# Lantern wheels\n\nA lantern wheel is a lamp that turns. The lantern wheel was invented for festivals. A "
+    "lantern wheel uses the heat of a candle. Each lantern wheel shows shadows that the candle throws on paper. The heat "
+    "of a candle moves the lantern wheel. A festival has lantern wheels, and a lantern wheel has a festival.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def looked_back(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, object]]:
+    """Return texts of which the last founds what the first names, and what is known of them in an undisturbed home."""
+    folder = tmp_path_factory.mktemp("earlier")
+    for name, content in EARLIER.items():
+        (folder / name).write_text(content)
+    paths = [str(folder / name) for name in EARLIER]
+    home = tmp_path_factory.mktemp("undisturbed-earlier")
+    for path in paths:
+        assert kgfs(home, "ingest", path, "--ontology", "Test", env=OTHER_HASHES) == 0
+    found = knowledge_of(home)
+    [(_, places)] = [found["Test"]["concepts"]["lantern-wheel"]["mentions"][0]]
+    assert len(places) == 1, "the first document, which was published before there was the concept"
+    return paths, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", ["looked-back:1", "word-recorded:1"])
+def test_killed_while_earlier_documents_are_looked_through(
+    border: str, home: Path, looked_back: tuple[list[str], dict[str, object]]
+) -> None:
+    (*earlier, last), undisturbed = looked_back
+    for path in earlier:
+        assert kgfs(home, "ingest", path, "--ontology", "Test") == 0
+    assert kgfs(home, "ingest", last, "--ontology", "Test", fail_at=border) == -9
+    assert kgfs(home, "worker", "--until-idle") == 0
+    assert knowledge_of(home) == undisturbed
+    assert kgfs(home, "rebuild", "--yes") == 0
+    assert knowledge_of(home) == undisturbed
+
+
 # ------------------------------------------------------------------------------------ through a mount
 
 

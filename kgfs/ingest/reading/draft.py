@@ -12,7 +12,7 @@ from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
-from kgfs.ingest.reading.rank import Gathered
+from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.records import Record
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects

@@ -95,6 +95,17 @@ def compute_windows(
     return sorted(found.items(), key=lambda one: one[0])
 
 
+def mean_of(windows: Windows) -> npt.NDArray[np.float32]:
+    """Return one row, the mean of the rows of all windows, of which there is at least one. They are not copied."""
+    total = np.zeros(windows[0][1].shape[1], np.float32)
+    count = 0
+    for _, rows in windows:
+        count += len(rows)
+        for row in rows:
+            total += row
+    return (total / np.float32(count))[np.newaxis]
+
+
 def windows_of(kept: Embeddings) -> Windows:
     """Return the result of :func:`compute_windows` for a Reading whose stored vectors are ``kept``."""
     starts = np.flatnonzero(kept.window_numbers == 0)

@@ -1,4 +1,7 @@
-"""The stages that read one document. Each takes the draft, does one thing to it, and is idempotent.
+"""The stages that read one document. Each takes the draft and does one thing to it.
+
+A draft that is begun anew comes to the same. What a stage has used up, and no later one needs, it takes out of the draft:
+all of what a long document gives, held at once, would be hundreds of megabytes.
 
 Only these stages ask models. None changes names or graph. Records and vectors are stored in the garage as they are
 made, so that an interrupted document asks nothing a second time.
@@ -24,11 +27,12 @@ from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.reading.gate import Verbs, furniture_of, judge_all
+from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.joining import introductions, join
 from kgfs.ingest.reading.keeping_parts import KeepingParts
 from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told, passages_of
-from kgfs.ingest.reading.rank import Gathered, Vectors, rank_gathered, said_once
+from kgfs.ingest.reading.rank import Vectors, rank_gathered, said_once
 from kgfs.ingest.reading.recognised import KeptPages
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
@@ -160,6 +164,7 @@ def validate(draft: Draft) -> None:
             _count(draft.dropped, reason, count)
         draft.valid.add(valid)
     draft.packs = list(packs)
+    draft.records = {}
     border("validated")
 
 
@@ -184,23 +189,25 @@ def rank(draft: Draft) -> None:
     def meaning(labels: Sequence[str]) -> tuple[Vectors, Vectors] | None:
         if not draft.windows:
             return None
-        windows = np.concatenate([rows for _, rows in draft.windows])
-        every = np.empty((len(labels), windows.shape[1]), np.float32)
+        every = np.empty((len(labels), draft.windows[0][1].shape[1]), np.float32)
         for batch in batched(enumerate(labels), embeddings.BATCH):
             missing = list(dict.fromkeys(label for _, label in batch if label not in draft.labels))
             fresh = {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
             for at, label in batch:
                 every[at] = draft.labels[label] if label in draft.labels else fresh[label]
                 draft.labels[label] = every[at]
-        return every, windows
+        return every, embeddings.mean_of(draft.windows)
 
     concepts, relationships = rank_gathered(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
+    draft.valid = Gathered()
     words = prose_told(draft.parsed.media_type, draft.parsed.text)
     draft.acronyms = introductions(words)
     concepts, relationships = join(concepts, relationships, words)
     concepts = with_definitions(draft.parsed, draft.passed, concepts)
     concepts, draft.relationships = with_links(draft.parsed, draft.filename, draft.passed, concepts, relationships)
     draft.concepts = said_once(draft.parsed.text, concepts)
+    chosen = {concept.label for concept in draft.concepts}
+    draft.labels = {label: row.copy() for label, row in draft.labels.items() if label in chosen}
 
 
 def embed(draft: Draft) -> None:
@@ -208,6 +215,8 @@ def embed(draft: Draft) -> None:
     compute = draft.compute
     if not compute.embedding_model:
         return
-    encoded = embeddings.assemble(compute, draft.windows, draft.concepts, draft.labels).encode()
+    assembled = embeddings.assemble(compute, draft.windows, draft.concepts, draft.labels)
+    draft.windows, draft.labels = [], {}
+    encoded = assembled.encode()
     draft.vectors_key = embeddings.key_of(draft.document.doc_id, encoded)
     draft.objects.put(draft.vectors_key, encoded)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPEAKER = 3
 """How often a lead stands that is a speaker (``kgfs.ingest.reading.choice``)."""
-TOGETHER = 64
+TOGETHER = 8
 """The number of passages that are parsed at the same time. It bounds memory."""
 
 
