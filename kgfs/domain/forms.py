@@ -142,6 +142,16 @@ def known_among(forms: Mapping[str, str]) -> Known:
     return known
 
 
+def either(first: Known, other: Known) -> Known:
+    """Return the function that knows the forms of two; where both know one, the name of the first is given."""
+
+    def known(keys: Collection[str]) -> tuple[Mapping[str, str], Collection[str]]:
+        (names, begun), (further, also) = first(keys), other(keys)
+        return {**further, **names}, {*begun, *also}
+
+    return known
+
+
 def _runs(text: str, start: int, end: int) -> Iterator[list[Atom]]:
     """Yield the words and signs of a span, parted where no form goes on."""
     run: list[Atom] = []

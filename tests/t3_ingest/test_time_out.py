@@ -26,7 +26,7 @@ def test_what_follows_reading_is_left_to_others_when_the_time_is_up(
     config = replace(load(home), models=Models(embedder="none", extractor="statistics"))
     late, looked = [0.0], list[int]()
 
-    def look_back(stores: Stores) -> bool:
+    def look_back(stores: Stores, *_: object) -> bool:
         """A library so large that this takes longer than a person waits."""
         looked.append(stores.catalog.jobs.owed())
         late[0] = 1000.0

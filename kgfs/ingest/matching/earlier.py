@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from kgfs.domain.forms import Span, form_key, known_among, places_of, plurals
+from kgfs.domain.forms import Known, Span, either, form_key, known_among, places_of, plurals
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import BusyError, CorruptError, MissingError
 from kgfs.failpoints import border
@@ -33,20 +34,48 @@ from kgfs.stores.graph.vocabulary import Risen
 from kgfs.stores.readings import Decisions, MatchedConcept, NamedConcept, text_of
 from kgfs.stores.stores import Stores
 
-CONCEPTS = 256
+CONCEPTS = 4096
 """Concepts that are looked for together: for each such group the documents that name any of them are read once."""
-DOCUMENTS = 24
+DOCUMENTS = 64
 """Documents of a batch."""
-CHARACTERS = 2_000_000
+CHARACTERS = 500_000
 """Characters of the texts of a batch from which on no further document is looked through."""
+PAGE = 20_000
+"""Documents that the graph is asked for at once: its search over all phrases costs more than a batch."""
 
 _LOG = logging.getLogger(__name__)
 
 
-def look_back(stores: Stores) -> bool:
+class EarlierDocuments:
+    """The documents in which the phrases of the last batch may stand, for the batches that follow. One thread.
+
+    A document that is published meanwhile knows the concepts that are looked for by itself.
+    """
+
+    def __init__(self) -> None:
+        self._asked: tuple[str, frozenset[str]] = ("", frozenset())
+        self._begin = ""
+        self._found: list[str] = []
+        self._whole = False
+        """Whether there is none behind the last of them."""
+
+    def following(self, graph: Graph, ontology: str, phrases: Collection[str], after: str) -> list[str]:
+        """Return the first DOCUMENTS behind ``after``, in order of their doc_id; fewer only at the end."""
+        asked = (ontology, frozenset(phrases))
+        at = bisect_right(self._found, after)
+        is_known = asked == self._asked and after >= self._begin
+        if not is_known or (len(self._found) - at < DOCUMENTS and not self._whole):
+            self._asked, self._begin, at = asked, after, 0
+            self._found = graph.documents_having(ontology, phrases, after, PAGE)
+            self._whole = len(self._found) < PAGE
+        return self._found[at : at + DOCUMENTS]
+
+
+def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
     """Look through one batch of earlier documents, and return whether there was one.
 
-    Its outcome is durable when this returns. A kill in between leaves it to the next call.
+    ``documents`` is the same for each call. The outcome is durable when this returns. A kill in between leaves it to the
+    next call.
     """
     graph = stores.graph
     risen = graph.risen(CONCEPTS)
@@ -54,7 +83,8 @@ def look_back(stores: Stores) -> bool:
         return False
     names = _names(graph, risen)
     phrases = [phrase for key in names for phrase in plurals(key)]
-    found = graph.documents_having(risen.ontology, phrases, risen.after, DOCUMENTS)
+    found = documents.following(graph, risen.ontology, phrases, risen.after)
+    known = known_among({key: key for key in names})
     following: dict[str, int] = {}
     changed: list[Decisions] = []
     read, upto = 0, ""
@@ -70,7 +100,7 @@ def look_back(stores: Stores) -> bool:
                 _LOG.info("%s is not looked through: %s", doc_id, error)
                 continue
             read += len(text)
-            decisions = _looked_through(stores, risen.ontology, speaker, text, names, following)
+            decisions = _looked_through(stores, risen.ontology, speaker, text, names, known, following)
             if decisions is not None:
                 changed.append(as_changes(stores.garage.objects, speaker.document.decisions, decisions))
     after = "" if len(found) < DOCUMENTS and (not found or upto == found[-1]) else upto
@@ -100,45 +130,63 @@ def _names(graph: Graph, risen: Risen) -> dict[str, str]:
 
 
 def _looked_through(
-    stores: Stores, ontology: str, speaker: Speaker, text: str, names: Mapping[str, str], following: dict[str, int]
+    stores: Stores,
+    ontology: str,
+    speaker: Speaker,
+    text: str,
+    names: Mapping[str, str],
+    known: Known,
+    following: dict[str, int],
 ) -> Decisions | None:
-    """Return the new Decisions of a document; None if nothing changes."""
+    """Return the new Decisions of a document; None if nothing changes.
+
+    ``names`` has the concept that each key means, and ``known`` gives each of them as its own name.
+    """
     decisions, doc_id = speaker.decisions, speaker.document.doc_id
-    barred = stores.catalog.names.suppressed(sorted({*names.values()}), doc_id)
-    wanted = {key: concept_id for key, concept_id in names.items() if concept_id not in barred}
-    ids = {*wanted.values()}
+    ids = {*names.values()}
     decided = {matched.norm for matched in decisions.concepts}
     terms = [
         (found, concept)
         for found, concept in known_terms(stores.graph, ontology, speaker.reading, decided, source_id=speaker.source)
         if concept.concept_id in ids
     ]
+    barred = _suppressed(stores, doc_id, {concept.concept_id for _, concept in terms})
+    terms = [(found, concept) for found, concept in terms if concept.concept_id not in barred]
     numbers = Numbers(stores.graph, doc_id, [concept.concept_id for _, concept in terms], following)
     concepts = [*decisions.concepts, *(as_term(found, concept, numbers) for found, concept in terms)]
     own = _own_forms(speaker, concepts)
     added = {matched.norm for matched in concepts[len(decisions.concepts) :]}
-    looked = {*wanted, *(key for key, norm in own.items() if norm in added)}
-    places = places_of(text, passed_spans(speaker.reading), known_among({key: key for key in looked}))
+    further = known_among({key: key for key, norm in own.items() if norm in added})
+    places = places_of(text, passed_spans(speaker.reading), either(known, further))
     first_of: dict[str, str] = {}
     for matched in concepts:
         first_of.setdefault(matched.concept_id, matched.norm)
     named = {one.concept_id: one.spans for one in decisions.named}
+    both = ids & first_of.keys() & named.keys()
+    barred = _suppressed(stores, doc_id, both | {names[key] for key in places if key in names})
     matched_at: dict[str, set[Span]] = {}
-    for concept_id in ids & first_of.keys() & named.keys():
+    for concept_id in both - barred:
         matched_at[first_of[concept_id]] = {*_spans(named.pop(concept_id))}
     named_at: dict[str, set[Span]] = {}
     for key, spans in places.items():
-        norm = own.get(key) or first_of.get(wanted.get(key, ""), "")
+        meant = names.get(key, "")
+        if meant in barred and own.get(key) not in added:
+            continue
+        norm = own.get(key) or first_of.get(meant, "")
         if norm:
             matched_at.setdefault(norm, set()).update(spans)
         else:
-            named_at.setdefault(wanted[key], set()).update(spans)
+            named_at.setdefault(meant, set()).update(spans)
     named |= {concept_id: _flat(spans) for concept_id, spans in named_at.items()}
     now = tuple(_with_spans(matched, matched_at.get(matched.norm, ())) for matched in concepts)
     others = tuple(NamedConcept(concept_id, spans) for concept_id, spans in sorted(named.items()))
     if now == decisions.concepts and others == decisions.named:
         return None
     return replace(decisions, concepts=now, named=others, epoch=stores.graph.epoch(), supersedes=(), carried_out_as="")
+
+
+def _suppressed(stores: Stores, doc_id: str, concept_ids: Collection[str]) -> frozenset[str]:
+    return stores.catalog.names.suppressed(sorted(concept_ids), doc_id) if concept_ids else frozenset()
 
 
 def _own_forms(speaker: Speaker, concepts: Sequence[MatchedConcept]) -> dict[str, str]:

@@ -171,17 +171,17 @@ def content_of(
     *,
     text: str,
     at: int,
-    looked_for: Sequence[str] = (),
+    looked_for: Sequence[NamedRow] = (),
 ) -> DocumentContent:
     """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence.
 
-    Of the concepts that it only names, those of ``looked_for`` are in it.
+    Of the concepts that it only names, those of ``looked_for`` are in it, whose rows are given without places.
     """
     build = _Build(graph, document, reading, decisions, text, at)
     named = [*build.named()]
     rows = [row for row in named if row.matched]
     only = {row.owner: row for row in named if not row.matched}
-    rows += [only.get(concept_id, NamedRow(concept_id, False, ())) for concept_id in looked_for]
+    rows += [only.get(row.owner, row) for row in looked_for]
     instances = list(build.instances())
     return DocumentContent(document.doc_id, build.concepts(), build.relationships(), instances, {"named": rows})
 

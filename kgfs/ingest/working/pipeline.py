@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
@@ -28,7 +28,7 @@ from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
 from kgfs.ingest.matching import joinings
 from kgfs.ingest.matching.concepts import catch_up
-from kgfs.ingest.matching.earlier import look_back
+from kgfs.ingest.matching.earlier import EarlierDocuments, look_back
 from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import with_places
@@ -71,6 +71,7 @@ class Pipeline:
     clock: StageClock
     engine: Engine
     """Reads documents with the same models."""
+    earlier: EarlierDocuments = field(default_factory=EarlierDocuments)
 
     def read(self, document: Document, job: Job, progress: Progress) -> Reading:
         """Return the Reading of the document that the job asks for. Any thread may call this.
@@ -220,7 +221,7 @@ class Pipeline:
         Only the one worker that may publish may call this.
         """
         with self.clock.stage("earlier"):
-            return look_back(self.stores)
+            return look_back(self.stores, self.earlier)
 
     def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:
         with self.clock.stage("commit"):

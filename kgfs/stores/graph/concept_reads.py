@@ -166,18 +166,17 @@ class ConceptReads:
         return found
 
     def documents_having(self, ontology: str, phrases: Collection[str], after: str, limit: int) -> list[str]:
-        quoted = " OR ".join(
-            '"{}"'.format(phrase.replace('"', " ")) for phrase in phrases if any(map(str.isalnum, phrase))
-        )
-        if not quoted:
-            return []
+        quoted = ['"{}"'.format(phrase.replace('"', " ")) for phrase in phrases if any(map(str.isalnum, phrase))]
+        # One search a phrase: a search for any of thousands would ask all of them about each row.
         rows = self._database.rows(
-            "SELECT DISTINCT document.doc_id FROM source_words CROSS JOIN source ON source.key = source_words.rowid"
+            "WITH hit AS (SELECT DISTINCT source_words.rowid AS key"
+            " FROM json_each(?) CROSS JOIN source_words WHERE source_words MATCH json_each.value)"
+            " SELECT DISTINCT document.doc_id FROM hit CROSS JOIN source ON source.key = hit.key"
             " CROSS JOIN document ON document.key = source.document"
-            f" WHERE source_words MATCH ? AND document.ontology = ? AND document.state = {SHOWN}"
+            f" WHERE document.ontology = ? AND document.state = {SHOWN}"
             f" AND document.status != '{TEXT_ONLY}' AND document.ingest_version >= {FIRST_LOOKED_BACK}"
             " AND document.doc_id > ? ORDER BY document.doc_id LIMIT ?",
-            (quoted, ontology, after, limit),
+            (json.dumps(quoted), ontology, after, limit),
         )
         return [doc_id for (doc_id,) in rows]
 

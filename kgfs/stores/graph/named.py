@@ -123,7 +123,7 @@ class Named(Derived):
             self._step(owner, step * count, step * size)
 
     def replace(self, edition: int, rows: Sequence[NamedRow]) -> bool:
-        only_named = json.dumps([row.owner for row in rows if not row.matched])
+        only_named = {row.owner for row in rows if not row.matched}
         former = self._held(edition, only_named)
         self._sql.executemany(
             "DELETE FROM named WHERE owner = ? AND document = ? AND matched = ?",
@@ -218,14 +218,16 @@ class Named(Derived):
         former = self._steps.get(owner, (0, 0))
         self._steps[owner] = former[0] + count, former[1] + size
 
-    def _held(self, edition: int, only_named: str) -> dict[tuple[str, int], tuple[int, int, bytes]]:
-        """Return the places of concepts that an edition has, and of those that it only names among a JSON list."""
+    def _held(self, edition: int, only_named: Collection[str]) -> dict[tuple[str, int], tuple[int, int, bytes]]:
+        """Return the places of concepts that an edition has, and of those that it only names among these."""
         rows = self._sql.execute(
-            "SELECT owner, matched, count, size, places FROM named WHERE document = ?1"
-            " AND (matched = 1 OR owner IN (SELECT value FROM json_each(?2)))",
-            (edition, only_named),
-        )
-        return {(owner, matched): (count, size, places) for owner, matched, count, size, places in rows}
+            "SELECT owner, matched, count, size, places FROM named WHERE document = ?", (edition,)
+        ).fetchall()
+        return {
+            (owner, matched): (count, size, places)
+            for owner, matched, count, size, places in rows
+            if matched or owner in only_named
+        }
 
     def _rows(self, owner: str) -> list[tuple[int, int, int, int, bytes]]:
         return self._sql.execute(
