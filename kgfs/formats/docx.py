@@ -10,6 +10,7 @@ from kgfs.formats.contract import Format
 from kgfs.formats.docx_chunks import chunk_pieces
 from kgfs.formats.docx_math import formula
 from kgfs.formats.docx_numbering import Numbering
+from kgfs.formats.numerals import whole_number
 from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
 
@@ -101,8 +102,8 @@ class _Document:
         style = attribute(child(properties, "pStyle"), "val")
         level = self._levels.get(style, 0)
         outline = attribute(child(properties, "outlineLvl"), "val")
-        if outline.isdigit() and int(outline) < 9:
-            level = int(outline) + 1
+        if (depth := whole_number(outline, 9)) < 9:
+            level = depth + 1
         number, depth = self._numbering.next_label(properties, style)
         if words and level:
             yield heading(f"{number} {words}" if number != "-" else words, level)
@@ -169,7 +170,7 @@ class _Document:
                     (nested if piece.kind == "table" else parts).append(piece)
                 cells.append(" ".join(piece.text.lstrip("# ") for piece in parts))
                 span = attribute(child(child(cell, "tcPr"), "gridSpan"), "val")
-                cells += [""] * (min(int(span), 63) - 1 if span.isdigit() else 0)
+                cells += [""] * (min(whole_number(span, 1), 63) - 1)
             rows.append(cells)
         if words := table(rows):
             yield Piece("table", words)
@@ -212,10 +213,10 @@ def _heading_levels(styles: Any | None) -> dict[str, int]:
         parents[id_] = attribute(child(style, "basedOn"), "val")
         name = attribute(child(style, "name"), "val").lower()
         outline = attribute(child(child(style, "pPr"), "outlineLvl"), "val")
-        if name.startswith("heading ") and name[8:].isdigit():
-            levels[id_] = int(name[8:])
-        elif outline.isdigit():
-            levels[id_] = int(outline) + 1 if int(outline) < 9 else 0
+        if name.startswith("heading ") and (level := whole_number(name[8:], -1)) >= 0:
+            levels[id_] = level
+        elif (depth := whole_number(outline, -1)) >= 0:
+            levels[id_] = depth + 1 if depth < 9 else 0
         elif name == "title":
             levels[id_] = 1
     for id_ in parents:

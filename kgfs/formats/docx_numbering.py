@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from kgfs.formats.numerals import numeral
+from kgfs.formats.numerals import numeral, whole_number
 from kgfs.formats.package import attribute, child, local
 
 _PLACEHOLDER = re.compile(r"%([1-9])")
@@ -78,7 +78,7 @@ class Numbering:
         id_ = own or inherited.list
         counted, levels, restarts = self._lists.get(id_, ("", {}, {}))
         if word := attribute(child(found, "ilvl"), "val") or ("" if own else inherited.depth):
-            depth = _number(word, 0)
+            depth = whole_number(word, 0)
         else:
             depth = next((at for at, level in levels.items() if level.style and level.style == inherited.style), 0)
         level = levels.get(depth)
@@ -141,12 +141,12 @@ def _list(
     levels = dict(abstract.get(base, {}))
     restarts: dict[int, int] = {}
     for changed in _all(element, "lvlOverride"):
-        depth = _number(attribute(changed, "ilvl"), 0)
+        depth = whole_number(attribute(changed, "ilvl"), 0)
         if (level := child(changed, "lvl")) is not None:
             levels[depth] = _level(level)[1]
         start = child(changed, "startOverride")
         if start is not None and depth in levels:
-            restarts[depth] = _number(attribute(start, "val"), 1)
+            restarts[depth] = whole_number(attribute(start, "val"), 1)
             levels[depth] = levels[depth]._replace(start=restarts[depth])
     return base, levels, restarts
 
@@ -156,18 +156,14 @@ def _all(element: Any, name: str) -> list[Any]:
 
 
 def _level(element: Any) -> tuple[int, _Level]:
-    depth = _number(attribute(element, "ilvl"), 0)
+    depth = whole_number(attribute(element, "ilvl"), 0)
     decimal = child(element, "isLgl")
     level = _Level(
-        _number(attribute(child(element, "start"), "val"), 0),  # as the standard says
+        whole_number(attribute(child(element, "start"), "val"), 0),  # as the standard says
         attribute(child(element, "numFmt"), "val") or "decimal",
         attribute(child(element, "lvlText"), "val"),
-        _number(attribute(child(element, "lvlRestart"), "val"), depth),
+        whole_number(attribute(child(element, "lvlRestart"), "val"), depth),
         attribute(child(element, "pStyle"), "val"),
         decimal is not None and attribute(decimal, "val") not in ("0", "false", "off"),
     )
     return depth, level
-
-
-def _number(word: str, default: int) -> int:
-    return int(word) if word.isdecimal() and len(word) < 9 else default

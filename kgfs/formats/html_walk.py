@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kgfs.formats.numerals import whole_number
 from kgfs.formats.pieces import Piece, heading, table
 
 _SKIPPED = frozenset({"script", "style", "template", "noscript", "head", "iframe", "-comment"})
@@ -165,7 +166,7 @@ class Walk:
 
     def _list(self, node: Any, numbered: bool, level: int, depth: int) -> Iterator[str]:
         start = node.attributes.get("start") or "1"
-        number = int(start) if start.isdecimal() and len(start) < 9 else 1
+        number = whole_number(start, 1)
         child = node.child
         while child is not None:
             if child.tag == "li":
@@ -195,7 +196,7 @@ class Walk:
             for cell in row:
                 cells.append(" ".join(piece.text for piece in self._inside(cell, depth + 2)))
                 span = cell.attributes.get("colspan") or ""
-                cells += [""] * (min(int(span), 50) - 1 if span.isdecimal() and len(span) < 5 else 0)
+                cells += [""] * (min(whole_number(span, 1), 50) - 1)
             lines.append(cells)
         caption = node.css_first("caption")
         if caption is not None and (words := " ".join(caption.text().split())):

@@ -1,4 +1,4 @@
-"""The numbers of list items in the ways that word processors write them."""
+"""Numbers in documents: those of list items in the ways that word processors write them, and those of attributes."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ def numeral(number: int, form: str) -> str:
         last = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
         return f"{number}{last}"
     return f"{number:02d}" if form == "01" else str(number)
+
+
+def whole_number(word: str, default: int) -> int:
+    """Return the number of an attribute of a document; ``default`` where it is none, or has more than eight digits."""
+    return int(word) if word.isdecimal() and len(word) < 9 else default

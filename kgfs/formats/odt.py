@@ -7,6 +7,7 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.numerals import whole_number
 from kgfs.formats.odt_numbering import Numbering
 from kgfs.formats.package import Package, attribute, child, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
@@ -81,7 +82,7 @@ class _Reader:
         """Yield a heading; ``mark`` is its number in a list, without which the outline numbers it."""
         words = self._words(element).strip()
         level = attribute(element, "outline-level")
-        depth = int(level) if level.isdigit() else 1
+        depth = whole_number(level, 1)
         if words:
             number = mark or self._numbering.heading(element, depth - 1)
             yield heading(f"{number} {words}" if number != "-" else words, depth)
@@ -133,7 +134,7 @@ class _Reader:
                     (nested if piece.kind == "table" else parts).append(piece)
                 repeat = attribute(cell, "number-columns-repeated")
                 words = " ".join(piece.text.lstrip("# ") for piece in parts)
-                cells += [words] * (min(int(repeat), 50) if repeat.isdigit() else 1)
+                cells += [words] * (min(whole_number(repeat, 1), 50))
             rows.append(cells)
         if words := table(rows):
             yield Piece("table", words)
@@ -145,7 +146,7 @@ class _Reader:
             name = local(each)
             if name == "s":
                 count = attribute(each, "c")
-                parts.append(" " * (min(int(count), 100) if count.isdigit() else 1))
+                parts.append(" " * (min(whole_number(count, 1), 100)))
             elif name in ("tab", "line-break"):
                 parts.append("\t" if name == "tab" else "\n")
             elif name == "note":

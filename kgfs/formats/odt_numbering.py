@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from kgfs.formats.numerals import numeral
+from kgfs.formats.numerals import numeral, whole_number
 from kgfs.formats.package import attribute, local
 
 
@@ -101,17 +101,13 @@ def _levels(style: Any) -> Iterator[tuple[int, _Level]]:
             form = attribute(level, "num-format")
             known = _Level(
                 form if form in ("", "a", "A", "i", "I") else "1",
-                _number(attribute(level, "start-value"), 1),
+                whole_number(attribute(level, "start-value"), 1),
                 attribute(level, "num-prefix"),
                 attribute(level, "num-suffix"),
-                _number(attribute(level, "display-levels"), 1),
+                whole_number(attribute(level, "display-levels"), 1),
             )
         elif kind in ("list-level-style-bullet", "list-level-style-image"):
             known = _PLAIN
         else:
             continue
-        yield _number(attribute(level, "level"), 1) - 1, known
-
-
-def _number(word: str, default: int) -> int:
-    return int(word) if word.isdecimal() and len(word) < 9 else default
+        yield whole_number(attribute(level, "level"), 1) - 1, known

@@ -7,7 +7,7 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
-from kgfs.formats.numerals import numeral
+from kgfs.formats.numerals import numeral, whole_number
 from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
 
@@ -130,13 +130,13 @@ def _paragraphs(body: Any) -> list[str]:
         properties = child(paragraph, "pPr")
         automatic = child(properties, "buAutoNum")
         level = attribute(properties, "lvl")
-        depth = int(level) if level.isdigit() else 0
+        depth = whole_number(level, 0)
         for other in [other for other in counts if other > depth or (other == depth and automatic is None)]:
             if words:
                 del counts[other]
         if words and automatic is not None:
             start = attribute(automatic, "startAt")
-            counts[depth] = counts.get(depth, int(start) - 1 if start.isdigit() else 0) + 1
+            counts[depth] = counts.get(depth, whole_number(start, 1) - 1) + 1
             words = f"{_number(counts[depth], attribute(automatic, 'type'))} {words}"
         if words:
             lines.append(words)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.numerals import whole_number
 from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
 from kgfs.formats.pieces import Piece, cell_of, heading, line_of
 
@@ -18,7 +19,7 @@ ROWS = 500
 WIDEST = 2000
 """Columns of a row that are shown as a table; cells of a row that has more stand one a line."""
 
-_REFERENCE = re.compile(r"([A-Z]{1,3})(\d+)")
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,8})")
 _BUILT_IN_DATES = {
     14: "d",
     15: "d",
@@ -109,7 +110,7 @@ class _Workbook:
         )
         number = 0
         for _, row in events:
-            number = int(attribute(row, "r") or number + 1)
+            number = whole_number(attribute(row, "r"), number + 1)
             cells = self._cells(row, formats)
             row.clear()
             while row.getprevious() is not None:
@@ -159,13 +160,14 @@ class _Workbook:
             formula = child(cell, "f")
             return f"={formula.text}" if formula is not None and formula.text else ""
         if kind == "s":
-            return self._strings[int(words)] if words.isdigit() and int(words) < len(self._strings) else ""
+            at = whole_number(words, len(self._strings))
+            return self._strings[at] if at < len(self._strings) else ""
         if kind == "b":
             return "TRUE" if words == "1" else "FALSE"
         if kind != "n":
             return words
         style = cell.get("s", "0")
-        shown = self._kinds.get(int(style) if style.isdigit() else 0, "")
+        shown = self._kinds.get(whole_number(style, 0), "")
         return _date(self._epoch, words, shown) if shown else _shortest(words)
 
     def _shared_strings(self) -> list[str]:
@@ -183,12 +185,12 @@ class _Workbook:
         part = next((target for kind, target in self._relations.values() if kind == "styles"), "")
         root = self._package.xml(part) if part else None
         custom = {
-            int(attribute(each, "numFmtId") or 0): _kind_of(attribute(each, "formatCode"))
+            whole_number(attribute(each, "numFmtId"), 0): _kind_of(attribute(each, "formatCode"))
             for each in (root.iter() if root is not None else ())
             if local(each) == "numFmt"
         }
         formats = child(root, "cellXfs")
-        ids = [int(attribute(each, "numFmtId") or 0) for each in (formats if formats is not None else ())]
+        ids = [whole_number(attribute(each, "numFmtId"), 0) for each in (formats if formats is not None else ())]
         kinds = {n: custom.get(id_, _BUILT_IN_DATES.get(id_, "")) for n, id_ in enumerate(ids)}
         return {n: kind for n, kind in kinds.items() if kind}
 

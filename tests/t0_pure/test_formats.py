@@ -130,6 +130,14 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     assert where(text, "1.5") == {"sheet": "Data", "row": 9, "column": 7}  # 36 hours that passed
 
 
+@pytest.mark.parametrize("damaged", ["7x", "²", "9" * 5000])
+def test_numbers_that_are_none_cost_no_sheet(damaged: str) -> None:
+    """``²`` is a digit to Python and no number, and numbers of thousands of digits are refused by it."""
+    rows = f'<row r="{damaged}"><c r="A{damaged}" s="{damaged}"><v>4</v></c><c t="s"><v>{damaged}</v></c><c><v>oak</v></c></row>'
+    text = parse("a.xlsx", xlsx(rows, styles=f'<xf numFmtId="{damaged}"/>'))
+    assert where(text, "4") == {"sheet": "Data", "row": 1, "column": 1} and "oak" in text.text
+
+
 def test_slides_have_their_numbers() -> None:
     text = parse(
         "a.pptx",
