@@ -13,6 +13,9 @@ from typing import Any
 from kgfs.domain.parts import Part
 from kgfs.domain.places import Place
 
+LONGEST_PROSE = 64_000_000
+"""Characters of a Text up to which concepts are looked for in it, and its Sources get vectors. A longer one is found by its words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kgfs.compute.contract import Compute
 from kgfs.compute.heartbeat import PASSAGES
 from kgfs.domain.documents import Document
+from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import CorruptError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.reading.embeddings import ByText, assemble, compute_windows
@@ -67,8 +68,10 @@ def give(
         objects.put(labels_key, assemble(compute, [], reading.concepts).encode())
         made = True
     if windows and not objects.exists(windows_key):
-        text = text_of(objects, document, reading)
-        found = compute_windows(compute, text, reading.chunks, reading.verdicts, known or {})
+        found = []
+        if reading.text_length <= LONGEST_PROSE:
+            text = text_of(objects, document, reading)
+            found = compute_windows(compute, text, reading.chunks, reading.verdicts, known or {})
         objects.put(windows_key, assemble(compute, found, ()).encode())
         made = True
     border("embedded-again")

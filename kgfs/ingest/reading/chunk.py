@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
@@ -42,16 +43,16 @@ def chunk(
     it. ``poll`` is called often, and an exception that it raises ends the work.
     """
     content = text.text
-    units, counts = _counted(text, tokens, size)
-    if not units:
+    starts, ranks, counts = _counted(text, tokens, size, poll)
+    if not starts:
         return []
-    starts = [start for start, _ in units]
-    ends = [*starts[1:], len(content)]
-    hashes: list[int] = []
+    ends = starts[1:]
+    ends.append(len(content))
+    hashes = array("Q")
     for start, end in zip(starts, ends, strict=True):
         poll()
         hashes.append(_hash(content[start:end]))
-    firsts = [0, *cuts([rank for _, rank in units], hashes, counts, size, poll), len(units)]
+    firsts = [0, *cuts(ranks, hashes, counts, size, poll), len(starts)]
     path_at = _paths(text)
     chunks: list[Chunk] = []
     line, offset, context_start = 1, 0, 0
@@ -81,21 +82,27 @@ def chunk(
     return chunks
 
 
-def _counted(text: Text, tokens: Tokens, size: int) -> tuple[list[Unit], list[int]]:
-    """Return all units with their numbers of tokens. No unit is much heavier than ``size`` allows."""
+def _counted(
+    text: Text, tokens: Tokens, size: int, poll: Callable[[], None]
+) -> tuple[array[int], array[int], array[int]]:
+    """Return the starts of all units, their ranks and their numbers of tokens. No unit is much heavier than ``size`` allows.
+
+    They are arrays, since a text of 500 MB has millions of units.
+    """
     content = text.text
     found = units_of(text, size)
-    units: list[Unit] = []
-    counts: list[int] = []
+    starts, ranks, counts = array("Q"), array("B"), array("L")
     batch = list(islice(found, _COUNTED_BATCH))
     while batch:
+        poll()
         following = list(islice(found, _COUNTED_BATCH))
         end = following[0][0] if following else len(content)
         for unit, count in _weighed(content, batch, end, tokens, size):
-            units.append(unit)
+            starts.append(unit[0])
+            ranks.append(unit[1])
             counts.append(count)
         batch = following
-    return units, counts
+    return starts, ranks, counts
 
 
 def _weighed(content: str, units: list[Unit], end: int, tokens: Tokens, size: int) -> Iterator[tuple[Unit, int]]:

@@ -9,7 +9,7 @@ from typing import Protocol
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
-from kgfs.domain.text import Chunk, Text, Verdict
+from kgfs.domain.text import LONGEST_PROSE, Chunk, Text, Verdict
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
 from kgfs.ingest.reading.gathered import Gathered
@@ -73,6 +73,11 @@ class Draft:
         """Return the Text. Call only after ``parse``."""
         assert self.text is not None, "the document is not parsed yet"
         return self.text
+
+    @property
+    def is_found_by_words_only(self) -> bool:
+        """Return whether the Text is too long for concepts and vectors. Call only after ``parse``."""
+        return len(self.parsed.text) > LONGEST_PROSE
 
     @property
     def passed(self) -> list[Chunk]:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from kgfs.domain.documents import Document
 from kgfs.domain.languages import ENGLISH, language_of
 from kgfs.domain.parts import Part, PartKind
+from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
@@ -40,6 +42,10 @@ from kgfs.models.contract import Passage
 from kgfs.stores.batched import batched
 from kgfs.stores.readings import decode_reading, put_text, reading_key
 
+TOO_LONG = (
+    f"longer than {LONGEST_PROSE // 1_000_000} million characters: it is found by its words, and no concepts were looked for."
+    " Split it to have them"
+)
 READ = 0.9
 """Share of the progress of a document that is complete when its models have answered."""
 
@@ -116,9 +122,13 @@ def _verbs_of_english(verbs: Verbs) -> Verbs:
 def extract(draft: Draft) -> None:
     """Ask the extractor about each Source that no Record answers.
 
-    Every answer is stored as a Record before it is parsed.
+    Every answer is stored as a Record before it is parsed. Nothing is asked about a Text longer than LONGEST_PROSE, whose
+    note says so.
     """
     text = draft.parsed
+    if draft.is_found_by_words_only:
+        draft.text = replace(text, note="; ".join(filter(None, (text.note, TOO_LONG))))
+        return
     words = prose_only(text.media_type, text.text)
     passed = draft.passed
     known = records.load(draft.objects, [document.doc_id for document in (draft.document, *draft.earlier)])
@@ -148,6 +158,8 @@ def validate(draft: Draft) -> None:
     What is valid is grouped as it is found, since the extractions of a long document take much memory.
     """
     draft.valid = Gathered()
+    if draft.is_found_by_words_only:
+        return
     packs: dict[str, None] = {}
     words = prose_only(draft.parsed.media_type, draft.parsed.text)
     for chunk in draft.passed:
@@ -177,6 +189,8 @@ def rank(draft: Draft) -> None:
 
     Computes the vectors of the Sources and of the candidates' labels, if there is an embedding model.
     """
+    if draft.is_found_by_words_only:
+        return
     limit = draft.settings.concepts_per_document
     compute, model = draft.compute, draft.compute.embedding_model
     if model:

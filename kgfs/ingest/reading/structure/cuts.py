@@ -42,7 +42,7 @@ Keys = npt.NDArray[np.uint64]
 class _Places:
     """The candidates of one pass: units of at least a rank, with their distance in tokens from the Text's start."""
 
-    def __init__(self, rank: Rank, ranks: Integers, keys: Keys, offsets: Integers) -> None:
+    def __init__(self, rank: Rank, ranks: npt.NDArray[np.int8], keys: Keys, offsets: Integers) -> None:
         self.units = np.flatnonzero(ranks >= rank)
         self.units = self.units[self.units > 0]
         self.keys = keys[self.units]
@@ -78,8 +78,9 @@ def cuts(
     ``poll`` is called between them, and an exception that it raises ends the work.
     """
     offsets = np.concatenate(([0], np.cumsum(np.asarray(tokens, np.int64))))
-    rank = np.asarray(ranks, np.int64)
-    keys = (rank.astype(np.uint64) << np.uint64(60)) | (np.asarray(hashes, np.uint64) >> np.uint64(4))
+    rank = np.asarray(ranks, np.int8)
+    keys = np.asarray(hashes, np.uint64) >> np.uint64(4)
+    keys |= rank.astype(np.uint64) << np.uint64(60)
     passes = [
         (_Places(least, rank, keys, offsets), int(over * size), int(left * size)) for least, over, left in _PASSES
     ]
