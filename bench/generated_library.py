@@ -3,10 +3,10 @@ what a reader finds in them; everything behind the Reading (deposit, matching, p
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.generated import reading
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.shipping import meeting
 from kgfs.app.turns import only_changer
@@ -16,7 +16,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
-from kgfs.domain.text import Chunk, Verdict
+from kgfs.domain.text import Chunk
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.settings import Models
@@ -64,33 +64,8 @@ def reading_of(document: Document, number: int) -> Reading:
         FoundConcept(one, normalise_label(one), (one,), "term", 0.5, "", tuple(quotes)) for one, quotes in found
     ]
     pairs = zip(concepts[::2], concepts[1::2], strict=True)
-    return Reading(
-        doc_id=document.doc_id,
-        content_hash=document.sha256,
-        ingest_version=document.ingest_version,
-        parser="plain/1",
-        media_type="text/plain",
-        encoding="utf-8",
-        text_key="",
-        text_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        text_length=len(text),
-        title=f"Inventory {number}",
-        chunk_method="bench/1",
-        chunks=tuple(chunks),
-        verdicts=(Verdict(passed=True),) * SOURCES,
-        extractor="bench/1",
-        extractor_model="",
-        strategy="hybrid",
-        known=(),
-        records=(),
-        concepts=tuple(concepts),
-        relationships=tuple(
-            FoundRelationship(one.norm, "USES", other.norm, one.quotes[0], 0.5) for one, other in pairs
-        ),
-        dropped={},
-        embedding_model="",
-        vectors_key="",
-    )
+    used = [FoundRelationship(one.norm, "USES", other.norm, one.quotes[0], 0.5) for one, other in pairs]
+    return reading(document, text, chunks, concepts, used, title=f"Inventory {number}")
 
 
 def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
@@ -112,9 +87,9 @@ def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
             while job := alone.catalog.jobs.claim("bench", 3600.0):
                 document = alone.catalog.names.document(job.doc_id)
                 assert document is not None
-                reading = reading_of(document, int(Path(document.source_id).stem))
-                alone.garage.objects.put(reading.key, reading.encode())
-                pipeline.publish(document, reading, lambda: None, job)
+                made = reading_of(document, int(Path(document.source_id).stem))
+                alone.garage.objects.put(made.key, made.encode())
+                pipeline.publish(document, made, lambda: None, job)
                 done += 1
                 if done % 10 == 0:
                     exchange()

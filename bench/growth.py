@@ -19,10 +19,11 @@ import time
 from contextlib import closing, nullcontext
 from pathlib import Path
 
+from bench.generated import reading
 from kgfs.domain.documents import INGEST_VERSION, Document, State
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
-from kgfs.domain.text import Chunk, Verdict
+from kgfs.domain.text import Chunk
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import with_places
 from kgfs.ingest.matching.publication import carry_out
@@ -90,33 +91,11 @@ def document_of(number: int) -> tuple[Document, Reading, str]:
         deposit=number + 1,
         ingest_version=INGEST_VERSION,
     )
-    reading = Reading(
-        doc_id=doc_id,
-        content_hash=document.sha256,
-        ingest_version=INGEST_VERSION,
-        parser="bench/1",
-        media_type="text/markdown",
-        encoding="utf-8",
-        text_key="",
-        text_sha256=f"{number:064x}",
-        text_length=len(text),
-        title=f"Notes {number}",
-        chunk_method="bench/1",
-        chunks=tuple(chunks),
-        verdicts=(Verdict(passed=True),) * len(chunks),
-        extractor="bench/1",
-        extractor_model="",
-        strategy="hybrid",
-        known=(),
-        records=(),
-        concepts=tuple(found),
-        relationships=tuple(pairs),
-        dropped={},
-        embedding_model="",
-        vectors_key="",
-        sections=((0, (f"Notes {number}",)),),
+    title = f"Notes {number}"
+    made = reading(
+        document, text, chunks, found, pairs, title=title, media_type="text/markdown", sections=((0, (title,)),)
     )
-    return document, reading, text
+    return document, made, text
 
 
 def main() -> None:
@@ -146,13 +125,13 @@ def main() -> None:
 
 def publish(graph: SqliteGraph, number: int) -> tuple[float, float, float]:
     """Return the processor milliseconds of match, places and commit of one document."""
-    document, reading, text = document_of(number)
+    document, made, text = document_of(number)
     times = [time.process_time()]
-    decisions = match(graph, None, ONTOLOGY, reading, None, Pipeline())
+    decisions = match(graph, None, ONTOLOGY, made, None, Pipeline())
     times.append(time.process_time())
-    decisions = with_places(graph, ONTOLOGY, reading, decisions, text)
+    decisions = with_places(graph, ONTOLOGY, made, decisions, text)
     times.append(time.process_time())
-    carry_out(graph, document, reading, decisions, text=text, content_version=1, supersedes=(), at=number + 1)
+    carry_out(graph, document, made, decisions, text=text, content_version=1, supersedes=(), at=number + 1)
     times.append(time.process_time())
     match_, places, commit = (1000 * (after - before) for before, after in itertools.pairwise(times))
     return match_, places, commit

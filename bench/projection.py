@@ -18,13 +18,13 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
-from kgfs.domain.identity import instance_id_of, relationship_id_of
+from bench.generated import document_row, instance_row, source_row
+from kgfs.domain.identity import relationship_id_of
 from kgfs.domain.knowledge import Mention
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,
-    DocumentRow,
     InstanceRow,
     Publication,
     RelationshipRow,
@@ -49,18 +49,18 @@ def generate(path: Path, documents: int, quotes: int = QUOTES, sources: int = SO
 def publish(graph: SqliteGraph, number: int, sources: int, quotes: int) -> None:
     doc_id, commit_id = f"{number:016x}", f"publish-{number:016x}"
     owners = [f"{(number * 7 + step) % NAMED:024x}" for step in range(CONCEPTS)]
-    texts = [_source(doc_id, index) for index in range(sources)]
+    texts = [source_row(doc_id, index, TEXT, index * len(TEXT), index + 1) for index in range(sources)]
     given = dict.fromkeys(owners, 0) | {owner: n - 1 for owner, n in graph.next_numbers(owners).items()}
     rows: list[InstanceRow] = []
     for at in range(quotes):
         owner = owners[at % CONCEPTS]
         given[owner] += 1
-        rows.append(_instance(doc_id, owner, "concept", given[owner], at, sources))
+        rows.append(_instance(texts, owner, "concept", given[owner], at))
     pairs = [(a, b) for a, b in pairwise(owners) if a != b]
     relationships = [RelationshipRow(relationship_id_of(a, "USES", b), ONTOLOGY, a, "USES", b) for a, b in pairs]
     numbers = graph.next_numbers([row.relationship_id for row in relationships])
     rows += [
-        _instance(doc_id, row.relationship_id, "relationship", numbers[row.relationship_id], at, sources)
+        _instance(texts, row.relationship_id, "relationship", numbers[row.relationship_id], at)
         for at, row in enumerate(relationships)
     ]
     graph.stage(commit_id, doc_id, Batch(texts, {"instance": rows}))
@@ -68,37 +68,20 @@ def publish(graph: SqliteGraph, number: int, sources: int, quotes: int) -> None:
         ConceptRow(owner, ONTOLOGY, f"concept {owner}", f"concept-{owner}", _mention(doc_id, number, owner))
         for owner in owners
     ]
-    graph.publish(Publication(commit_id, _document(doc_id, number, texts), concepts, relationships, (), number + 1))
+    file, sha256 = f"{doc_id}.txt", doc_id * 4
+    document = document_row(doc_id, ONTOLOGY, file, texts, sha256, f"sources/x/{file}", number + 1)
+    graph.publish(Publication(commit_id, document, concepts, relationships, (), number + 1))
 
 
-def _source(doc_id: str, index: int) -> SourceRow:
-    start = index * len(TEXT)
-    return SourceRow(
-        doc_id, index, f"{doc_id[-6:]}{index:06x}", TEXT, start, start + len(TEXT), index + 1, index + 1, start,
-        start + len(TEXT), (), "structure/1", 0, 120,
-    )  # fmt: skip
-
-
-def _instance(doc_id: str, owner: str, kind: str, n: int, at: int, sources: int) -> InstanceRow:
-    index, start = at % sources, at % 500
-    quote = TEXT[start : start + 200]
-    return InstanceRow(
-        instance_id_of(owner, doc_id, at, at + 200), owner, kind, n, doc_id, index, f"{doc_id[-6:]}{index:06x}", quote,
-        start, start + 200, start, start + 200, 1, 2, (), None, False, 0.5, 900, 0, 1,
-    )  # fmt: skip
+def _instance(sources: list[SourceRow], owner: str, kind: str, n: int, at: int) -> InstanceRow:
+    source = sources[at % len(sources)]
+    start = source.char_start + at // len(sources) * 13 % 550
+    return instance_row(source, owner, kind, n, start, start + 200, source.line_start)
 
 
 def _mention(doc_id: str, number: int, owner: str) -> Mention:
     label = f"Concept {owner}"
     return Mention(doc_id, number + 1, label, (label,), "term", 0.5, "")
-
-
-def _document(doc_id: str, number: int, texts: list[SourceRow]) -> DocumentRow:
-    size = len(texts) * len(TEXT)
-    return DocumentRow(
-        doc_id, ONTOLOGY, f"{ONTOLOGY}/{doc_id}.txt", doc_id * 4, f"sources/x/{doc_id}.txt", f"{doc_id}.txt", size,
-        len(texts), 1, number + 1, doc_id, f"documents/{doc_id}.txt", "text/plain", "f" * 64, size, "r", 1,
-    )  # fmt: skip
 
 
 PROJECTING = """

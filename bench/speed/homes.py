@@ -15,17 +15,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.generated import document_row, instance_row, source_row
 from bench.speed.plan import FOLDER, Planned, walk, write_plan
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.domain.documents import Ontology, StorageTier
-from kgfs.domain.identity import chunk_id_of, concept_id_of, doc_id_of, garage_key_of, instance_id_of, new_id
+from kgfs.domain.identity import concept_id_of, doc_id_of, garage_key_of, new_id
 from kgfs.domain.knowledge import Mention
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
 from kgfs.stores.catalog.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.garage.contract import BLOCK, Sums
-from kgfs.stores.graph.vocabulary import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
+from kgfs.stores.graph.vocabulary import Batch, ConceptRow, InstanceRow, Publication, SourceRow
 from kgfs.stores.stores import Stores
 from kgfs.tree.concepts import ConceptsFolder
 from kgfs.tree.documents import DocumentsFolder
@@ -186,43 +187,8 @@ def document(
         starts.append(starts[-1] + len(line))
     for index, first in enumerate(range(0, len(lines), step)):
         start, end = starts[first], starts[first + step]
-        sources.append(
-            SourceRow(
-                doc_id=doc_id,
-                chunk_index=index,
-                chunk_id=chunk_id_of(doc_id, start, end),
-                full_text=text[start:end],
-                char_start=start,
-                char_end=end,
-                line_start=first + 1,
-                line_end=first + step,
-                byte_start=start,
-                byte_end=end,
-                section_path=(),
-                chunk_method="structure/1",
-                overlap_chars=0,
-                tokens=100,
-            )
-        )
-    row = DocumentRow(
-        doc_id=doc_id,
-        ontology=ontology.id,
-        source_id=f"{ontology.id}/{name}",
-        content_hash=sha256,
-        garage_key=key,
-        original_filename=name,
-        size_bytes=len(raw),
-        chunk_count=len(sources),
-        ingested_at=time.time_ns(),
-        deposit=1,
-        source_title=name,
-        source_uri=f"documents/{name}",
-        document_type="text/plain",
-        text_sha256=sha256,
-        content_length=len(text),
-        reading="",
-        ingest_version=1,
-    )
+        sources.append(source_row(doc_id, index, text[start:end], start, first + 1, step))
+    row = document_row(doc_id, ontology.id, name, sources, sha256, key)
     concepts: list[ConceptRow] = []
     instances: list[InstanceRow] = []
     for index, label in enumerate(labels):
@@ -231,37 +197,12 @@ def document(
         concepts.append(ConceptRow(owner, ontology.id, label, label.replace(" ", "-"), mention))
         for n in range(evidence):
             at = index * step + n
-            instances.append(_instance(owner, n + 1, sources[index], at + 1, starts[at] + 5, starts[at] + 40))
+            start, end, source = starts[at] + 5, starts[at] + 40, sources[index]
+            size = base_size(Excerpt(source.full_text, source.char_start, source.line_start, start, end))
+            instances.append(instance_row(source, owner, "concept", n + 1, start, end, at + 1, size))
     stores.graph.stage(commit, doc_id, Batch(sources, {"instance": instances}))
     stores.graph.publish(Publication(commit, row, concepts, (), (), time.time_ns()))
     deposits.record(DocumentRead(doc_id, "done", "", "", commit, (), time.time_ns()))
-
-
-def _instance(owner: str, n: int, source: SourceRow, line: int, start: int, end: int) -> InstanceRow:
-    excerpt = Excerpt(source.full_text, source.char_start, source.line_start, start, end)
-    return InstanceRow(
-        instance_id=instance_id_of(owner, source.doc_id, start, end),
-        owner=owner,
-        owner_kind="concept",
-        n=n,
-        doc_id=source.doc_id,
-        chunk_index=source.chunk_index,
-        chunk_id=source.chunk_id,
-        quote=excerpt.quote,
-        char_start=start,
-        char_end=end,
-        byte_start=start,
-        byte_end=end,
-        line_start=line,
-        line_end=line,
-        section_path=(),
-        page=None,
-        defines=False,
-        confidence=0.5,
-        source_size=base_size(excerpt),
-        citation_size=0,
-        mtime=time.time_ns(),
-    )
 
 
 def _name(deposits: Deposits, ontology: Ontology, name: str, sums: Sums, key: str) -> str:

@@ -256,7 +256,7 @@ def ship_rest(config: Config, stores: Stores) -> None:
     Facts that cannot be shipped now are durable in the home; the error is logged.
     """
     if stores.exchange is not None:
-        stores.exchange.end_grace()
+        stores.exchange.uploads.end_grace()
     try:
         shipping(config, stores)()
     except KgfsError as error:

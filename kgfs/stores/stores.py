@@ -15,9 +15,31 @@ if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
 
 
+class Uploads(Protocol):
+    """The contents that this process puts into a shared garage until they are settled (``kgfs.sharing.uploads``). Any number of
+    threads may call."""
+
+    def bring(self, fact: ContentKept) -> None:
+        """Upload a content before its fact is recorded. An error ends the flush."""
+        ...
+
+    def left_waiting(self, name_id: int, sha256: str) -> None:
+        """Note that a pending upload may not be needed: its name was removed or written meanwhile. Quick."""
+        ...
+
+    def end_grace(self) -> None:
+        """Delete what nothing needs any more at once from now on, since this process is about to end. Quick."""
+        ...
+
+
 class Exchange(Protocol):
     """Exchanges facts with the other homes that share the ledger (``kgfs.sharing.exchange``). Any number of threads and
-    processes may call. Methods that are not marked quick wait for a server."""
+    processes may call. Methods wait for a server."""
+
+    @property
+    def uploads(self) -> Uploads:
+        """The contents that this process has put. Quick."""
+        ...
 
     def __call__(self) -> None:
         """Follow the facts of other homes, then deliver those of this home. Raises what the stores raise; then nothing
@@ -44,20 +66,8 @@ class Exchange(Protocol):
         """Deliver the facts of this home, then delete the snapshots from before the purges among them."""
         ...
 
-    def bring(self, fact: ContentKept) -> None:
-        """Upload a content before its fact is recorded. An error ends the flush."""
-        ...
-
     def accept(self, fact: ContentKept) -> None:
         """Deliver a fact after it was recorded. An error ends the flush, and the fact is withdrawn."""
-        ...
-
-    def left_waiting(self, name_id: int, sha256: str) -> None:
-        """Note that a pending upload may not be needed: its name was removed or written meanwhile. Quick."""
-        ...
-
-    def end_grace(self) -> None:
-        """Delete what nothing needs any more at once from now on, since this process is about to end. Quick."""
         ...
 
 

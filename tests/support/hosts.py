@@ -58,7 +58,7 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
     stores.catalog.share()
     stores = with_exchange(config, stores)
     assert stores.exchange is not None
-    stores.exchange.end_grace()
+    stores.exchange.uploads.end_grace()
     session = open_session(config.run)
     return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
 

@@ -355,7 +355,7 @@ def test_bytes_that_a_killed_process_had_put_in_the_garage_are_found_there(
 ) -> None:
     name = here.file("a.txt", LARGE)
     if killed == "when they waited":
-        Exchange(here.config, here.stores)._put_waiting(here.catalog.unshipped(1000)[1])
+        Exchange(here.config, here.stores).uploads.put_waiting(here.catalog.unshipped(1000)[1])
         (here.config.spool / name.key).unlink()
     else:
         bring_home(here.stores, here.config.spool, name, f"sources/{here.ontology().prefix}/{name.sha256[:32]}.txt")
@@ -845,7 +845,7 @@ def test_nothing_waits_in_the_bucket_that_gave_way(here: Host, there: Host, gone
         worker()
     here.exchange()
     assert list(here.stores.garage.objects.keys(WAITING)) == []
-    assert here.exchange._put == worker._put == {}
+    assert here.exchange.uploads.put == worker.uploads.put == {}
     same(here, there)
     assert gone != "settled" or there.read_at("a.txt") == b"last"
 
@@ -868,7 +868,7 @@ def test_nothing_waits_in_the_bucket_of_what_was_carried_over_to_another_name(he
         here.exchange()
     there.file("a.txt")
     here.file("a.txt", b"ours")
-    here.exchange._put_waiting(here.catalog.unshipped(1000)[1])
+    here.exchange.uploads.put_waiting(here.catalog.unshipped(1000)[1])
     there.exchange()
     for _ in range(2):
         here.exchange()

@@ -66,7 +66,7 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(here: Host, there:
     assert waiting_key(name.id, first) in waits(here)
 
     there.file("late.txt", b"not delivered yet")
-    there.exchange._put_waiting(there.catalog.unshipped(1000)[1])  # killed behind it
+    there.exchange.uploads.put_waiting(there.catalog.unshipped(1000)[1])  # killed behind it
     assert left(there) == [], "what this home has told of is not delivered yet"
     there.exchange()
     assert left(here) == [], "of what was delivered not all is known"
@@ -101,7 +101,7 @@ def test_what_a_home_put_that_sleeps_stays_until_it_has_reported(here: Host, the
 @pytest.mark.claim("SHARE-9")
 def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host) -> None:
     name = here.file("a.txt", b"first")
-    here.exchange._put_waiting(here.catalog.unshipped(1000)[1])
+    here.exchange.uploads.put_waiting(here.catalog.unshipped(1000)[1])
     here.write(name.id, b"second")
     assert len(waits(here)) == 1 and left(here) == []
     here.exchange()
@@ -238,7 +238,7 @@ def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_take
     here.settle()
     met(here, there)
     there.write(name.id, content)
-    there.exchange._put_waiting(there.catalog.unshipped(1000)[1])
+    there.exchange.uploads.put_waiting(there.catalog.unshipped(1000)[1])
     here.write(name.id, content)
     here.exchange()
     here.write(name.id, b"newer")

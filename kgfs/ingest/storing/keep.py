@@ -49,7 +49,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
         fixed = kept.hold() if isinstance(kept, SpoolFile) else 0
         try:
             if elsewhere is not None:
-                elsewhere.bring(fact)
+                elsewhere.uploads.bring(fact)
             catalog.record(fact, inbox=inbox, session=session)
             if elsewhere is not None:
                 elsewhere.accept(fact)

@@ -483,7 +483,7 @@ class _Batch:
     def _tell_left(self, name: Name) -> None:
         """Report the pending upload of a name that is not settled, where homes share the garage."""
         if name.sha256 and not name.settled and self._stores.exchange is not None:
-            self._stores.exchange.left_waiting(name.id, name.sha256)
+            self._stores.exchange.uploads.left_waiting(name.id, name.sha256)
 
     def _bring_home(self, name: Name, key: str, together: _Small) -> None:
         if name.place is StorageTier.INBOX:
