@@ -41,7 +41,7 @@ class Config:
 
     @property
     def on_servers(self) -> bool:
-        """Whether any store is on a server, which needs a secret."""
+        """Return whether any store is on a server, which needs a secret."""
         return (self.garage_store.store, self.graph.store, self.vectors.store) != ("files", "sqlite", "sqlite")
 
     def words(self) -> list[str]:
@@ -51,7 +51,7 @@ class Config:
     # The layout of a home. Everything below the home has mode 0700 or 0600, whatever the umask.
     @property
     def catalog_db(self) -> Path:
-        """The database of names, inbox, jobs, and ledger entries that are not shipped yet."""
+        """Return the database of names, inbox, jobs, and ledger entries that are not shipped yet."""
         return self.home / "front.sqlite"
 
     @property
@@ -72,7 +72,7 @@ class Config:
 
     @property
     def garage_cache(self) -> Path:
-        """The cache of garage objects where the garage is on a server. It may be removed at any time."""
+        """Return the cache of garage objects where the garage is on a server. It may be removed at any time."""
         return self.home / "cache"
 
     @property
@@ -81,7 +81,7 @@ class Config:
 
     @property
     def run(self) -> Path:
-        """Locks, process ids and records of mounts."""
+        """Return the folder of locks, process ids and records of mounts."""
         return self.home / "run"
 
     @property
@@ -90,7 +90,7 @@ class Config:
 
     @property
     def errors_log(self) -> Path:
-        """The file behind ``.kgfs/errors.ndjson``: one JSON object a line, appended by every process."""
+        """Return the file behind ``.kgfs/errors.ndjson``: one JSON object a line, appended by every process."""
         return self.logs / "errors.ndjson"
 
     def shown(self) -> dict[str, Any]:

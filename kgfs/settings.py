@@ -309,7 +309,7 @@ def _more_than_0(section: str, values: Any, most: float, *keys: str) -> None:
 
 
 def is_address(url: str, *schemes: str, below: bool = False) -> bool:
-    """Whether it names a server that is spoken to in one of these ways, and nothing of that but, with ``below``, a path there
+    """Return whether it names a server that is spoken to in one of these ways, and nothing of that but, with ``below``, a path there
     or a question."""
     try:
         parts = urlsplit(url)

@@ -43,7 +43,7 @@ class Outdated:
 
     @property
     def seconds(self) -> int:
-        """About how many seconds of one processor reading them takes, without a language model."""
+        """Return about how many seconds of one processor reading them takes, without a language model."""
         return round(self.characters / CHARACTERS_IN_SECOND)
 
 

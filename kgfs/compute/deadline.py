@@ -39,7 +39,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """The seconds until the deadline; 0 once it has passed."""
+        """Return the seconds until the deadline; 0 once it has passed."""
         return max(0.0, self._deadline - time.monotonic())
 
     def check(self) -> None:

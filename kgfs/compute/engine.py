@@ -42,12 +42,12 @@ class Engine(Protocol):
 
     @property
     def width(self) -> int:
-        """The number of works that run at the same time. More works only wait."""
+        """Return the number of works that run at the same time. More works only wait."""
         ...
 
     @property
     def held(self) -> int:
-        """The number of documents worth holding at the same time.
+        """Return the number of documents worth holding at the same time.
 
         It is more than the number that run: all documents are published in order, so one document that takes long
         would otherwise keep others from being started.
@@ -56,7 +56,7 @@ class Engine(Protocol):
 
     @property
     def has_express(self) -> bool:
-        """Whether a small document would be read at once though as many documents are held as are worth it."""
+        """Return whether a small document would be read at once though as many documents are held as are worth it."""
         ...
 
     def widen(self, documents: int, size: int) -> None:
@@ -65,7 +65,7 @@ class Engine(Protocol):
 
     @property
     def trouble(self) -> str:
-        """Why no work can run now, and what is done about it, as the beginning of a sentence. Empty while works run."""
+        """Return why no work can run now, and what is done about it, as the beginning of a sentence. Empty while works run."""
         ...
 
     def run(self, work: Work[T], progress: Progress) -> T:

@@ -70,7 +70,7 @@ class ProcessEngine:
 
     @property
     def has_express(self) -> bool:
-        """Whether a small document would be read at once though all processes read."""
+        """Return whether a small document would be read at once though all processes read."""
         with self._moved:
             return self._wide and not self._idle and self._express()
 

@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def content(self) -> str:
-        """All that it says; of an entry that says nothing the raw line."""
+        """Return all that it says; of an entry that says nothing the raw line."""
         return "\n\n".join(one.words for one in self.parts) or self.raw
 
 

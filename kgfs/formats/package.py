@@ -34,7 +34,7 @@ class Package:
     that are left are found."""
 
     def __init__(self, content: bytes) -> None:
-        """UnreadableTextError where the bytes are no archive that can be read, or an encrypted one."""
+        """Raise UnreadableTextError where the bytes are no archive that can be read, or an encrypted one."""
         self.lost: list[str] = []
         """The names of parts that could not be read."""
         self._content = content

@@ -98,7 +98,7 @@ class ReadDocument:
 
     @property
     def weight(self) -> int:
-        """Bytes to be read, at least 1. Works without a weight are quick, and run at once."""
+        """Return the bytes to be read, at least 1. Works without a weight are quick, and run at once."""
         return max(self.document.size, 1)
 
     def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:

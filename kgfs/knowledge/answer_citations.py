@@ -67,7 +67,7 @@ def _is_unsupported(response: str, cited: list[str], shown: Mapping[str, AnswerS
 
 
 def _says_nothing_found(response: str) -> bool:
-    """Whether the answer is the agreed sentence alone."""
+    """Return whether the answer is the agreed sentence alone."""
     return response.strip().strip("\"'.*_ ").casefold() == NOT_FOUND.casefold()
 
 

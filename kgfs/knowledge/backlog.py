@@ -36,7 +36,7 @@ class Owed:
 
     @property
     def nothing_to_read(self) -> bool:
-        """Whether everything written here, and everything that other homes wrote and settled, is read.
+        """Return whether everything written here, and everything that other homes wrote and settled, is read.
 
         Commands that read wait for it.
         """

@@ -29,7 +29,7 @@ class DocumentLocation:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All files of ``documents/`` that have the document, the shown one first."""
+        """Return all files of ``documents/`` that have the document, the shown one first."""
         return () if self.origin.note else (self.origin.path, *self.origin.others)
 
 

@@ -28,7 +28,7 @@ class Evidence:
 
     @property
     def changed_at(self) -> int:
-        """The time when the folder's content, paths included, last changed (nanoseconds)."""
+        """Return the time when the folder's content, paths included, last changed (nanoseconds)."""
         return max(self.instance.mtime, self.standing.changed_at)
 
     def source_size(self, marks: Marks) -> int:

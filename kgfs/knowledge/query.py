@@ -51,7 +51,7 @@ class Query:
 
     @property
     def filtered(self) -> bool:
-        """Whether there is a condition on the document, besides its words."""
+        """Return whether there is a condition on the document, besides its words."""
         return bool(
             self.paths
             or self.types

@@ -280,7 +280,7 @@ class Scope:
 
     @property
     def only(self) -> str:
-        """The name of the only ontology; '' where all are searched."""
+        """Return the name of the only ontology; '' where all are searched."""
         return self.names.get(self.ontology, "")
 
     def folder(self, ontology: str) -> str:

@@ -20,12 +20,12 @@ class Whole:
 
     @property
     def count(self) -> int:
-        """The number of Sources."""
+        """Return the number of Sources."""
         return sum(one.chunk_count for one in self.members)
 
     @property
     def content_length(self) -> int:
-        """Characters of the Text; those of segments are joined by line ends."""
+        """Return the number of characters of the Text; those of segments are joined by line ends."""
         return sum(one.content_length for one in self.members) + len(self.members) - 1
 
     def number(self, place: ChunkRef) -> int:

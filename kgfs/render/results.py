@@ -78,7 +78,7 @@ class DocumentResult:
 
     @property
     def matched(self) -> list[ResultChunk]:
-        """The matched Sources, best first."""
+        """Return the matched Sources, best first."""
         found = [chunk for chunk in self.chunks if chunk.piece.matched]
         return sorted(found, key=lambda chunk: (-chunk.piece.score, chunk.piece.index))
 
@@ -88,7 +88,7 @@ class DocumentResult:
 
     @property
     def avg_score(self) -> float:
-        """The mean over the matched Sources alone."""
+        """Return the mean over the matched Sources alone."""
         scores = [chunk.piece.score for chunk in self.matched]
         return round(sum(scores) / len(scores), 6)
 
@@ -146,7 +146,7 @@ class Results:
 
     @property
     def up(self) -> str:
-        """The path from the folder of the page to that of a search that is not nested, first page."""
+        """Return the path from the folder of the page to that of a search that is not nested, first page."""
         return "../" * (len(self.within) + (self.pagination.page > 1))
 
 

@@ -70,7 +70,7 @@ class NamedConcept:
 
     @property
     def path(self) -> str:
-        """The path of its page, from the searched folder."""
+        """Return the path of its page, from the searched folder."""
         return f"{self.folder}concepts/{self.name}.concept/concept.md"
 
 

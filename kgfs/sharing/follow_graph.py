@@ -56,7 +56,7 @@ class GraphFollower:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there may be facts to carry out. Quick."""
+        """Return whether there may be facts to carry out. Quick."""
         graph = self._stores.graph
         return self._stores.catalog.confirmed() != self._passed or graph.clears() != self._clears
 

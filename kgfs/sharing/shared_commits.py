@@ -39,7 +39,7 @@ class SharedCommits:
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether another home has changed the graph since, because it took this one for dead. Quick."""
+        """Return whether another home has changed the graph since, because it took this one for dead. Quick."""
         return self._stores.catalog.changed_elsewhere() > self._follows
 
     def follow_vectors(self) -> None:

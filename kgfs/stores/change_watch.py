@@ -44,7 +44,7 @@ class ChangeWatch:
 
     @property
     def works(self) -> bool:
-        """Whether changes are reported."""
+        """Return whether changes are reported."""
         return self.fileno() >= 0
 
     def fileno(self) -> int:

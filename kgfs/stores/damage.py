@@ -87,10 +87,10 @@ class Damage:
 
     @property
     def remedy(self) -> str:
-        """The remedy, for people."""
+        """Return the remedy, for people."""
         return REMEDIES[self.kind]
 
     @property
     def harmless(self) -> bool:
-        """Whether the damage is a leftover that is no sign of a loss."""
+        """Return whether the damage is a leftover that is no sign of a loss."""
         return self.kind in HARMLESS

@@ -106,7 +106,7 @@ class Database:
 
     @property
     def reader(self) -> sqlite3.Connection:
-        """The calling thread's connection. Use it only for reading."""
+        """Return the calling thread's connection. Use it only for reading."""
         return self._mine().connection
 
     def _mine(self) -> _Reader:
@@ -188,7 +188,7 @@ class Database:
 
     @property
     def rehearses(self) -> bool:
-        """Whether the calling thread is inside :meth:`rehearse`."""
+        """Return whether the calling thread is inside :meth:`rehearse`."""
         return self._rehearsing == threading.get_ident()
 
     @contextmanager

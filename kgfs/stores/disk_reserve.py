@@ -52,7 +52,7 @@ class ReserveState:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the reserve is missing."""
+        """Return whether nothing of the reserve is missing."""
         return self.held >= self.wanted
 
     def describe(self) -> str:

@@ -66,7 +66,7 @@ class Roll:
 
     @property
     def slowest(self) -> int:
-        """The number of the fact up to which all hosts have followed the ledger."""
+        """Return the number of the fact up to which all hosts have followed the ledger."""
         return min((host.followed for host in self.hosts), default=self.upto)
 
     def waits_for(self, purge: Purge) -> list[Host]:

@@ -93,23 +93,23 @@ class Reading:
 
     @property
     def carries_knowledge(self) -> bool:
-        """Whether a Source of the document, or of a part of it, may be found."""
+        """Return whether a Source of the document, or of a part of it, may be found."""
         return any(verdict.passed for verdict in self.verdicts) or bool(self.parts and not self.chunks)
 
     @property
     def id(self) -> str:
-        """A hash of the content: two equal interpretations have the same id. That of a text alone begins with a ``t``."""
+        """Return a hash of the content: two equal interpretations have the same id. That of a text alone begins with a ``t``."""
         found = hashlib.sha256(self.encode()).hexdigest()
         return f"{OF_TEXT}{found[:15]}" if self.is_text else found[:16]
 
     @property
     def is_text(self) -> bool:
-        """Whether this is a Reading of the text alone, before anything was extracted."""
+        """Return whether this is a Reading of the text alone, before anything was extracted."""
         return not self.extractor
 
     @property
     def key(self) -> str:
-        """The garage key of the Reading."""
+        """Return the garage key of the Reading."""
         return reading_key(self.doc_id, self.id)
 
     def encode(self) -> bytes:
@@ -287,7 +287,7 @@ class MatchedConcept:
 
     @property
     def passed(self) -> bool:
-        """Whether it is a concept by this document."""
+        """Return whether it is a concept by this document."""
         return not self.term
 
 
@@ -359,12 +359,12 @@ class Decisions:
 
     @property
     def key(self) -> str:
-        """The key by which facts refer to the decisions; see :func:`load_decisions`."""
+        """Return the key by which facts refer to the decisions; see :func:`load_decisions`."""
         return f"{decisions_prefix(self.doc_id, self.reading)}{self.commit_id}.json"
 
     @property
     def commit_id(self) -> str:
-        """The commit id of the publication that carries the decisions out: equal decisions have the same commit
+        """Return the commit id of the publication that carries the decisions out: equal decisions have the same commit
         id. It is a hash of all that was decided, since a rebuilt graph may count its epochs differently."""
         return self.carried_out_as or hashlib.sha256(self.encode()).hexdigest()[:24]
 

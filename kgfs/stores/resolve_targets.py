@@ -46,7 +46,7 @@ class Found:
 
     @property
     def doc_id(self) -> str:
-        """The id of the Document; '' if there is none."""
+        """Return the id of the Document; '' if there is none."""
         return self.document.doc_id if self.document else ""
 
     def __str__(self) -> str:

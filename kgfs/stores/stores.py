@@ -38,7 +38,7 @@ class Exchange(Protocol):
 
     @property
     def uploads(self) -> Uploads:
-        """The contents that this process has put. Quick."""
+        """Return the contents that this process has put. Quick."""
         ...
 
     def __call__(self) -> None:

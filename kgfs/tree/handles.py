@@ -25,19 +25,19 @@ class OpenFile:
 
     @property
     def untouched(self) -> bool:
-        """Whether no call has waited for the handle or entered it in a thread so far. Most files are read and closed
+        """Return whether no call has waited for the handle or entered it in a thread so far. Most files are read and closed
         at once.
         """
         return self._locks is None
 
     @property
     def turn(self) -> trio.Lock:
-        """The lock at which calls wait without occupying a thread. Used on the event loop only."""
+        """Return the lock at which calls wait without occupying a thread. Used on the event loop only."""
         return self._made()[0]
 
     @property
     def inside(self) -> threading.Lock:
-        """The lock that is held by the thread in the handle, even after its caller gave up. Obtain it on the event
+        """Return the lock that is held by the thread in the handle, even after its caller gave up. Obtain it on the event
         loop only.
         """
         return self._made()[1]

@@ -299,7 +299,7 @@ class Fixed(Handle):
 
     @property
     def size(self) -> int:
-        """The number of bytes."""
+        """Return the number of bytes."""
         raise NotImplementedError
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from kgfs.config import Config, load
 from kgfs.domain.documents import Name, Ontology
 from kgfs.ingest.storing.sessions import Session, open_session
@@ -96,3 +98,10 @@ def desk_at(home: Path, config: Config | None = None) -> Iterator[Desk]:
         yield desk
     finally:
         desk.close()
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    """A home without a worker, for a test that has one process."""
+    with desk_at(home) as desk:
+        yield desk

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config
+from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
@@ -44,6 +46,17 @@ class Counting(LocalCompute):
         if self.poison and any(self.poison in passage.text for passage in passages):
             raise ZeroDivisionError("a bug of a model")
         return ["not json" for _ in passages] if self.garbage else super().extract(passages, known)
+
+
+@pytest.fixture
+def config(home: Path) -> Config:
+    return load(home)
+
+
+@pytest.fixture
+def stores(config: Config) -> Iterator[Stores]:
+    with open_stores(config) as stores:
+        yield stores
 
 
 def deposit(config: Config, stores: Stores, folder: Path, **texts: str) -> None:
@@ -130,3 +143,15 @@ def throw(error: BaseException) -> None:
 
 class KilledError(BaseException):
     """Stands for the end of the process: nothing catches it."""
+
+
+def work_until(border: str, config: Config, stores: Stores) -> None:
+    """Work, as a process that is killed at this border of the pipeline does."""
+
+    def kill(name: str) -> None:
+        if name == border:
+            raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(pipeline_module, "border", kill)
+        work(config, stores, Counting())

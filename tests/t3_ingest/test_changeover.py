@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
 from kgfs.app import api
@@ -23,7 +20,7 @@ from kgfs.compute.deadline import Deadline
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.nearest import nearest
 from kgfs.compute.questions import Materials
-from kgfs.config import Config, load
+from kgfs.config import Config
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.lifecycle.embed_again import embed_again
 from kgfs.ingest.lifecycle.rebuild import rebuild
@@ -41,35 +38,13 @@ from kgfs.stores.vectors.contract import Filter, Vectors
 from kgfs.stores.worker_lock import worker_note
 from tests.fakes.garage import MemoryGarage
 from tests.fakes.vectors import MemoryVectors
+from tests.support.embedding import TEXTS, Embedding, Keyed, keyed
 from tests.support.hosts import Host, host
 from tests.support.peers.homes import EMBEDDED
-from tests.support.working import TEXT, Counting, KilledError, deposit, documents, ingest, throw, work
+from tests.support.working import TEXT, KilledError, deposit, documents, ingest, throw, work
 
-TEXTS = {"a": TEXT, "b": "A tracing algorithm visits reachable objects. Reachable objects stay.", "c": TEXT + " Zen."}
 LATE = "Cycles are found by tracing. Tracing finds cycles of objects."
 pytestmark = [pytest.mark.peers(EMBEDDED, "qdrant-wire")]
-Keyed = dict[tuple[str, str, int], list[float]]
-
-
-@dataclass
-class Embedding(Counting):
-    """A text has one window, of a length of the model's own, and is near to itself alone."""
-
-    model: str = "one"
-    embedded: list[str] = field(default_factory=list)
-
-    @property
-    def embedding_model(self) -> str:
-        return self.model
-
-    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        self.embedded += texts
-        return [self._vector_of(text) for text in texts]
-
-    def _vector_of(self, text: str) -> npt.NDArray[np.float32]:
-        raw = np.frombuffer(hashlib.sha512(f"{self.model} {text}".encode()).digest(), np.uint8)
-        vector = raw[: 32 if self.model == "one" else 48].astype(np.float32) - 127
-        return (vector / np.linalg.norm(vector))[np.newaxis]
 
 
 @dataclass
@@ -122,11 +97,6 @@ class Worked:
 
 
 @pytest.fixture
-def config(home: Path) -> Config:
-    return load(home)
-
-
-@pytest.fixture
 def before(config: Config, tmp_path: Path) -> Keyed:
     with open_stores(config, vectors_of="one") as stores:
         deposit(config, stores, tmp_path, **TEXTS)
@@ -143,12 +113,6 @@ def changing(config: Config) -> Iterator[Worked]:
         finally:
             for vectors in worked.in_use:
                 vectors.close()
-
-
-def keyed(stores: Stores) -> Keyed:
-    assert stores.vectors is not None
-    found = stores.vectors.fetch(Filter())
-    return {(row.kind, row.item, row.window): np.round(row.vector, 5).tolist() for row in found}
 
 
 def rows_of(config: Config, model: str) -> Keyed:

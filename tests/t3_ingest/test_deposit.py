@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,12 +31,6 @@ from kgfs.ingest.writing.intake import Ingested
 from tests.support.depositing import Desk, desk_at
 
 BIG = b"0123456789abcdef" * 20_000
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 # ---------------------------------------------------------------------------------------- ontologies

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
 from kgfs.app.home import derive_vectors, open_deposits, open_for_worker, open_stores, open_to_derive
 from kgfs.app.working import run_worker
-from kgfs.config import Config, load
+from kgfs.config import Config
 from kgfs.errors import LostLeaseError, MissingError
 from kgfs.ingest.lifecycle.embed_again import embed_again
 from kgfs.ingest.lifecycle.forget import order, plan
@@ -25,47 +20,16 @@ from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.worker_lock import worker_note
+from tests.support.embedding import TEXTS, Embedding, Keyed, keyed
 from tests.support.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
-from tests.support.working import TEXT, Counting, deposit, documents, ingest, work
+from tests.support.working import Counting, deposit, documents, ingest, work
 
 pytestmark = [pytest.mark.peers(EMBEDDED, "qdrant-wire"), pytest.mark.lifecycle("qdrant-wire", SERVERS_AND_VECTORS)]
-Keyed = dict[tuple[str, str, int], list[float]]
-TEXTS = {"a": TEXT, "b": "A tracing algorithm visits reachable objects. Reachable objects stay.", "c": TEXT + " Zen."}
-
-
-@dataclass
-class Embedding(Counting):
-    model: str = "one"
-    embedded: list[str] = field(default_factory=list)
-
-    @property
-    def embedding_model(self) -> str:
-        return self.model
-
-    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        self.embedded += texts
-        return [vector_of(self.model, text) for text in texts]
-
-
-def vector_of(model: str, text: str) -> npt.NDArray[np.float32]:
-    """One window of a length of the model's own."""
-    raw = np.frombuffer(hashlib.sha512(f"{model} {text}".encode()).digest(), np.uint8)
-    vector = raw[: 8 if model == "one" else 12].astype(np.float32) + 1
-    return (vector / np.linalg.norm(vector))[np.newaxis]
-
-
-@pytest.fixture
-def config(home: Path) -> Config:
-    return load(home)
 
 
 def rows(stores: Stores) -> list[Row]:
     assert stores.vectors is not None
     return stores.vectors.fetch(Filter())
-
-
-def keyed(found: list[Row]) -> Keyed:
-    return {(row.kind, row.item, row.window): np.round(row.vector, 5).tolist() for row in found}
 
 
 @pytest.fixture
@@ -74,7 +38,7 @@ def before(config: Config, tmp_path: Path) -> Keyed:
     with open_stores(config, vectors_of="one") as stores:
         deposit(config, stores, tmp_path, **TEXTS)
         work(config, stores, Embedding())
-        return keyed(rows(stores))
+        return keyed(stores)
 
 
 def switch(config: Config, stores: Stores, compute: Embedding) -> None:
@@ -85,19 +49,19 @@ def switch(config: Config, stores: Stores, compute: Embedding) -> None:
 def test_another_model_takes_over_without_an_extractor_being_asked(
     config: Config, before: Keyed, tmp_path: Path
 ) -> None:
-    assert {len(vector) for vector in before.values()} == {8}
+    assert {len(vector) for vector in before.values()} == {32}
     compute = Embedding(model="two")
     with open_for_worker(config, vectors_of="two") as stores:
         assert rows(stores) == []
         switch(config, stores, compute)
-        found = keyed(rows(stores))
+        found = keyed(stores)
         assert found.keys() == before.keys()
-        assert {len(vector) for vector in found.values()} == {12}
+        assert {len(vector) for vector in found.values()} == {48}
         assert compute.asked == []
         asked = len(compute.embedded)
         switch(config, stores, compute)
         rebuild(stores)
-        assert keyed(rows(stores)) == found
+        assert keyed(stores) == found
         assert len(compute.embedded) == asked, "each word was asked for once"
         deposit(config, stores, tmp_path, d="Cycles are found by tracing. Tracing finds cycles of objects.")
         work(config, stores, compute)
@@ -119,10 +83,10 @@ def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Confi
             derive_vectors(config, stores, partial(embed_again, stores, first, interrupt))
         assert first.embedded
     with open_to_derive(config, vectors_of="one") as stores:
-        assert keyed(rows(stores)) == before
+        assert keyed(stores) == before
     with open_for_worker(config, vectors_of="two") as stores:
         switch(config, stores, second)
-        assert keyed(rows(stores)).keys() == before.keys()
+        assert keyed(stores).keys() == before.keys()
     whole = Embedding(model="three")
     with open_for_worker(config, vectors_of="three") as stores:
         switch(config, stores, whole)
@@ -138,16 +102,16 @@ def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, 
     compute = Embedding(model="two")
     with open_for_worker(config, vectors_of="two") as stores:
         switch(config, stores, compute)
-        without = keyed(rows(stores))
+        without = keyed(stores)
         assert TEXTS["b"] not in compute.embedded
         deposit(config, stores, tmp_path, b=TEXTS["b"])
         work(config, stores, compute)
-        back = keyed(rows(stores))
+        back = keyed(stores)
         assert back.keys() > without.keys()
         assert TEXTS["b"] in compute.embedded
         assert compute.asked == []
         rebuild(stores)
-        assert keyed(rows(stores)) == back
+        assert keyed(stores) == back
         [doc_id] = {document.doc_id for document in documents(stores)} & {
             item.partition(":")[0] for kind, item, _ in back.keys() - without.keys() if kind == "source"
         }
@@ -171,13 +135,13 @@ def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(con
             stores.garage.objects.delete(key)
         with pytest.raises(MissingError, match="The garage has lost readings/"):
             switch(config, stores, compute)
-        found = keyed(rows(stores))
+        found = keyed(stores)
         assert stores.vectors.complete() and found.keys() < before.keys()
         assert {row.doc_id for row in rows(stores) if row.kind == "source"} == {
             one.doc_id for one in documents(stores) if one.doc_id != lost.doc_id
         }
         switch(config, stores, compute)
-        assert keyed(rows(stores)) == found, "what is lost is told once, and not looked for at each start"
+        assert keyed(stores) == found, "what is lost is told once, and not looked for at each start"
 
 
 @pytest.mark.claim("GONE-6", "VEC-5")
@@ -192,7 +156,7 @@ def test_what_is_purged_while_there_is_no_embedder_leaves_the_vectors_of_a_forme
         work(config, stores, Counting())
         assert not stores.catalog.names.forgettings()
     with open_to_derive(config, vectors_of="one") as stores:
-        left = keyed(rows(stores))
+        left = keyed(stores)
         assert left.keys() < before.keys()
         assert {kind for kind, _, _ in before.keys() - left.keys()} == {"source", "concept"}
         assert gone.doc_id not in {row.doc_id for row in rows(stores)}

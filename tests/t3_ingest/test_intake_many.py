@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,6 @@ from kgfs.config import Config
 from kgfs.ingest.writing.intake import TOGETHER, Ingested
 from kgfs.settings import Tree
 from tests.support.depositing import Desk, desk_at
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 def sources(folder: Path, contents: dict[str, bytes]) -> list[Path]:

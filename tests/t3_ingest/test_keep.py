@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ from kgfs.stores.spool_file import SpoolFile
 from tests.support.depositing import Desk, desk_at, open_desk
 
 BIG = b"0123456789abcdef" * 20_000
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 def test_a_flush_without_writes_records_nothing(desk: Desk) -> None:

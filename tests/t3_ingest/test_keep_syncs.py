@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,12 +28,6 @@ class Disk:
         """What was synced since this was last asked."""
         syncs, self.syncs = self.syncs, []
         return syncs
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 @pytest.fixture

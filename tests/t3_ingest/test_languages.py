@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from kgfs.app.home import open_deposits, open_stores
-from kgfs.config import Config, load
+from kgfs.app.home import open_deposits
+from kgfs.config import Config
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.knowledge.about import about
 from kgfs.knowledge.document import document_page
@@ -31,17 +28,6 @@ CAFE = """Le café de l'été est fermé. La marée monte vers midi, et le pilot
 marée dépend de la lune. Le pilote connaît la marée.
 """
 CODE = '"""Keep track of tides."""\n\n\nclass TideTable:\n    """A list of the times of high water, by day."""\n'
-
-
-@pytest.fixture
-def config(home: Path) -> Config:
-    return load(home)
-
-
-@pytest.fixture
-def stores(config: Config) -> Iterator[Stores]:
-    with open_stores(config) as stores:
-        yield stores
 
 
 def test_the_language_is_stated_and_its_nouns_are_concepts(config: Config, stores: Stores, tmp_path: Path) -> None:

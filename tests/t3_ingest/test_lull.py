@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kgfs.ingest import timing
 from kgfs.ingest.storing import settle
 from kgfs.ingest.storing.write_burst import HURRY, SECOND, Lull
-from tests.support.depositing import Desk, desk_at
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
+from tests.support.depositing import Desk
 
 
 def test_a_few_contents_are_no_hurry() -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,6 @@ from tests.support.peers.homes import EMBEDDED
 pytestmark = pytest.mark.peers(EMBEDDED, "seaweedfs")
 LINE = b'{"type": "user", "message": "0123456789abcdef"}\n'
 START = LINE * 3000
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
-        assert not desk.config.errors_log.exists(), desk.config.errors_log.read_text()
 
 
 def grow(desk: Desk, times: int) -> tuple[int, list[bytes]]:

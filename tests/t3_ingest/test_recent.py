@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kgfs.ingest.writing.recent import MAX_REMEMBERED, RecentNames
 from tests.support.depositing import Desk, desk_at
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import forget
@@ -34,12 +33,6 @@ WORDS = (
 @pytest.fixture
 def config(home: Path) -> Config:
     return replace(load(home), pipeline=Settings(max_attempts=2))
-
-
-@pytest.fixture
-def stores(config: Config) -> Iterator[Stores]:
-    with open_stores(config) as stores:
-        yield stores
 
 
 def paragraphs(size: int) -> list[str]:

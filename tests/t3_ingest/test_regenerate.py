@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,6 @@ pytestmark = lifecycle
 @pytest.fixture
 def config(home: Path) -> Config:
     return replace(load(home), pipeline=Settings(max_attempts=2))
-
-
-@pytest.fixture
-def stores(config: Config) -> Iterator[Stores]:
-    with open_stores(config) as stores:
-        yield stores
 
 
 def reported(stores: Stores) -> dict[str, Any]:

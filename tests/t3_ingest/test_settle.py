@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,13 +34,6 @@ from tests.support.peers.homes import EMBEDDED
 pytestmark = pytest.mark.peers(EMBEDDED, "seaweedfs", "minio")
 BIG = b"0123456789abcdef" * 20_000
 SECOND = 10**9
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
-        assert not desk.config.errors_log.exists(), desk.config.errors_log.read_text()
 
 
 def decisions(desk: Desk) -> list[tuple[str, str]]:

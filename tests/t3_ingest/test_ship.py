@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -20,12 +20,6 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.ship import entries, restore_catalog, ship_once
 from tests.support.depositing import Desk, desk_at
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 def test_everything_is_shipped_once(desk: Desk) -> None:

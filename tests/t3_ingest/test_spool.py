@@ -6,7 +6,6 @@ import hashlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,6 @@ from kgfs.domain.documents import StorageTier
 from kgfs.errors import CorruptError, MissingError
 from kgfs.ingest.storing.content import SMALL
 from tests.support.depositing import Desk, desk_at
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
-
 
 BIG = bytes(range(256)) * 1024  # 256 KiB
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits
 from kgfs.compute.engine import LocalEngine
-from kgfs.config import Config, load
+from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import forget
 from kgfs.ingest.lifecycle.rebuild import rebuild
@@ -27,30 +26,19 @@ from kgfs.tree.views import TREE
 from tests.support.histories import differences, seen_of
 from tests.support.knowledge_of import knowledge_in
 from tests.support.peers.homes import lifecycle
-from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, documents, remove, states, work
+from tests.support.working import (
+    OTHER,
+    TEXT,
+    Counting,
+    deposit,
+    documents,
+    remove,
+    states,
+    work,
+    work_until,
+)
 
 pytestmark = lifecycle
-
-
-@pytest.fixture
-def config(home: Path) -> Config:
-    return load(home)
-
-
-@pytest.fixture
-def stores(config: Config) -> Iterator[Stores]:
-    with open_stores(config) as stores:
-        yield stores
-
-
-def work_until(border: str, config: Config, stores: Stores) -> None:
-    def kill(name: str) -> None:
-        if name == border:
-            raise KilledError
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(pipeline_module, "border", kill)
-        work(config, stores, Counting())
 
 
 def recover(config: Config, stores: Stores) -> None:

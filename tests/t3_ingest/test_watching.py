@@ -18,15 +18,9 @@ from kgfs.ingest import timing
 from kgfs.ingest.watching.folder import FolderWatch, Watched, watch_folder
 from kgfs.ingest.writing.intake import Ingested
 from kgfs.stores.watch_files import confirmation_of, notes_of, watch_states
-from tests.support.depositing import Desk, desk_at
+from tests.support.depositing import Desk
 
 OLD = time.time() - 3600
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 @pytest.fixture

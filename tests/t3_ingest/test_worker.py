@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
@@ -44,12 +44,6 @@ class Better(Counting):
 @pytest.fixture
 def config(home: Path) -> Config:
     return replace(load(home), pipeline=Settings(max_attempts=2))
-
-
-@pytest.fixture
-def stores(config: Config) -> Iterator[Stores]:
-    with open_stores(config) as stores:
-        yield stores
 
 
 @pytest.mark.logs("worker ZeroDivisionError: a bug of a model")

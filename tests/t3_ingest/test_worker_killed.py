@@ -18,7 +18,6 @@ from kgfs.ingest import timing as ingest_timing
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import publication as publication_module
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
@@ -30,7 +29,19 @@ from kgfs.stores.catalog.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
-from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, documents, remove, states, throw, work
+from tests.support.working import (
+    OTHER,
+    TEXT,
+    Counting,
+    KilledError,
+    deposit,
+    documents,
+    remove,
+    states,
+    throw,
+    work,
+    work_until,
+)
 
 
 @pytest.fixture
@@ -43,16 +54,6 @@ def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     monkeypatch.setattr(stores_timing, "FORGET_AFTER_NS", 0)
     with open_stores(config) as stores:
         yield stores
-
-
-def work_until(border: str, config: Config, stores: Stores) -> None:
-    def kill(name: str) -> None:
-        if name == border:
-            raise KilledError
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(pipeline_module, "border", kill)
-        work(config, stores, Counting())
 
 
 def shown(stores: Stores) -> set[str]:

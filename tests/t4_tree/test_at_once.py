@@ -6,24 +6,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import trio
 
 from kgfs.tree.node import ROOT_INODE, Caller
 from kgfs.tree.vfs import Vfs, space_of
-from tests.support.depositing import Desk, desk_at
+from tests.support.depositing import Desk
 from tests.support.documents_tree import root_of
 
 ME = Caller(os.getuid(), os.getgid())
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
 
 
 async def copy(vfs: Vfs, folder: int, number: int) -> None:

@@ -8,7 +8,6 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +27,7 @@ from kgfs.stores.catalog.facts import DocumentRead, FileMade
 from kgfs.tree.documents import DocumentFile, DocumentLink, DocumentsFolder
 from kgfs.tree.node import AttrChange, Caller, Folder
 from kgfs.tree.vfs import Vfs, space_of
-from tests.support.depositing import Desk, desk_at
+from tests.support.depositing import Desk
 from tests.support.documents_tree import documents_of, root_of
 from tests.support.scenarios.filesystem import SCENARIOS, Scenario
 from tests.support.scenarios.memory import Loop, MemoryDriver
@@ -42,13 +41,6 @@ def loop() -> Iterator[Loop]:
     loop = Loop()
     yield loop
     loop.stop()
-
-
-@pytest.fixture
-def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home) as desk:
-        yield desk
-        assert not desk.config.errors_log.exists(), desk.config.errors_log.read_text()
 
 
 @pytest.fixture

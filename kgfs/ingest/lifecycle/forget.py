@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def nothing(self) -> bool:
-        """Whether there is nothing to forget."""
+        """Return whether there is nothing to forget."""
         return not self.documents and not self.names and not self.ontologies
 
     def plain(self) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class WorkingCopy:
 
     @property
     def pending(self) -> tuple[int, int] | None:
-        """Size (bytes) and mtime (nanoseconds) of the bytes that are not kept yet; None if there are none. Quick.
+        """Return size (bytes) and mtime (nanoseconds) of the bytes that are not kept yet; None if there are none. Quick.
 
         A caller that shows them together with a row reads them first. A flush in between then changes nothing. Read
         second, they would be gone, and the old row would be shown with its old size.
@@ -138,7 +138,7 @@ class WorkingCopy:
 
     @property
     def row(self) -> Name | None:
-        """The name's row as it was last seen, for handles that stay open when the name is gone. Quick."""
+        """Return the name's row as it was last seen, for handles that stay open when the name is gone. Quick."""
         return self._row
 
     def attributes_set(self, row: Name, *, mtime: bool) -> None:
@@ -158,12 +158,12 @@ class WorkingCopy:
 
     @property
     def mtime(self) -> int:
-        """Time of the last write in nanoseconds, or the time that was set since."""
+        """Return the time of the last write in nanoseconds, or the time that was set since."""
         return self._mtime
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the kept bytes; '' if there are none."""
+        """Return the SHA-256 of the kept bytes; '' if there are none."""
         return self._row.sha256 if self._row else ""
 
     def settle_down(self) -> SpoolFile | bytes:

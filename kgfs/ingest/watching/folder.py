@@ -59,12 +59,12 @@ class FolderWatch:
 
     @property
     def files(self) -> int:
-        """How many files the ontology has from the folder."""
+        """Return how many files the ontology has from the folder."""
         return len(self._notes.files)
 
     @property
     def refused(self) -> dict[str, str]:
-        """The files that could not be taken, with the reasons."""
+        """Return the files that could not be taken, with the reasons."""
         return {path: why for path, (_, why, _) in self._refused.items()}
 
     def step(self) -> float:

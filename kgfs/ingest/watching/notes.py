@@ -37,7 +37,7 @@ class FolderNotes:
 
     @property
     def files(self) -> Mapping[str, Noted]:
-        """The files that were taken, by path."""
+        """Return the files that were taken, by path."""
         return self._files
 
     def set_device(self, device: int) -> None:

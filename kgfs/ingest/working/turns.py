@@ -18,7 +18,7 @@ class Turns(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether other machines work on the graph too."""
+        """Return whether other machines work on the graph too."""
         ...
 
     def prepare(self) -> bool:

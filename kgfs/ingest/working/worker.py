@@ -75,7 +75,7 @@ class _Claim:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the claim can be finished now."""
+        """Return whether the claim can be finished now."""
         return self.is_rested and (self.job.kind == "forget" or (self.reading is not None and self.reading.done()))
 
     @property
@@ -84,7 +84,7 @@ class _Claim:
 
     @property
     def order(self) -> tuple[bool, bool, int]:
-        """The place among claims: forgetting first, what is read again on request last."""
+        """Return the place among claims: forgetting first, what is read again on request last."""
         return self.job.kind != "forget", self.job.run != "", self.turn
 
 
@@ -135,7 +135,7 @@ class Worker:
 
     @property
     def trouble(self) -> str:
-        """Why work stands still: the error of the server or the cluster that is waited for. Empty while work goes on."""
+        """Return why work stands still: the error of the server or the cluster that is waited for. Empty while work goes on."""
         return self._engine.trouble or str(self._away or "")
 
     def stop(self) -> None:

@@ -75,12 +75,12 @@ class Answer:
 
     @property
     def doc_ids(self) -> frozenset[str]:
-        """The documents that the answer has text of."""
+        """Return the documents that the answer has text of."""
         return frozenset(place.doc_id for place in self.places)
 
     @property
     def places(self) -> list[Place]:
-        """The places of all that it quotes and looked at."""
+        """Return the places of all that it quotes and looked at."""
         return [*(quote.place for quote in self.quotes), *(looked.place for looked in self.looked)]
 
 

@@ -48,17 +48,17 @@ class Link:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the object has bytes that nothing else rests on directly: they were written out for it."""
+        """Return whether the object has bytes that nothing else rests on directly: they were written out for it."""
         return self.successor.startswith(WHOLE)
 
     @property
     def of(self) -> str:
-        """The key of the record that is found by the key of the object."""
+        """Return the key of the record that is found by the key of the object."""
         return f"{OF}{self.key}~{self.sums.size:x}~{digest(self.successor)}"
 
     @property
     def on(self) -> str:
-        """The key of the record that is found by the key of the successor."""
+        """Return the key of the record that is found by the key of the successor."""
         return f"{ON}{digest(self.successor)}~{digest(self.key)}"
 
 

@@ -68,7 +68,7 @@ class PrefixObjects:
 
     @property
     def stored(self) -> Objects:
-        """The objects as they are stored, with the records of links, for copies of the whole garage."""
+        """Return the objects as they are stored, with the records of links, for copies of the whole garage."""
         return self._stored
 
     # ------------------------------------------------------------------------------------- linking

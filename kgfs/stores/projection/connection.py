@@ -66,13 +66,13 @@ class Connection:
         self._was_reached = False
 
     def _resolved(self, address: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Called by the driver before it connects to a member of a cluster."""
+        """Warn of the address of a member of a cluster before the driver connects to it."""
         self.endpoint.warn_of(str(address[0]), address[1])
         return [address]
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the call under way should have ended by now: the server was cut off without a word."""
+        """Return whether the call under way should have ended by now: the server was cut off without a word."""
         deadline = self._deadline
         return deadline is not None and time.monotonic() > deadline
 
@@ -105,7 +105,7 @@ class Connection:
         return self._call(self.endpoint.timeout * WRITING, lambda session, wrap: session.execute_write(wrap(work)))
 
     def change_schema(self, statement: str) -> None:
-        """Several homes may do this at once."""
+        """Carry out a statement that changes the schema. Several homes may do this at once."""
 
         def change(session: Session, wrap: Callable[[Any], Any]) -> None:
             try:

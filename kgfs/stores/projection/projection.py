@@ -194,7 +194,7 @@ class Projection:
                 writer.remove_owner(id_)
 
     def _put_document(self, writer: Writer, doc_id: str, known: str | None) -> None:
-        """``known`` is the digest on the server; None where it has nothing of the document."""
+        """Write a document unless the server has it. ``known`` is the digest there; None where it has nothing of the document."""
         with self._graph.whole() as sql:
             document = shown_document(sql, doc_id)
             if document is not None:
@@ -212,7 +212,7 @@ class Projection:
         return {row["id"] for row in found}
 
     def _digests_there(self, label: str, name: str, space: str, ids: Sequence[str]) -> dict[str, str]:
-        """'' for what is half written, or has no digest."""
+        """Return the digests on the server by id; '' for what is half written, or has no digest."""
         found = self.connection.read(
             f"UNWIND $ids AS id MATCH (n:{label} {{space: $space, {name}: id}}) RETURN id, n.digest AS digest",
             space=space,
@@ -361,7 +361,7 @@ SET g = {name: g.name, space: g.building, home: g.home, origin: g.origin, format
     # ---------------------------------------------------------------------------------------------- the rest
 
     def _take_over(self) -> None:
-        """From now on no other home's write is carried out. Nothing is known of how far this home's epochs are there, until the
+        """Take the graph over: from now on no other home's write is carried out. Nothing is known of how far this home's epochs are there, until the
         position is written."""
         taken = "MATCH (g:Graph {name: $graph}) SET g.home = $home, g.clears = $not_known"
         words = {"graph": self._name, "home": self._home, "not_known": NOT_KNOWN}

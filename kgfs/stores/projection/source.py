@@ -196,7 +196,7 @@ class ShownDocument:
 
     @property
     def properties(self) -> Properties:
-        """What a ``Document`` says, without what only the catalog knows, its content and its digest."""
+        """Return what a ``Document`` says, without what only the catalog knows, its content and its digest."""
         row: Properties = dict(zip(_DOCUMENT, self.row, strict=True))
         row |= {"source_type": row["document_type"], "source_url": row["source_uri"], "title": row["source_title"]}
         return row | {"created_at": _EPOCH + timedelta(microseconds=row["ingested_at"] // 1000)}
@@ -210,7 +210,7 @@ class ShownDocument:
         return digest_of("document", self.row, whole.hexdigest())
 
     def sources(self) -> Iterator[tuple[int, str, Properties]]:
-        """Each with its index and its digest, in order."""
+        """Yield each Source with its index and its digest, in order."""
         document = dict(zip(_DOCUMENT, self.row, strict=True))
         inherited = {
             name: document[name] for name in ("source_id", "garage_key", "content_hash", "source_title", "source_uri")
@@ -224,7 +224,7 @@ class ShownDocument:
             yield properties["chunk_index"], digest, properties
 
     def instances(self) -> Iterator[tuple[tuple[str, int], str, Properties]]:
-        """Each with its owner and number, and its digest, in order of these."""
+        """Yield each quote with its owner and number, and its digest, in order of these."""
         for row in self._instance_rows():
             properties: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.doc_id}
             properties |= {
@@ -238,7 +238,7 @@ class ShownDocument:
             yield (properties["owner"], properties["n"]), digest, properties
 
     def mentions(self) -> Iterator[tuple[str, Properties]]:
-        """Each with the id of its concept."""
+        """Yield each mention with the id of its concept."""
         for concept, *row in self._mention_rows():
             properties: Properties = dict(zip(_MENTION, row, strict=True))
             yield concept, properties | {"forms": list(words(properties["forms"]))}

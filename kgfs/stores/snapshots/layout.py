@@ -61,12 +61,12 @@ class Manifest:
 
     @property
     def position(self) -> int:
-        """The number of the fact up to which every file holds the ledger. The folder is named after it."""
+        """Return the number of the fact up to which every file holds the ledger. The folder is named after it."""
         return position_of(self.folder)
 
     @property
     def size(self) -> int:
-        """Bytes of all files before compression."""
+        """Return the bytes of all files before compression."""
         return sum(file.size for file in self.files)
 
     def file(self, name: str) -> File | None:

@@ -69,7 +69,7 @@ class Picture:
 
     @cached_property
     def _by_item(self) -> tuple[npt.NDArray[np.intp], Column]:
-        """The slots in order of their items, and the items in that order."""
+        """Return the slots in order of their items, and the items in that order."""
         items = self.columns["item"]
         if (np.diff(items) >= 0).all():  # items that come one after another have ascending numbers
             return np.arange(len(items)), items
@@ -78,7 +78,7 @@ class Picture:
 
     @cached_property
     def _passing(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
-        """The slots that pass (kind, ontology), as they were asked for."""
+        """Return the slots that pass (kind, ontology), as they were asked for."""
         return {}
 
     def candidates(self, where: Filter) -> npt.NDArray[np.intp]:

@@ -54,7 +54,7 @@ class WordView:
 
     @cached_property
     def _averages(self) -> tuple[float, float, float]:
-        """The mean numbers of forms of bag, header and text."""
+        """Return the mean numbers of forms of bag, header and text."""
         body = head = 0
         for segment, mask in zip(self.segments, self._rows, strict=True):
             body += int(segment.row_body.sum() if mask is None else segment.row_body[mask].sum())
@@ -64,7 +64,7 @@ class WordView:
 
     @cached_property
     def _norms(self) -> list[Array]:
-        """For each segment the part of BM25 that the length of a bag makes."""
+        """Return for each segment the part of BM25 that the length of a bag makes."""
         mean = self._averages[0]
         return [
             (K1 * (1 - B + B * (segment.row_body + segment.row_head) / mean)).astype(np.float32)

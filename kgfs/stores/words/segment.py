@@ -83,7 +83,7 @@ class Segment:
 
     @cached_property
     def ids(self) -> Array:
-        """The document ids in order."""
+        """Return the document ids in order."""
         return np.asarray(self.doc_ids)[self.by_id]
 
     def find(self, doc_ids: Array) -> Array:

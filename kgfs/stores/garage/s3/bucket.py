@@ -236,12 +236,12 @@ class Bucket:
 
     @property
     def lists_by_folder(self) -> bool:
-        """Whether listings are in order folder by folder (``a/b`` before ``a-``) instead of in order of name."""
+        """Return whether listings are in order folder by folder (``a/b`` before ``a-``) instead of in order of name."""
         return "seaweedfs" in self._called()
 
     @property
     def looks_before_it_writes(self) -> bool:
-        """Whether completing an upload may overwrite an object that was put after the server checked that the name is
+        """Return whether completing an upload may overwrite an object that was put after the server checked that the name is
         free.
 
         SeaweedFS 4.48 does so. Only servers that are known not to do so are trusted.

@@ -46,7 +46,7 @@ class Fetched:
 
     @property
     def room(self) -> int:
-        """The disk space of the file in bytes."""
+        """Return the disk space of the file in bytes."""
         return room(len(self.content))
 
 
@@ -72,7 +72,7 @@ class Cache:
 
     @property
     def keeps(self) -> bool:
-        """Whether the cache stores anything: its limit is not 0."""
+        """Return whether the cache stores anything: its limit is not 0."""
         return self._limit > 0
 
     def round(self) -> int:

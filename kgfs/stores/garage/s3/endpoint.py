@@ -39,7 +39,7 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The address for messages."""
+        """Return the address for messages."""
         return f"{self.endpoint}/{self.bucket}"
 
     def __post_init__(self) -> None:

@@ -23,17 +23,17 @@ class Damaged:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """The numbers of the entries that are corrupt or missing."""
+        """Return the numbers of the entries that are corrupt or missing."""
         return tuple(seq for seq in range(self.start, self.last_of_piece + 1) if seq not in self.entries)
 
     @property
     def first(self) -> int:
-        """The first lost number."""
+        """Return the first lost number."""
         return self.lost[0]
 
     @property
     def last(self) -> int:
-        """The last lost number."""
+        """Return the last lost number."""
         return self.lost[-1]
 
 
