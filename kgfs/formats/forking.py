@@ -19,11 +19,17 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 
 from kgfs.errors import ParserFailedError
 
+STARTING = 60.0
+"""Seconds that the process that forks has to answer. One that was stopped (SIGSTOP) is ended then, with those that it
+forked, and another one is started."""
+BEAT = 1.0
+"""Seconds after which the caller is called while that is waited for."""
 _PR_SET_PDEATHSIG = 1
 _LONGEST = 1 << 16
 _CODE = struct.Struct("i")
@@ -34,19 +40,30 @@ _SAMPLE = b"From: a@example.org\nTo: b@example.org\nSubject: a\nContent-Type: te
 class ForkedProcess:
     """A parsing process. One thread uses it."""
 
-    def __init__(self, words: Sequence[str], descriptors: Sequence[int]) -> None:
+    def __init__(
+        self, words: Sequence[str], descriptors: Sequence[int], beat: Callable[[], None] = lambda: None
+    ) -> None:
         """Start it with standard input, output and error, and one more descriptor, whose number it gets as a last word.
 
-        Raise ParserFailedError if that is not possible.
+        ``beat`` is called at least every BEAT seconds meanwhile. Raise ParserFailedError if it cannot be started, after
+        twice STARTING seconds at the latest, and what ``beat`` raises.
         """
-        self._status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            with theirs:
-                _SERVER.ask(json.dumps(list(words)).encode(), [*descriptors, theirs.fileno()])
-            self._pidfd = _one(socket.recv_fds(self._status, _LONGEST, 1)[1])
-        except BaseException:
-            self._status.close()
-            raise
+        for last in (False, True):
+            self._status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            asked: subprocess.Popen[bytes] | None = None
+            try:
+                with theirs:
+                    asked = _SERVER.ask(json.dumps(list(words)).encode(), [*descriptors, theirs.fileno()])
+                self._pidfd = _one(_answer(self._status, beat))
+            except BaseException as error:
+                self._status.close()
+                if not isinstance(error, TimeoutError):
+                    raise
+                _SERVER.end(asked)
+                if last:
+                    raise ParserFailedError("The process that starts parsers stands still.") from error
+            else:
+                return
 
     def kill(self) -> None:
         """End it at once; do nothing where it has ended."""
@@ -73,6 +90,19 @@ class ForkedProcess:
         self._status.close()
 
 
+def _answer(status: socket.socket, beat: Callable[[], None]) -> Sequence[int]:
+    """Return the descriptors of the answer. Raise TimeoutError where none comes within STARTING seconds."""
+    deadline = time.monotonic() + STARTING
+    status.settimeout(min(BEAT, STARTING))
+    while True:
+        try:
+            return socket.recv_fds(status, _LONGEST, 1)[1]
+        except TimeoutError:
+            beat()
+            if time.monotonic() >= deadline:
+                raise
+
+
 def _one(passed: Sequence[int]) -> int:
     if not passed:
         raise ParserFailedError("The process that starts parsers ended; another one is started for the next file.")
@@ -90,31 +120,33 @@ class _Server:
         self._environment: dict[str, str] = {}
         """That of the process that forks; another one is started where this process has changed its own."""
 
-    def ask(self, words: bytes, descriptors: Sequence[int]) -> None:
-        """Have a process forked. Start the one that forks if there is none (any more)."""
+    def ask(self, words: bytes, descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+        """Have a process forked, and return the one that forks. Start that one if there is none (any more)."""
         with self._lock:
             for last in (False, True):
                 if not self._is_usable():
                     self._give_up()
                     self._start()
-                assert self._socket is not None
+                assert self._socket is not None and self._process is not None
                 try:
                     socket.send_fds(self._socket, [words], list(descriptors))
-                except (BrokenPipeError, ConnectionError) as error:
+                except (ConnectionError, TimeoutError) as error:
                     if last:
                         raise ParserFailedError(f"No parser can be started ({error}).") from error
                     self._give_up()
                 else:
-                    return
+                    return self._process
+            raise AssertionError("unreachable")
 
     def _is_usable(self) -> bool:
         mine = self._owner == os.getpid() and self._environment == dict(os.environ)
         return mine and self._process is not None and self._process.poll() is None
 
-    def end(self) -> None:
-        """End the process that forks, and those that it forked."""
+    def end(self, which: subprocess.Popen[bytes] | None = None) -> None:
+        """End the process that forks, and those that it forked; with ``which`` only if it is that one still."""
         with self._lock:
-            self._give_up()
+            if which is None or which is self._process:
+                self._give_up()
 
     def _give_up(self) -> None:
         if self._socket is not None:
@@ -134,6 +166,7 @@ class _Server:
                 start_new_session=True,
                 pass_fds=[theirs.fileno()],
             )
+        ours.settimeout(STARTING)
         self._socket, self._owner, self._environment = ours, os.getpid(), dict(os.environ)
 
 

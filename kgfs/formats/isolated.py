@@ -75,7 +75,8 @@ def _frames(
         ours, theirs = os.pipe()
         with os.fdopen(ours, "rb", buffering=0) as pipe:
             try:
-                process = ForkedProcess(words, [source.fileno(), theirs, stderr.fileno(), pages.fileno()])
+                descriptors = [source.fileno(), theirs, stderr.fileno(), pages.fileno()]
+                process = ForkedProcess(words, descriptors, beat)
             finally:
                 os.close(theirs)
             complete = False

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -424,12 +425,19 @@ def test_entities_are_not_expanded_and_deep_nesting_ends() -> None:
     assert "bottom" in deep.text
 
 
-def _end_parsers() -> None:
-    """Kill the parsing processes of this one."""
+def _signal_parsers(number: signal.Signals) -> list[int]:
+    """Kill, or stop, the processes of this one that fork parsers, and return them."""
+    found = []
     for thread in Path("/proc/self/task").iterdir():
         for pid in (thread / "children").read_text().split():
             if b"kgfs.formats.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(int(pid), signal.SIGKILL)
+                os.kill(int(pid), number)
+                found.append(int(pid))
+    return found
+
+
+def _end_parsers() -> None:
+    _signal_parsers(signal.SIGKILL)
 
 
 def test_a_parser_that_is_killed_costs_itself_only() -> None:
@@ -439,6 +447,17 @@ def test_a_parser_that_is_killed_costs_itself_only() -> None:
     with pytest.raises(KeyboardInterrupt):
         parse("a.html", slow, beat=lambda: (_ for _ in ()).throw(KeyboardInterrupt))
     assert parse("a.html", b"<html><p>still here").text == "still here\n"
+
+
+def test_a_process_that_starts_parsers_and_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse("a.html", b"<html><p>before").text == "before\n"
+    [stopped] = _signal_parsers(signal.SIGSTOP)
+    monkeypatch.setattr("kgfs.formats.forking.STARTING", 2.0)
+    heard: list[float] = []
+    begun = time.monotonic()
+    assert parse("a.html", b"<html><p>after", beat=lambda: heard.append(time.monotonic())).text == "after\n"
+    assert heard[0] - begun < 2, "a worker's leases are renewed while it waits"
+    assert not Path(f"/proc/{stopped}").exists()
 
 
 def test_a_parser_that_takes_too_long_is_ended() -> None:
