@@ -8,7 +8,7 @@ by alphabet:
 ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``, ``migrate-entries``, ``migrate-front``,
 ``migrate-ledger``, ``migrate-object``, ``migrate-objects``, ``migrate-proved``, ``names-hidden``, ``noted``,
 ``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``,
-``page-recognised``, ``parsed``, ``parts-found``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``, ``projected``, ``projection-followed``, ``projection-shown``, ``publication-delivered``,
+``page-recognised``, ``parsed``, ``part-put``, ``parts-found``, ``parts-noted``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``, ``projected``, ``projection-followed``, ``projection-shown``, ``publication-delivered``,
 ``publication-recorded``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
 ``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``second-model-in-use``, ``settled``,
 ``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``, ``snapshot-in-place``,

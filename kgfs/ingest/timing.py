@@ -28,6 +28,8 @@ SHIP_EVERY = 0.5
 """Seconds between two attempts to ship what the ledger does not have yet. One second is promised."""
 TRASH_EVERY = 600.0
 """Seconds between two searches for files that have been in the trash for long enough."""
+PARTS_PUT_NS = 600 * 10**9
+"""Nanoseconds after which parts that a reading noted are in the garage, or will not come any more."""
 DISK_SPACE_POLL = 1.0
 """Seconds between two checks whether the disk is nearly full."""
 RESERVE_POLL = 10.0

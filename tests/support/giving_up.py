@@ -107,7 +107,7 @@ def purged_of(there: Host, doc_id: str, *names: int) -> None:
     """A Document, with these of its names."""
     there.deposits.record(ForgettingOwed("order", names, (doc_id,), "orphans", True, (), (), 5))
     there.exchange()
-    purge._erase_objects(there.config, there.stores, doc_id)
+    purge._erase_objects(there.config, there.stores, doc_id, {doc_id})
     there.deposits.record(ForgettingDone("order", (doc_id,), "orphans", True, "commit", (), "redaction", 6))
     purge.conclude(there.config, there.stores, {"order"})
 

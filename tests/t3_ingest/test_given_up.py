@@ -423,7 +423,7 @@ def test_a_purge_takes_what_a_killed_one_was_giving_up(
     document = here.catalog.names.document_with(here.ontology().id, here.stores.garage.objects.stat(key).sha256)
     assert document is not None
     garage.objects.copy(key, f"{LEAVING}{host_id(there.config)}/{key}")
-    purge._erase_objects(here.config, here.stores, document.doc_id)
+    purge._erase_objects(here.config, here.stores, document.doc_id, {document.doc_id})
     assert kept(here) == [f"{LEAVING}{host_id(one.config)}/{key}" for one in ((here,) if is_last else (here, there))]
     garage.objects.put(f"{LEAVING}{host_id(there.config)}/{key}", LARGE)  # stopped in between
     here.deposits.record(ForgettingOwed("order", (), (document.doc_id,), "all", True, (), (), 5))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -19,24 +18,16 @@ from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.writing import trash
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.document_location import standing_of
+from kgfs.stores.part_notes import part_notes
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
+from tests.support.mails import mail
 from tests.support.working import Counting, documents, work
 
 REPORT = (
     b"# Tide mills\n\nThe sluice gate of the tide mill is made of oak. A tide mill is a mill that the tide drives.\n"
 )
 TABLE = b"part,metres\nsluice gate,3\nlantern pinion,1\n"
-
-
-def mail(subject: str, *attached: tuple[str, bytes]) -> bytes:
-    message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = "John <john@example.com>", "jane@example.com", subject
-    message["Date"], message["Message-ID"] = "Mon, 15 Jan 2024 09:30:00 +0000", f"<{subject}@example.com>"
-    message.set_content(f"Here is what the mill ground: {subject}. The grain store keeps the flour dry.\n")
-    for name, content in attached:
-        message.add_attachment(content, maintype="application", subtype="octet-stream", filename=name)
-    return message.as_bytes()
 
 
 def deposit(config: Config, stores: Stores, folder: Path, **contents: bytes) -> None:
@@ -143,9 +134,11 @@ def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp
 
 @pytest.mark.claim("PART-2")
 @pytest.mark.logs("no such object")
+@pytest.mark.parametrize("lost", [False, True], ids=["here", "by another home"])
 def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_kept(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
 ) -> None:
+    """The trash leaves what a reading under way has put. What is gone all the same is put again."""
     config = load(home)
     with open_stores(config) as stores:
         deposit(config, stores, tmp_path, one_eml=mail("barley", ("report.md", REPORT)))
@@ -162,7 +155,9 @@ def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_ke
             if border == "validated" and not emptied:
                 with open_deposits(config, stores) as (deposits, _):
                     trash.empty(stores, deposits.settler)
-                emptied.append(not stores.garage.objects.exists(report.key))
+                emptied.append(stores.garage.objects.exists(report.key))
+                if lost:
+                    stores.garage.objects.delete(report.key)
 
         monkeypatch.setattr("kgfs.ingest.reading.stages.border", meanwhile)
         monkeypatch.setattr("kgfs.ingest.timing.JOB_RETRY", 0.01)
@@ -171,6 +166,8 @@ def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_ke
         again = stores.catalog.names.document(report.doc_id)
         assert again is not None and again.state is State.DONE
         assert stores.garage.objects.get(report.key) == REPORT
+        assert list(part_notes(stores.garage.objects)) == []
+        assert list(part_notes(stores.garage.objects)) == []
 
 
 @pytest.mark.claim("PART-2")

@@ -31,6 +31,7 @@ from kgfs.stores.catalog.contract_names import Forgetting
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
+from kgfs.stores.part_notes import part_notes, parts_under_way, unwanted
 from kgfs.stores.pending_uploads import copies_leaving
 from kgfs.stores.quarantine import erase, erase_logged
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, reading_key, text_of
@@ -66,7 +67,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
         _rescue_records(stores, doc_id, leaving)
     border("rescued")
     for doc_id in _shorter_first(stores, owed.doc_ids):
-        _erase_objects(config, stores, doc_id)
+        _erase_objects(config, stores, doc_id, leaving)
         border("erased")
     stores.garage.objects.sweep()
     hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.catalog.names.document(doc_id))]
@@ -220,19 +221,35 @@ def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
                     stores.garage.objects.delete(key_of_redaction(owed.order))
 
 
-def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
+def _erase_objects(config: Config, stores: Stores, doc_id: str, leaving: Container[str]) -> None:
     objects, names = stores.garage.objects, stores.catalog.names
     document = names.document(doc_id)
     keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
     originals = [document.key] if document is not None and not names.names_at(document.key) else []
+    notes = list(part_notes(objects, doc_id))
+    if parts := [key for note in notes for key in note.keys]:  # put by a reading that ended before it told of them
+        under_way = parts_under_way(stores, leaving)
+        originals += [key for key in unwanted(stores, parts) if key not in {*under_way, *originals}]
     if stores.catalog.sharing:
         TwoPhaseDelete(stores, config).take_out(keys, originals)
-        return
-    if document is not None and document.sha256 in only_in_garage(stores, config.spool):
-        originals = []  # the bytes were deposited again, and this is their only copy
+    else:
+        _delete(config, stores, keys, originals)
+    for note in notes:  # last: a purge that was killed begins with what they say
+        objects.delete(note.at)
+
+
+def _delete(config: Config, stores: Stores, keys: Sequence[str], originals: Sequence[str]) -> None:
+    objects = stores.garage.objects
+    coming = only_in_garage(stores, config.spool)  # deposited again, and this is their only copy
+    originals = [key for key in originals if not any(sha256.startswith(_digits(key)) for sha256 in coming)]
     copies = [copy for key in originals for copy in copies_leaving(objects, key)]
-    for key in copies + keys + originals:
+    for key in [*copies, *keys, *originals]:
         objects.delete(key)
+
+
+def _digits(key: str) -> str:
+    """Return the digits of the SHA-256 in the key of an original."""
+    return key.rpartition("/")[2].partition(".")[0]
 
 
 def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None:

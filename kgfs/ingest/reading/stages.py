@@ -60,7 +60,7 @@ def parse(draft: Draft) -> None:
     limits = Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files)
     content = draft.objects.get(draft.document.key)
     pages = KeptPages(draft.objects, draft.document.doc_id, draft.report)
-    with KeepingParts(draft.objects, draft.document.key.split("/")[1]) as parts:
+    with KeepingParts(draft.objects, draft.document) as parts:
         draft.text = parse_file(
             draft.filename,
             content,

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kgfs.domain.names import decode_name, encode_name
-from kgfs.errors import BadInputError, CorruptError, KgfsError, MissingError, NoSpaceError
+from kgfs.errors import BadInputError, KgfsError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.content import only_in_garage
 from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.storing.unheld import delete_unheld, drop_notes, left_parts
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.catalog.facts import TrashEmptied, TrashRestored
-from kgfs.stores.garage.prefixes import by_length
+from kgfs.stores.part_notes import parts_under_way
 from kgfs.stores.resolve import find_removed, removed_below
 from kgfs.stores.resolve_targets import ontology_of
 from kgfs.stores.stores import Stores
@@ -128,37 +128,32 @@ def empty(
 
 
 def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = lambda: None) -> None:
-    """Delete the originals that nothing promises any more from the garage.
+    """Delete the originals that nothing promises any more from the garage, and parts that readings left which ended early.
 
-    Where homes share the garage, nothing is given up while facts of this home are undelivered. The settle lock is
+    What a reading under way has put stays. Where homes share the garage, nothing is given up while facts of this home are undelivered. The settle lock is
     taken per batch, so another process that wants to settle waits for one batch at most. ``between`` is called before
     each batch. Raise NoSpaceError or CorruptError, after everything else is done, where the disk has no room for
     what rests on one, or its bytes are rotten.
     """
-    catalog, objects = stores.catalog, stores.garage.objects
+    catalog = stores.catalog
     giving = TwoPhaseDelete(stores, settler.config) if catalog.sharing else None
     failed: KgfsError | None = None
     if giving is not None:
         giving.conclude(settler.alone, between)
-    for some in batched(catalog.unheld(), GIVEN_UP_BATCH):
+    ended = left_parts(stores)
+    noted = catalog.unheld()
+    under_way = parts_under_way(stores) if noted else set()
+    for some in batched((key for key in noted if key not in under_way), GIVEN_UP_BATCH):
         between()
         with settler.alone():
-            keys = catalog.unheld(some)
             if giving is None:
-                # Not needed where homes share the garage: there such bytes are in it as a pending upload, too.
-                coming = {sha256[:32] for sha256 in only_in_garage(stores, settler.config.spool)}
-                keys = [key for key in keys if key.rpartition("/")[2].partition(".")[0] not in coming]
-                gone = []
-                for key in by_length(objects, keys):
-                    try:
-                        objects.delete(key)
-                        gone.append(key)
-                    except (NoSpaceError, CorruptError) as error:  # earlier versions rest on it
-                        failed = error
-                catalog.drop_unheld(gone)
+                failed = delete_unheld(stores, settler.config.spool, some, ()) or failed
                 continue
-            known = catalog.confirmed()
+            keys, known = catalog.unheld(some), catalog.confirmed()
             if not catalog.unshipped(1)[1]:  # else an undelivered fact, which may be withdrawn, may have unheld some
                 giving.give_up(keys, known)
+    if ended:
+        with settler.alone():
+            drop_notes(stores, ended)
     if failed is not None:
         raise failed

@@ -13,6 +13,7 @@ from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.hosts import is_left_behind
+from kgfs.stores.part_notes import part_notes
 from kgfs.stores.readings import decode_reading, keys_of_decisions, reading_key
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
@@ -53,6 +54,9 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
         yield from _parts(stores, document)
     keys = [found for found in objects.keys("") if not found[0].startswith(SNAPSHOTS)]  # a check of their own
     held = {document.key for document in documents(stores)} | promised | set(catalog.unheld())
+    held |= {
+        key for note in part_notes(objects) for key in note.keys
+    }  # of readings under way, or deleted by themselves
     for done, (key, size) in enumerate(keys, 1):
         for damage in _object(stores, key, size, held, deep):
             if damage.kind is Kind.ORPHAN and key.rpartition("/")[2].partition(".")[0] in coming:

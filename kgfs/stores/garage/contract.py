@@ -64,7 +64,8 @@ class Objects(Protocol):
 
         ``present`` is the key of an object that may have the same content. A garage may copy that object on the
         server instead of sending the bytes. This process then verifies none of the copied bytes: the copy is as
-        intact as ``present``, which was durable when it was put, is at the time of copying.
+        intact as ``present``, which was durable when it was put, is at the time of copying. ``present`` may be ``key``
+        itself, where the object is probably there already: then no bytes are sent if it is.
         """
         ...
 

@@ -79,7 +79,10 @@ class S3Objects:
         with os_errors(f"keeping {key}"):
             sums = sums or sums_of(content)
             check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
-            copied = bool(present) and sums.size > SENT and self.copy(present, key, sums.sha256)
+            if present == key:
+                copied = self._is_kept(key, sums)
+            else:
+                copied = bool(present) and sums.size > SENT and self.copy(present, key, sums.sha256)
             # Try again if the object is deleted between the two calls.
             placed = (self._place(key, name, content, sums) or self._is_kept(key, sums) for _ in range(TRIES))
             if not (copied or any(placed)):

@@ -1,0 +1,171 @@
+"""Parts that were put while nothing promised them: failed readings, other homes, rotten objects."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.config import Config, load
+from kgfs.domain.documents import State
+from kgfs.ingest.working import parts as working_parts
+from kgfs.ingest.writing import trash
+from kgfs.stores.part_notes import part_notes
+from kgfs.stores.stores import Stores
+from tests.support.following import Home, same
+from tests.support.mails import mail, mailbox
+from tests.support.working import Counting, documents, work
+
+REPORT = (
+    b"# Tide mills\n\nThe sluice gate of the tide mill is made of oak. A tide mill is a mill that the tide drives.\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgfs.ingest.timing.JOB_RETRY", 0.01)
+    monkeypatch.setattr("kgfs.ingest.timing.PARTS_PUT_NS", 0)
+
+
+def deposit(config: Config, stores: Stores, folder: Path, path: str, content: bytes) -> None:
+    with open_deposits(config, stores) as (deposits, _):
+        (folder / path).write_bytes(content)
+        deposits.ingest_file(folder / path, "Test")
+
+
+def sweep(config: Config, stores: Stores) -> list[str]:
+    """What the garage has of originals when nothing is left of what ended early."""
+    with open_deposits(config, stores) as (deposits, _):
+        trash.drop_unheld(stores, deposits.settler)
+    return originals(stores)
+
+
+def originals(stores: Stores) -> list[str]:
+    return [key for key, _ in stores.garage.objects.keys("sources/")]
+
+
+@pytest.mark.claim("PART-2")
+@pytest.mark.logs("a bug of a model")
+def test_what_a_failed_reading_put_goes_and_comes_back(home: Path, tmp_path: Path) -> None:
+    config = load(home)
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, "one.eml", mail("barley", ("report.md", REPORT)))
+        work(config, stores, Counting(poison="grain store"))
+        [failed] = documents(stores)
+        assert failed.state is State.FAILED and len(originals(stores)) == 2
+        assert sweep(config, stores) == [failed.key]
+        assert list(part_notes(stores.garage.objects)) == [] and stores.catalog.unheld() == []
+        stores.catalog.jobs.owe("read", failed.doc_id)
+        work(config, stores, Counting())
+        assert {one.state for one in documents(stores)} == {State.DONE}
+        assert len(originals(stores)) == len(documents(stores)) == 2
+        assert len(sweep(config, stores)) == 2
+
+
+@pytest.mark.claim("PART-2")
+def test_a_rotten_object_of_a_part_is_replaced(home: Path, tmp_path: Path) -> None:
+    config = load(home)
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, "one.eml", mail("barley", ("report.md", REPORT)))
+        work(config, stores, Counting())
+        [report] = [one for one in documents(stores) if one.parent]
+        [path] = [found for found in home.rglob(report.key.rpartition("/")[2]) if found.is_file()]
+        path.chmod(0o600)
+        path.write_bytes(b"X" + REPORT[1:])
+        deposit(config, stores, tmp_path, "two.eml", mail("wheat", ("report.md", REPORT)))
+        work(config, stores, Counting())
+        assert stores.garage.objects.get(report.key) == REPORT
+
+
+@pytest.mark.claim("PART-2")
+def test_the_same_attachment_read_by_two_homes_at_once_is_one_document(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    inner = mail("rye", ("deep.md", REPORT.replace(b"oak", b"elm")))
+    here.host.file("a.eml", mail("barley", ("report.md", REPORT)))
+    here.host.file("same.eml", mail("spelt", ("mine.md", REPORT), ("inner.eml", inner)))
+    there.host.file("b.eml", mail("wheat", ("other.md", REPORT)))
+    there.host.file("same2.eml", mail("spelt", ("mine.md", REPORT), ("inner.eml", inner)))
+    there.host.file("all.mbox", mailbox(inner, mail("oats", ("report.md", REPORT))))
+    for one in (here, there, here):
+        one.host.settle()
+        one.host.exchange()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(Home.work, homes))
+    for one in (here, there, here):
+        one.host.exchange.meet()
+        sweep_of(one)
+    found = [sorted((d.doc_id, d.key, d.state, d.parent) for d in documents(one.stores)) for one in homes]
+    assert found[0] == found[1]
+    assert len({d.sha256 for d in documents(here.stores)}) == len(documents(here.stores))
+    assert {d.state for d in documents(here.stores)} == {State.DONE}
+    assert originals(here.stores) == sorted(d.key for d in documents(here.stores))
+    assert list(part_notes(here.stores.garage.objects)) == []
+    same(homes)
+
+
+def sweep_of(home: Home) -> None:
+    trash.drop_unheld(home.stores, home.host.deposits.settler)
+
+
+@pytest.mark.claim("PART-2")
+@pytest.mark.logs("no such object")
+def test_a_part_that_another_home_gives_up_before_it_hears_of_it_is_put_again(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = homes
+    kept = there.host.file("report.md", REPORT)
+    there.host.settle()
+    there.host.exchange()
+    there.work()
+    there.host.deposits.remove(kept.id)
+    there.work()
+    here.work()
+    trash.empty(there.stores, there.host.deposits.settler)
+    there.host.exchange()
+    here.host.file("a.eml", mail("barley", ("report.md", REPORT)))
+    here.host.settle()
+    here.host.exchange()
+    given_up: list[bool] = []
+
+    def meanwhile(border: str) -> None:
+        if border == "parts-found" and not given_up:  # known here, and not delivered yet
+            monkeypatch.setattr("kgfs.ingest.writing.trash.parts_under_way", lambda stores: set())
+            sweep_of(there)
+            given_up.append(all(there.stores.garage.objects.get(key) != REPORT for key in originals(there.stores)))
+
+    monkeypatch.setattr(working_parts, "border", meanwhile)
+    here.work()
+    assert given_up == [True]
+    assert any(here.stores.garage.objects.get(key) == REPORT for key in originals(here.stores))
+    there.work()
+    same(homes)
+
+
+@pytest.mark.claim("GONE-6")
+def test_what_another_home_was_reading_while_a_mail_was_purged_goes(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = homes
+    here.host.file("a.eml", mail("barley", ("report.md", REPORT)))
+    here.host.settle()
+    here.host.exchange()
+    there.host.exchange()
+    purged: list[str] = []
+
+    def meanwhile(border: str) -> None:
+        if border == "parsed" and not purged:
+            purged.extend(originals(here.stores))
+            here.forget("a.eml")
+
+    monkeypatch.setattr("kgfs.ingest.reading.stages.border", meanwhile)
+    there.work()
+    assert len(purged) == 2
+    for one in (there, here):
+        one.host.exchange.meet()
+        sweep_of(one)
+        one.host.exchange.meet()
+    assert originals(here.stores) == []
+    left = [key for key, _ in here.stores.garage.objects.keys("")]
+    assert not [key for key in left if key.split("/")[0] in ("texts", "readings", "records", "parts", "leaving")]
