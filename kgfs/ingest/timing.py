@@ -28,6 +28,10 @@ SHIP_EVERY = 0.5
 """Seconds between two attempts to ship what the ledger does not have yet. One second is promised."""
 TRASH_EVERY = 600.0
 """Seconds between two searches for files that have been in the trash for long enough."""
+PREFIXES_EVERY = 86_400.0
+"""Seconds between two searches for what kills left of versions that need no bytes of their own."""
+PREFIXES_MADE_NS = 86_400 * 10**9
+"""Nanoseconds after which a link between two versions is made, or will not be any more."""
 PARTS_PUT_NS = 600 * 10**9
 """Nanoseconds after which parts that a reading noted are in the garage, or will not come any more."""
 DISK_SPACE_POLL = 1.0

@@ -6,7 +6,8 @@ import hashlib
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from kgfs.stores.garage import prefixes
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path
-from kgfs.stores.garage.prefix_links import LEAVES, LINKS, written_out
+from kgfs.stores.garage.prefix_links import LEAVES, LINKS, OF, ON, written_out
 from kgfs.stores.garage.prefix_links import WHOLE as WRITTEN
+from kgfs.stores.garage.prefix_tidying import tidy_prefixes
 from kgfs.stores.garage.prefixes import MIN_LINKED, PrefixObjects, by_length, everything
 from tests.fakes.garage import MemoryObjects
 from tests.support.peers.buckets import GARAGES, garage_of
@@ -228,6 +230,35 @@ def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
         objects.delete(key)
     assert list(objects.keys("")) == []
     assert not [key for key, _ in stored.keys("") if key.startswith(f"{LINKS}of/")]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 30), st.integers(0, 30), st.booleans())
+def test_what_a_kill_leaves_is_tidied_away(linking: int, deleting: int, shared: bool) -> None:
+    """Killed before any change of linking three versions, then of deleting the newest: each version takes its space once."""
+    stored = _Dying()
+    versions = GROWN[-3:]
+    objects = PrefixObjects(stored, shared=shared)
+    for content in versions:
+        objects.put(key_of(content), content)
+    stored.left = linking
+    with suppress(_Killed):
+        for earlier, later in pairwise(versions):
+            objects.keep_as_prefix(key_of(earlier), key_of(later))
+    stored.left = deleting
+    with suppress(_Killed):
+        objects.delete(key_of(versions[-1]))
+    stored.left = -1
+    there = [content for content in versions if objects.exists(key_of(content))]
+    assert there[:2] == versions[:2]
+    tidy_prefixes(objects, nullcontext, 1 << 62)
+    assert [objects.get(key_of(content)) for content in there] == there
+    assert len(set(held(objects))) == len(held(objects))
+    assert len(list(stored.keys(ON))) == len(list(stored.keys(OF)))
+    assert tidy_prefixes(objects, nullcontext, 1 << 62) == 0
+    for content in there:
+        objects.delete(key_of(content))
+    assert list(stored.keys("")) == []
 
 
 def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def sweep_of(home: Home) -> None:
 
 
 @pytest.mark.claim("PART-2")
-@pytest.mark.logs("no such object")
+@pytest.mark.logs("no such object", "is lost, and the graph cannot be derived")
 def test_a_part_that_another_home_gives_up_before_it_hears_of_it_is_put_again(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing import trash
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.stores.garage.prefix_tidying import tidy_prefixes
 from kgfs.stores.stores import Stores
 
 
@@ -52,6 +53,7 @@ class Chores:
         """Whether settling failed while the trash was emptied, in the present call."""
         self._trash_days = trash_days
         self._next_trash = 0.0
+        self._next_prefixes = 0.0
         self._next_room = 0.0
         self._reserve = reserve
         self._next_fill = 0.0
@@ -67,6 +69,7 @@ class Chores:
             self._settle()
             self._ship()
             self._empty_trash()
+            self._tidy_prefixes()
             if not (self._ship_failed or self._settling_failed):
                 self._trouble.over()
         except KgfsError as error:
@@ -103,6 +106,12 @@ class Chores:
             self._next_trash = time.monotonic() + timing.TRASH_EVERY
             removed_before = time.time_ns() - self._trash_days * trash.DAY
             trash.empty(self._stores, self._settler, removed_before, self._meanwhile)
+
+    def _tidy_prefixes(self) -> None:
+        if time.monotonic() >= self._next_prefixes and self._is_current():
+            self._next_prefixes = time.monotonic() + timing.PREFIXES_EVERY
+            before = time.time_ns() - timing.PREFIXES_MADE_NS
+            tidy_prefixes(self._stores.garage.objects, self._settler.alone, before)
 
     def _meanwhile(self) -> None:
         """Settle and ship between two batches of originals that are given up, so that neither waits for thousands of

@@ -160,6 +160,8 @@ class PrefixObjects:
                 was_linked = True
                 for link in own:
                     self._drop(link)
+            if self._shared:  # of a home that was killed before it linked the object to what it had written out
+                self._stored.delete(written_out(key))
             return self._stored.delete(key) or was_linked
         finally:
             if self._shared:
