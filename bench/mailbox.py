@@ -1,8 +1,8 @@
-"""What a mailbox costs: ``python -m bench.mailbox DIR [--mails 10000]``.
+"""What a mailbox costs: ``python -m bench.mailbox DIR [--mails 10000] [--prose FOLDER]``.
 
 Makes a mailbox in DIR (plain, HTML and multipart mails, some with an attachment, in threads) and ingests it into a home there by the
-command line, without models. Prints CPU, seconds, mails a second and the most memory that a process took. What is in DIR from before is
-used: a run that was ended goes on.
+command line, without models. The mails have sentences of random words, or one to four paragraphs of the texts of FOLDER. Prints
+CPU, seconds, mails a second and the most memory that a process took. What is in DIR from before is used: a run that was ended goes on.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.utils import format_datetime
 from pathlib import Path
+
+from bench.memory import paragraphs
 
 WORDS = """
 the harbour office sends the list of ships sacks barrels ropes and lamps that the clerks counted before the tide turned and asks
@@ -27,8 +30,8 @@ _WORDS = WORDS.split()
 BEGAN = datetime(2020, 1, 1, 8, tzinfo=UTC)
 
 
-def mail(n: int, chance: random.Random) -> bytes:
-    """Return the mail number ``n``."""
+def mail(n: int, chance: random.Random, prose: Sequence[str] = ()) -> bytes:
+    """Return the mail number ``n``, with paragraphs of ``prose``."""
     made = EmailMessage()
     sender = chance.randrange(200)
     made["From"] = f"Clerk {sender} <clerk{sender}@harbour.example>"
@@ -38,12 +41,16 @@ def mail(n: int, chance: random.Random) -> bytes:
     made["Message-ID"] = f"<{n}@harbour.example>"
     if n % 3:
         made["In-Reply-To"] = f"<{n - n % 3}@harbour.example>"
-    sentences = [
-        " ".join(chance.choice(_WORDS) for _ in range(14)).capitalize() + "." for _ in range(chance.randrange(3, 25))
-    ]
-    text = f"Dear miller,\n\n{' '.join(sentences)}\n\nOrder {n}.\n"
+    if prose:
+        sentences = chance.choices(prose, k=chance.randrange(1, 5))
+    else:
+        length = chance.randrange(3, 25)
+        sentences = [" ".join(chance.choice(_WORDS) for _ in range(14)).capitalize() + "." for _ in range(length)]
+    body = ("\n\n" if prose else " ").join(sentences)
+    text = f"Dear miller,\n\n{body}\n\nOrder {n}.\n"
     if n % 3:
-        text += f"\nOn 1 January 2020 Clerk wrote:\n> {sentences[0]}\n"
+        quoted = sentences[0].replace("\n", "\n> ")
+        text += f"\nOn 1 January 2020 Clerk wrote:\n> {quoted}\n"
     made.set_content(text)
     if n % 4 == 0:
         made.add_alternative(
@@ -59,14 +66,16 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("folder", type=Path)
     words.add_argument("--mails", type=int, default=10_000)
+    words.add_argument("--prose", type=Path, help="a folder of texts whose paragraphs the mails have")
     given = words.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     file = given.folder / "mails.mbox"
     if not file.exists():
         chance = random.Random(1)
+        prose = paragraphs(given.prose) if given.prose else []
         with file.open("wb") as out:
             for n in range(given.mails):
-                out.write(b"From clerk@harbour.example Wed Jan  1 08:00:00 2020\n" + mail(n, chance) + b"\n")
+                out.write(b"From clerk@harbour.example Wed Jan  1 08:00:00 2020\n" + mail(n, chance, prose) + b"\n")
     environment = {
         **os.environ,
         "KGFS_HOME": str(given.folder / "home"),

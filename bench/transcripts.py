@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 _SYLLABLES = [
@@ -42,6 +43,7 @@ _SYLLABLES = [
 _SMALL = ["the", "of", "a", "and", "to", "in", "is", "that", "with", "for"]
 
 
+@cache
 def _word(number: int) -> str:
     """Return a made word: of few that are common, and many that are rare."""
     drawn = random.Random(number)

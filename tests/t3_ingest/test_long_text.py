@@ -1,0 +1,44 @@
+"""Texts that are too long for concepts are found by their words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.config import load
+from kgfs.domain.documents import State
+from kgfs.ingest.lifecycle import embed_again
+from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.reading import draft
+from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.knowledge.check import check
+from kgfs.stores.readings import load_reading
+from tests.support.working import OTHER, TEXT, Counting, Embedding, deposit, documents, states, work
+
+
+def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (draft, embed_again):
+        monkeypatch.setattr(module, "LONGEST_PROSE", len(TEXT))
+    config, compute = load(home), Counting()
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, short=TEXT, long=TEXT + OTHER)
+        work(config, stores, compute)
+        assert states(stores) == {State.DONE: 2} and compute.asked == [TEXT]
+        long = next(document for document in documents(stores) if document.source_id.endswith("/long.txt"))
+        reading = load_reading(stores.garage.objects, long.doc_id, long.reading)
+        assert "no concepts were looked for. Split it" in reading.note and not reading.concepts
+        with open_deposits(config, stores):
+            pass  # ships the facts
+        embedding = Embedding()
+        embed_again.embed_again(stores, embedding)
+        assert TEXT in embedding.embedded and not any(OTHER in words for words in embedding.embedded)
+        for again in (False, True):
+            if again:
+                rebuild(stores)
+            assert {row.full_text for row, _ in stores.graph.find_text("roots")} == {TEXT + OTHER}
+            assert stores.graph.concepts_of(long.doc_id) == []
+            assert check(config, stores, alive_sessions(config.run), worker=False, deep=True) == []
