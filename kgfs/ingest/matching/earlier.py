@@ -34,9 +34,9 @@ from kgfs.stores.graph.vocabulary import Risen
 from kgfs.stores.readings import Decisions, MatchedConcept, NamedConcept, text_of
 from kgfs.stores.stores import Stores
 
-CONCEPTS = 4096
+CONCEPTS = 16_384
 """Concepts that are looked for together: for each such group the documents that name any of them are read once."""
-DOCUMENTS = 64
+DOCUMENTS = 128
 """Documents of a batch."""
 CHARACTERS = 500_000
 """Characters of the texts of a batch from which on no further document is looked through."""
