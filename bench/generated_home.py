@@ -78,40 +78,58 @@ class Generator:
                     return False
                 wanted = range(done, min(done + BATCH, sources // SOURCES))
                 for number in wanted:
-                    copier.add(number, self._texts(number), self._vectors(number))
+                    chance = np.random.default_rng((8, number))
+                    copier.add(number, self.texts(number), self.vectors(chance, SOURCES))
+                    for concept_id in copier.new_concepts():
+                        copier.add_vector("concept", concept_id, "", -1, self.vectors(chance, 1)[0])
                 copier.commit()
                 print(f"{wanted.stop * SOURCES:,} Sources", flush=True)
         with open_stores(self._config) as stores:
             return stores.graph.index_words(lambda: time.monotonic() < end)
 
-    def _texts(self, number: int) -> list[str]:
+    def texts(self, number: int) -> list[str]:
+        """Return the Sources of a document, always the same ones for a number."""
         chance = np.random.default_rng((7, number))
         chosen = self._words[np.searchsorted(self._shares, chance.random((SOURCES, WORDS)) * self._shares[-1])]
         return [" ".join(row) + ".\n" for row in chosen.tolist()]
 
-    def _vectors(self, number: int) -> npt.NDArray[np.float32]:
-        chance = np.random.default_rng((8, number))
-        rows = self._some[chance.integers(0, len(self._some), SOURCES)]
-        rows = rows + chance.normal(0, NOISE, rows.shape).astype(np.float32)
+    def vectors(self, chance: np.random.Generator, count: int) -> npt.NDArray[np.float32]:
+        """Return vectors of abstracts, with noise, of length 1."""
+        rows = self._some[chance.integers(0, len(self._some), count)]
+        rows = rows + NOISE * chance.standard_normal(rows.shape, np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
     def _first(self, stores: Stores) -> None:
-        """Deposit and publish the document that the others are copies of."""
-        pipeline = Pipeline(
-            self._config, stores, self._compute, StageClock(), LocalEngine(self._compute, stores.garage.objects)
+        """Publish the document that the others are copies of."""
+        engine = LocalEngine(self._compute, stores.garage.objects)
+        pipeline = Pipeline(self._config, stores, self._compute, StageClock(), engine)
+        self.publish(
+            stores, pipeline, "000000.txt", self.texts(0), self.vectors(np.random.default_rng((8, 0)), SOURCES)
         )
-        texts = self._texts(0)
+
+    def publish(
+        self,
+        stores: Stores,
+        pipeline: Pipeline,
+        name: str,
+        texts: Sequence[str],
+        vectors: npt.NDArray[np.float32],
+    ) -> str:
+        """Deposit a document of these Sources, publish it as the pipeline does, and return its id."""
+        doc_id = ""
         with tempfile.TemporaryDirectory() as scratch, open_deposits(self._config, stores) as (deposits, _):
-            path = Path(scratch) / "000000.txt"
+            path = Path(scratch) / name
             path.write_text("".join(texts))
             deposits.ingest_file(path, "Bench", None, lambda size: None)
             deposits.settler.settle_now()
         while job := stores.catalog.jobs.claim("bench", 3600.0):
             document = stores.catalog.names.document(job.doc_id)
             assert document is not None
-            reading = _reading_of(document, texts, self._vectors(0), self._compute, stores)
+            reading = _reading_of(document, texts, vectors, self._compute, stores)
             stores.garage.objects.put(reading.key, reading.encode())
             pipeline.publish(document, reading, lambda: None, job)
+            doc_id = document.doc_id
+        return doc_id
 
 
 class _Copier:
@@ -135,6 +153,17 @@ class _Copier:
         self._lots: dict[tuple[str, str], list[Row]] = {}
         for each in (names, graph, vectors):
             each.execute("BEGIN IMMEDIATE")
+        first, model = SOURCES * self.documents(), self._slot["model"]
+        # A kill between two commits may have left vectors whose documents are not there: they are made again.
+        left = vectors.execute(
+            "DELETE FROM row WHERE model = ? AND slot >= (SELECT coalesce(min(slot), 1 << 60) FROM"
+            " (SELECT slot FROM row WHERE kind = 'source' AND model = ? ORDER BY slot LIMIT -1 OFFSET ?)) RETURNING slot",
+            (model, model, first),
+        ).fetchall()
+        vectors.executemany("DELETE FROM vector WHERE model = ? AND slot = ?", [(model, slot) for (slot,) in left])
+        self._next = int(vectors.execute("SELECT max(slot) + 1 FROM row").fetchone()[0])
+        self._known = {item for (item,) in vectors.execute("SELECT item FROM row WHERE kind = 'concept'")}
+        self._new: dict[str, None] = {}
 
     def documents(self) -> int:
         return int(self._graph.execute("SELECT count(*) FROM document").fetchone()[0])
@@ -175,11 +204,22 @@ class _Copier:
             )  # fmt: skip
             self._put("graph", "source_words", {}, rowid=key, full_text=text)
             start += len(text)
-            slot = 100 + number * SOURCES + index  # behind those of the first document
-            self._put("vectors", "row", self._slot, own, slot=slot, item=f"{doc_id}:{index}", chunk_index=index)
-            vector = vectors[index].astype("<f4").tobytes()
-            self._put("vectors", "vector", {}, model=self._slot["model"], slot=slot, vector=vector)
+            self.add_vector("source", f"{doc_id}:{index}", doc_id, index, vectors[index])
         self._knowledge(number, edition, texts, own)
+
+    def add_vector(self, kind: str, item: str, doc_id: str, index: int, vector: npt.NDArray[np.float32]) -> None:
+        where = {"kind": kind, "item": item, "doc_id": doc_id, "chunk_index": index, "slot": self._next}
+        self._put("vectors", "row", self._slot, where)
+        model, raw = self._slot["model"], vector.astype("<f4").tobytes()
+        self._put("vectors", "vector", {}, model=model, slot=self._next, vector=raw)
+        self._next += 1
+
+    def new_concepts(self) -> list[str]:
+        """Return the ids of the concepts that came since the last call."""
+        found = [*self._new]
+        self._known |= self._new.keys()
+        self._new.clear()
+        return found
 
     def _knowledge(self, number: int, edition: int, texts: Sequence[str], own: Row) -> None:
         chance = np.random.default_rng((9, number))
@@ -188,6 +228,8 @@ class _Copier:
             label = f"concept {concept:06}"
             concept_id = hashlib.sha256(label.encode()).hexdigest()[:16]
             key = 1000 + concept
+            if concept_id not in self._known:
+                self._new[concept_id] = None
             known = {"concept": key, "ontology": own["ontology"]}
             self._put(
                 "graph", "concept", self._concept, known, key=key, concept_id=concept_id, name=label.replace(" ", "-"),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kgfs.domain.word_forms import forms_in
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.words import index, scoring
+from kgfs.stores.words.merging import LARGEST, MOST, to_join
 from kgfs.stores.words.scoring import WordView
 from kgfs.stores.words.segment import Indexed, build, merge, opened, save
 from tests.support.graph_building import Doc, prepared, publish
@@ -132,12 +133,26 @@ def test_what_another_version_made_is_made_again(graph: SqliteGraph, tmp_path: P
 
 
 def test_many_small_publications_become_few_segments(graph: SqliteGraph, tmp_path: Path) -> None:
-    names = [f"koan{chr(97 + n) * 2}" for n in range(3 * index.MOST)]
+    names = [f"koan{chr(97 + n) * 2}" for n in range(3 * MOST)]
     for n, name in enumerate(names):
         publish_texts(graph, f"{n:016}", [f"zen {name}\n"], f"c{n}")
         graph.index_words()
-    assert len(list((tmp_path / "words").glob("segment-*"))) <= index.MOST + 1
+    assert len(list((tmp_path / "words").glob("segment-*"))) <= MOST + 1
     assert [found(graph, name) for name in names] == [[(f"{n:016}", 0)] for n in range(len(names))]
+
+
+@pytest.mark.parametrize("held", [[], [30_000, 90_000], [240_000] * 5, [249_990, 249_990, 200_000, 130_000]])
+def test_few_rows_are_written_for_each_that_comes(held: list[int]) -> None:
+    rows, written, come = list(held), 0, 0
+    for _ in range(3000):
+        rows.append(20)
+        come += 20
+        if joined := to_join(rows):
+            written += sum(rows[place] for place in joined)
+            rows = [count for place, count in enumerate(rows) if place not in joined] + [sum(rows[p] for p in joined)]
+        assert len([count for count in rows if count < 60_000]) <= 12
+    assert sum(rows) == sum(held) + come and max(rows) <= LARGEST
+    assert written <= 10 * come + sum(held)
 
 
 def test_rows_that_did_not_pass_the_gate_are_not_found(graph: SqliteGraph) -> None:

@@ -6,12 +6,13 @@ A number is in one of four equal steps around 0, each as wide as the numbers of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from kgfs.stores.vectors.contract import Vector
+from kgfs.stores.vectors.growing import Growing
 
 Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.float32]
@@ -31,6 +32,8 @@ class Codes:
     low: Words
     sums: Numbers
     """The sum of the codes (0 to 3) of each row."""
+    room: tuple[Growing, Growing, Growing] = field(default_factory=lambda: (Growing(), Growing(), Growing()))
+    """Where the three stand, with room for those of more rows."""
 
     def estimate(self, vector: Vector) -> Numbers:
         """Return for each row a number that is the greater, the greater its dot product with the vector seems."""
@@ -54,22 +57,27 @@ class Codes:
 
 
 def coded(matrix: Numbers, known: Codes | None = None) -> Codes:
-    """Return the codes of the rows of a matrix; ``known`` are those of its first ones."""
-    parts = [known] if known is not None else []
+    """Return the codes of the rows of a matrix; ``known`` are those of its first ones, which are not copied."""
     first = len(known.sums) if known is not None else 0
+    if known is not None and first == len(matrix):
+        return known
     width = np.float32(1 / np.sqrt(max(matrix.shape[1], 1)))
-    for start in range(first, len(matrix), BLOCK):  # so that no second matrix is made
+    parts: list[tuple[Words, Words, Numbers]] = []
+    for start in range(first, max(len(matrix), 1), BLOCK):  # so that no second matrix is made
         rows = matrix[start : start + BLOCK]
         above = rows >= 0
         high, low = _packed(above), _packed((rows >= width) | (~above & (rows >= -width)))
         sums = 2 * np.bitwise_count(high).sum(0, dtype=np.uint32) + np.bitwise_count(low).sum(0, dtype=np.uint32)
-        parts.append(Codes(high, low, sums.astype(np.float32)))
-    if len(parts) == 1:
-        return parts[0]
+        parts.append((high, low, sums.astype(np.float32)))
+    added = [np.concatenate(some, axis=-1) for some in zip(*parts, strict=True)]
+    if known is None:
+        return Codes(added[0], added[1], added[2])
+    of_high, of_low, of_sums = known.room
     return Codes(
-        np.concatenate([part.high for part in parts], axis=1),
-        np.concatenate([part.low for part in parts], axis=1),
-        np.concatenate([part.sums for part in parts]),
+        of_high.extended(known.high, added[0]),
+        of_low.extended(known.low, added[1]),
+        of_sums.extended(known.sums, added[2]),
+        known.room,
     )
 
 

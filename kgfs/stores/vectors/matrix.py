@@ -27,6 +27,8 @@ omitted."""
 _HEADER = struct.Struct("<8s16sIxxxxQ")  # magic, layout, dimensions, number of complete lines
 _MAGIC = b"kgfsvec1"
 _START = 64
+WRITTEN_TOGETHER = 1 << 20
+"""Bytes of lines, one behind another, that are written at once."""
 
 
 class MatrixFile:
@@ -106,8 +108,13 @@ class MatrixFile:
             # Never shrink the file, which other processes may have mapped. Allocate spare room, so that it is seldom
             # mapped again.
             os.posix_fallocate(descriptor, 0, _START + (lines + lines // 8 + 64) * width)
+        together, first = bytearray(), complete
         for slot, vector in read(complete):
-            os.pwrite(descriptor, vector, _START + slot * width)
+            if len(together) >= WRITTEN_TOGETHER or slot != first + len(together) // width:
+                os.pwrite(descriptor, together, _START + first * width)
+                together, first = bytearray(), slot
+            together += vector
+        os.pwrite(descriptor, together, _START + first * width)
         # The count must not reach the disk before the lines that it counts.
         os.fdatasync(descriptor)
         os.pwrite(descriptor, _header(layout, dimensions, lines), 0)

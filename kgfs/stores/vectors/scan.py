@@ -44,6 +44,14 @@ class Vocabulary:
             found = self._codes[word] = len(self._words) - 1
         return found
 
+    def codes(self, words: Sequence[str]) -> list[int]:
+        """Return the number of each of these words. New words get the next numbers, in order."""
+        known = self._codes
+        for word in dict.fromkeys(words):
+            if word not in known:
+                self.code(word)
+        return [*map(known.__getitem__, words)]
+
     def known(self, word: str) -> int:
         """Return the number of a word, -1 if no row has it."""
         return self._codes.get(word, -1)

@@ -13,19 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kgfs.errors import BadInputError
 from kgfs.stores.database import Database
 from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+from kgfs.stores.vectors.growing import Growing
 from kgfs.stores.vectors.matrix import MatrixFile
 from kgfs.stores.vectors.opening import VECTORS_FORMAT
-from kgfs.stores.vectors.scan import ATTRIBUTES, NUMBERS, Picture, Vocabulary
+from kgfs.stores.vectors.scan import ATTRIBUTES, NUMBERS, Column, Picture, Vocabulary
 
 REMEDY = "The vectors are derived: 'kgfs rebuild' makes them again."
 COLUMNS = (
     "kind", "item", "window", "ontology", "doc_id", "chunk_index", "source_variant", "role", "domain", "authority",
 )  # fmt: skip
+ROWS_READ = 10_000
+"""Rows that are read at once into a snapshot."""
 COMPACT_FROM = 1000
 """The number of slots without a row from which a new layout is made, once these slots are also half of all."""
 
@@ -47,6 +51,8 @@ class SqliteVectors:
         self._lock = threading.Lock()
         self._state = ("", 0, 0, 0)
         self._picture: Picture | None = None
+        self._growing: dict[str, Growing] = {}
+        """Where the columns of the snapshots of one layout stand."""
 
     @property
     def model(self) -> str:
@@ -131,7 +137,8 @@ class SqliteVectors:
             for model, *key in rows:
                 _vacate(connection, model, key)
             for (model,) in connection.execute("SELECT key FROM model").fetchall():
-                _renumber(connection, model)
+                _compact(connection, model)
+                connection.execute("UPDATE model SET layout = ? WHERE key = ?", (_new_layout(), model))
         self._database.scrub()
         # Every model has a new layout now. Processes keep an old matrix mapped until their next query.
         for matrix in self._path.parent.glob(f"{self._path.name}-*.matrix"):
@@ -220,23 +227,13 @@ class SqliteVectors:
         former, known, known_gone = self._picture, self._state[2], self._state[3]
         if former is None or layout != self._state[0]:
             former, known, known_gone = None, 0, 0
+            self._growing = {name: Growing() for name in (*ATTRIBUTES, *NUMBERS)}
         vocabulary = former.vocabulary if former else Vocabulary()
-        added = slots - known
-        columns = {name: np.full(added, -1, np.int32) for name in (*ATTRIBUTES, *NUMBERS)}
-        alive = np.zeros(added, np.bool_)
-        rows = connection.execute(
-            f"SELECT slot, {', '.join(ATTRIBUTES)}, {', '.join(NUMBERS)} FROM row WHERE model = ? AND slot >= ?",
-            (model, known),
-        )
-        for slot, *values in rows:
-            at = slot - known
-            alive[at] = True
-            for name, value in zip(ATTRIBUTES, values, strict=False):
-                columns[name][at] = vocabulary.code(value)
-            for name, value in zip(NUMBERS, values[len(ATTRIBUTES) :], strict=True):
-                columns[name][at] = value
+        new, alive = _read_columns(connection, model, known, slots, vocabulary)
+        columns = {
+            name: self._growing[name].extended(former.columns[name] if former else None, new[name]) for name in new
+        }
         if former:
-            columns = {name: np.concatenate([former.columns[name], column]) for name, column in columns.items()}
             alive = np.concatenate([former.alive, alive])
         left = connection.execute("SELECT slot FROM gone WHERE model = ? AND n > ?", (model, known_gone)).fetchall()
         alive[[slot for (slot,) in left]] = False
@@ -246,6 +243,28 @@ class SqliteVectors:
 
         matrix = np.asarray(self._file.map(layout, dimensions, slots, read))  # a memmap is slower to index
         return Picture(matrix, columns, alive, vocabulary, former.codes_made() if former else None)
+
+
+def _read_columns(
+    connection: sqlite3.Connection, model: int, first: int, slots: int, vocabulary: Vocabulary
+) -> tuple[dict[str, Column], npt.NDArray[np.bool_]]:
+    """Return the columns of the slots from ``first`` on, and which of these have a row. Words that are new get numbers."""
+    columns = {name: np.full(slots - first, -1, np.int32) for name in (*ATTRIBUTES, *NUMBERS)}
+    alive = np.zeros(slots - first, np.bool_)
+    rows = connection.execute(
+        f"SELECT slot, {', '.join(ATTRIBUTES)}, {', '.join(NUMBERS)} FROM row WHERE model = ? AND slot >= ?"
+        " ORDER BY slot",
+        (model, first),
+    )
+    while some := rows.fetchmany(ROWS_READ):
+        held, *values = zip(*some, strict=True)
+        at = np.array(held) - first
+        alive[at] = True
+        for name, column in zip(ATTRIBUTES, values, strict=False):
+            columns[name][at] = vocabulary.codes(column)
+        for name, column in zip(NUMBERS, values[len(ATTRIBUTES) :], strict=True):
+            columns[name][at] = column
+    return columns, alive
 
 
 def _condition(where: Filter) -> tuple[str, list[Any]]:

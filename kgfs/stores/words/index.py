@@ -17,6 +17,7 @@ from kgfs.domain.word_forms import FORMS, stem
 from kgfs.errors import KgfsError, from_os_error
 from kgfs.stores.batched import batched
 from kgfs.stores.locks import locked, locked_within
+from kgfs.stores.words.merging import LARGEST, MOST, to_join
 from kgfs.stores.words.scoring import WordView
 from kgfs.stores.words.segment import Array, Indexed, Segment, build, merge, opened, save
 
@@ -26,10 +27,6 @@ AT_ONCE = 2000
 """Sources that a search adds by itself; where more are missing the full text of the graph answers."""
 BATCH = 20_000
 """Sources that are indexed at once, in one segment."""
-LARGEST = 250_000
-"""Rows above which a segment is not merged with others."""
-MOST = 3
-"""Segments of less than LARGEST rows, above which some are merged."""
 GONE = 0.25
 """The share of gone documents from which a segment is written anew."""
 _PROBE = ("generalisations", "running", "abilities", "happily", "conditional", "relational")
@@ -269,7 +266,7 @@ class WordIndex:
             added = self._saved(build(self._graph.indexed([doc_id for doc_id, _ in some])))
             segments.append(added)
             masks.append(_all(added))
-            segments, masks = self._merged(segments, masks)
+            segments, masks = self._merged(segments, masks, LARGEST // BATCH)  # no search uses them yet
             self._write(_State(_NOTHING, tuple(segments), tuple(masks), (0, 0)))
             if not go_on():
                 return False
@@ -278,23 +275,16 @@ class WordIndex:
         self._sweep({segment.name for segment in segments})
         return True
 
-    def _merged(self, segments: list[Segment], masks: list[Array]) -> tuple[list[Segment], list[Array]]:
-        """Return fewer segments where there are many small ones, and none of which much is gone."""
+    def _merged(
+        self, segments: list[Segment], masks: list[Array], most: int = MOST
+    ) -> tuple[list[Segment], list[Array]]:
+        """Return fewer segments where more than ``most`` are small, and none of which much is gone."""
         for number, (segment, mask) in enumerate(zip(segments, masks, strict=True)):
             if segment.documents and 1 - mask.mean() > GONE:
                 segments[number] = self._saved(merge([segment], [mask]))
                 masks[number] = _all(segments[number])
-        small = sorted((n for n, one in enumerate(segments) if one.rows < LARGEST), key=lambda n: segments[n].rows)
-        if len(small) <= MOST:
-            return segments, masks
-        chosen: list[int] = []
-        rows = 0
-        for n in small:  # the small ones, and those that are about as large as all smaller ones together
-            if rows + segments[n].rows > LARGEST or (len(chosen) > MOST // 2 and segments[n].rows > 2 * rows):
-                break
-            chosen.append(n)
-            rows += segments[n].rows
-        if len(chosen) < 2:
+        chosen = to_join([segment.rows for segment in segments], most)
+        if not chosen:
             return segments, masks
         joined = self._saved(merge([segments[n] for n in chosen], [masks[n] for n in chosen]))
         kept = [n for n in range(len(segments)) if n not in chosen]
