@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from kgfs.errors import BadInputError
 from kgfs.models.extractor import table as extractors
 from kgfs.settings import Cluster, Garage, Graph, Models, Pipeline, Tree, Vectors, Watch
@@ -128,7 +126,11 @@ _KINDS: Mapping[type, str] = {
 
 def default_home(environ: Mapping[str, str] = os.environ) -> Path:
     configured = environ.get("KGFS_HOME")
-    return Path(configured) if configured else Path(platformdirs.user_data_dir("kgfs", appauthor=False))
+    if configured:
+        return Path(configured)
+    import platformdirs  # takes longer than the rest of this module, and is needed where no home is named only
+
+    return Path(platformdirs.user_data_dir("kgfs", appauthor=False))
 
 
 def load(home: Path | None = None, file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:

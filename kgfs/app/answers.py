@@ -13,7 +13,6 @@ from kgfs.knowledge.ask import asking
 from kgfs.knowledge.ask.page import page
 from kgfs.knowledge.ask.saved import keep
 from kgfs.render.answer_files import AnswerPage
-from kgfs.stores.catalog.facts import QuestionSaved
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
@@ -25,8 +24,10 @@ def ask(config: Config, question: str, ontology: str = "") -> AnswerPage:
     """
     with open_to_ask(config) as stores:
         asked = ontology_called(stores, ontology).id if ontology else ""
-        answer = asking.ask(stores, config.run, question, asked, Deadline(timing.ASK))
+        answer = asking.ask(stores, config.run, question, asked, Deadline(timing.ASK), by_worker=True)
         for saved in _saved_as(stores, asked, question):
+            from kgfs.stores.catalog.facts import QuestionSaved  # needed where a question is saved only
+
             keep(config, asked, saved, answer)
             with open_deposits(config, stores) as (deposits, _):
                 deposits.record(QuestionSaved(asked, saved, time.time_ns()))  # which the mounts tell their kernels

@@ -32,11 +32,10 @@ if TYPE_CHECKING:
         history,
         projection_state,
         removed,
-        search,
-        search_passages,
         status,
     )
     from kgfs.app.rereading import Outdated, regenerate, reprocess
+    from kgfs.app.searching import search, search_passages
     from kgfs.app.sharing_homes import hosts, strike_off
     from kgfs.app.snapshots import put_snapshot
     from kgfs.app.transcript_folders import with_transcripts
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
         restore_originals,
     )
     from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
-    from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank, search_reranked
+    from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank
     from kgfs.app.working import run_worker
     from kgfs.ingest.writing.intake import Ingested
     from kgfs.knowledge.by_document import CHUNKS_PER_DOCUMENT, LIMIT, MOST
@@ -73,14 +72,15 @@ _MODULES = {
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
-    "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed search search_passages status get_chunk=cite",
+    "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
+    "kgfs.app.searching": "search search_passages",
     "kgfs.app.sharing_homes": "hosts strike_off",
     "kgfs.app.snapshots": "put_snapshot",
     "kgfs.app.transcript_folders": "with_transcripts",
     "kgfs.app.upkeep": "back_up_home check_home rebuild_home rebuild_projection restore_home restore_originals",
     "kgfs.app.watching": "confirm_removals watch_in_foreground watched",
-    "kgfs.app.windows": "prepare_for_contradiction_check prepare_for_reranking rerank search_reranked",
+    "kgfs.app.windows": "prepare_for_contradiction_check prepare_for_reranking rerank",
     "kgfs.app.working": "run_worker",
     "kgfs.ingest.writing.intake": "Ingested",
     "kgfs.knowledge.by_document": "CHUNKS_PER_DOCUMENT LIMIT MOST",
@@ -175,7 +175,6 @@ __all__ = [
     "run_worker",
     "search",
     "search_passages",
-    "search_reranked",
     "split_concept",
     "status",
     "strike_off",

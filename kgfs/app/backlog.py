@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kgfs.app import timing
-from kgfs.app.asking import away
 from kgfs.app.home import open_existing, ship_rest
 from kgfs.app.progress import Advance
-from kgfs.app.working import request_settling, run_worker
+from kgfs.app.settling import request_settling
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
-from kgfs.ingest.storing.settle import Settler
 from kgfs.knowledge.backlog import Owed, owed
 from kgfs.knowledge.unread import lines, unread, unread_count
 from kgfs.render.words import counted
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import reason_of_last_end, worker_alive, worker_note
+
+if TYPE_CHECKING:  # needed where this process reads
+    from kgfs.ingest.storing.settle import Settler
 
 Progress = Callable[[int, int, str], None]
 """A callback that is called with (done, total, subject)."""
@@ -85,7 +87,7 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, 
                 known.add(waits_for)
                 report(waits_for)
         elif now - worked > timing.NO_WORKER:
-            outage = away(config, timing.HASTE)
+            outage = _away(config, timing.HASTE)
             if not worker_alive(config.run):  # else a worker began while the servers were probed
                 raise _no_worker(config, f"Owed: {words_of(found)}.", outage)
         time.sleep(timing.WAIT_POLL)
@@ -95,7 +97,7 @@ def _timed_out(config: Config, still: str) -> KgfsError:
     """Return the error for an expired wait. It names the server that is away, if one is, and tells the user what to
     do.
     """
-    outage = away(config, timing.HASTE)
+    outage = _away(config, timing.HASTE)
     if not worker_alive(config.run):
         return _no_worker(config, still, outage)
     goes_on = f"{outage} {KEPT}" if outage else "The work goes on; wait again, or look at kgfs status."
@@ -134,6 +136,8 @@ def read_backlog(
         _read(config, stores, settler, progress, timeout, begun)
         return
     try:
+        from kgfs.ingest.storing.settle import Settler
+
         _read(config, stores, Settler(config, stores), progress, timeout, begun)
     finally:
         if stores.catalog.sharing:
@@ -155,7 +159,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
                 for each in stop:
                     each()
                 return
-            outage = settler.away or away(config, timing.HASTE)
+            outage = settler.away or _away(config, timing.HASTE)
             goes_on = (
                 f"{outage} {KEPT}" if outage else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
             )
@@ -171,6 +175,8 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
     while not owed(stores.catalog).nothing_to_read:
         try:
             if owed(stores.catalog).jobs:
+                from kgfs.app.working import run_worker
+
                 run_worker(config, until_idle=True, watch=watch, stoppable=stop.append)
             else:
                 stay()
@@ -209,8 +215,17 @@ class _Standstill:
             self._seen, self._asked, self._next = seen, 0, time.monotonic() + timing.STANDSTILL
         if time.monotonic() < self._next:
             return
-        outage = self._settler.away or away(self._config)
+        outage = self._settler.away or _away(self._config)
         self._asked = self._asked + 1 if outage else 0
         self._next = time.monotonic() + timing.STANDSTILL
         if outage and self._asked >= self._config.pipeline.max_attempts:
             raise type(outage)(f"{outage} {KEPT}") from outage
+
+
+def _away(config: Config, haste: float | None = None) -> KgfsError | None:
+    """Return the error of the first server that is away; None if no server is, or none is configured."""
+    if not config.on_servers and config.cluster.engine == "local":
+        return None
+    from kgfs.app.asking import away
+
+    return away(config, haste)

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgfs.app import timing
 from kgfs.app.binding import bind, is_bound, refuse_nothing, refuse_others, refuse_strange
 from kgfs.app.shipping import meeting, shipping, with_exchange
-from kgfs.app.turns import only_deriver
 from kgfs.config import Config
 from kgfs.errors import (
     AWAY,
@@ -25,9 +25,6 @@ from kgfs.errors import (
     TimedOutError,
     from_os_error,
 )
-from kgfs.ingest.storing.sessions import open_session
-from kgfs.ingest.writing.deposit import Deposits
-from kgfs.stores import hosts
 from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
@@ -38,6 +35,9 @@ from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
+
+if TYPE_CHECKING:  # needed by processes that write only
+    from kgfs.ingest.writing.deposit import Deposits
 
 UNFINISHED = "migration.json"
 """File in a home that is the target of an incomplete migration."""
@@ -64,9 +64,10 @@ def open_existing(config: Config) -> AbstractContextManager[Stores]:
 def open_to_ask(config: Config) -> AbstractContextManager[Stores]:
     """Open the stores of an existing home for reading, as :func:`open_existing` does.
 
-    A home whose garage is not shared with other homes knows its own state. It is opened without asking any server.
+    A home whose garage is not shared with other homes knows its own state. It is opened without asking any server, and
+    without verifying a ledger in files.
     """
-    return _opened(config, make=False, later=True)
+    return _opened(config, make=False, later=True, reads=True)
 
 
 def open_unheard(config: Config) -> AbstractContextManager[Stores]:
@@ -112,6 +113,7 @@ def _opened(
     vectors_later: bool = False,
     later: bool = False,
     known: bool = False,
+    reads: bool = False,
 ) -> Iterator[Stores]:
     if not make:
         refuse_nothing(config)
@@ -133,7 +135,7 @@ def _opened(
         served = config.garage_store.store != "files"
         later, known = later and served, known and served and catalog.seq() > 0
         is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later or known)
-        if not known:
+        if not known and not (reads and not served and _is_whole(stores)):
             _restore(config, stores, derive=derive, later=later)
         if derive and not vectors_later:
             derive_vectors(config, stores)
@@ -163,6 +165,8 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
         return error
     try:
         if stores.catalog.sharing:
+            from kgfs.stores import hosts  # needed by shared homes only
+
             hosts.read_roll(config, stores)
     except (StoreError, TimedOutError) as error:  # A damaged ledger must not hide the rest of the home.
         return error
@@ -203,6 +207,9 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
 
     On exit, facts that were not shipped yet are shipped, unless the bucket is silent for timing.HASTE seconds.
     """
+    from kgfs.ingest.storing.sessions import open_session
+    from kgfs.ingest.writing.deposit import Deposits
+
     session = DiskReserve(config.home).run(lambda: open_session(config.run))
     deposits = Deposits(config, stores, session.id)
     try:
@@ -351,6 +358,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
         # Derive the graph even if no document is left: names and numbers of purged documents must not be given to
         # anything else.
         if derive and is_graph_lost(stores):
+            from kgfs.app.turns import only_deriver
             from kgfs.ingest.lifecycle.rebuild import rebuild_graph  # imports numpy and more, so only for a rebuild
 
             with only_deriver(config, stores, meeting(config), whole=True) as alone:
@@ -358,11 +366,18 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
                     rebuild_graph(alone)
 
 
+def _is_whole(stores: Stores) -> bool:
+    """Return whether names and graph of a home with a ledger in files are there, and the names are no older than the ledger.
+    Reads one line of the ledger."""
+    known = stores.catalog.seq()
+    return known > 0 and stores.graph.epoch() > 0 and not stores.garage.ledger.beyond(known)
+
+
 def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
     """Fetch the facts of the ledger that are not known in the home."""
     try:
         known = stores.catalog.seq()
-        if not known and not stores.catalog.sharing and hosts.are_there(stores.garage.objects):
+        if not known and not stores.catalog.sharing and _is_shared_by_others(stores):
             raise BadInputError(
                 "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
                 " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
@@ -378,6 +393,12 @@ def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
         if patience != FOREVER or not (stores.catalog.seq() and stores.graph.epoch()):
             raise  # the home's contents are not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)
+
+
+def _is_shared_by_others(stores: Stores) -> bool:
+    from kgfs.stores import hosts  # needed by new homes only
+
+    return hosts.are_there(stores.garage.objects)
 
 
 @contextmanager

@@ -1,37 +1,24 @@
-"""Answer questions about a home: search, documents, versions, state and other homes. Nothing is changed."""
+"""Answer questions about a home: documents, versions, state and other homes. Nothing is changed."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kgfs.app import timing
 from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
-from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.errors import KgfsError
-from kgfs.ingest.lifecycle.citable import issued
-from kgfs.ingest.writing import trash
-from kgfs.knowledge.by_document import CHUNKS_PER_DOCUMENT, LIMIT, Shape, documents
-from kgfs.knowledge.cite import Cited, cited
-from kgfs.knowledge.compare import Comparison, compare
-from kgfs.knowledge.document import document_page
-from kgfs.knowledge.history import Difference
-from kgfs.knowledge.history import difference as difference_of
-from kgfs.knowledge.history import history as history_of
-from kgfs.knowledge.search import LIMIT as PASSAGES
-from kgfs.knowledge.search import Found as Finding
-from kgfs.knowledge.search import passages
-from kgfs.knowledge.search import search as find
-from kgfs.knowledge.status import status as status_of
-from kgfs.render.results import Results
-from kgfs.render.search import ResultPage
 from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.resolve import Found, find_document, ontology_called
 from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # each question imports what it needs: a command line asks one, and ends
+    from kgfs.knowledge.cite import Cited
+    from kgfs.knowledge.compare import Comparison
+    from kgfs.knowledge.history import Difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +42,14 @@ class SpokenOf:
     quotes: int
 
 
-def search(
-    config: Config,
-    words: str,
-    ontology: str = "",
-    limit: int = LIMIT,
-    page: int = 1,
-    *,
-    chunks_per_doc: int = CHUNKS_PER_DOCUMENT,
-    include_adjacent: bool = True,
-    min_score: float | None = None,
-) -> Results:
-    """Return a page of the documents that match the words best, in one ontology or in all. ``limit`` counts documents.
-
-    Of each at most ``chunks_per_doc`` matched Sources are shown and, with ``include_adjacent``, their neighbours. ``min_score``
-    is the least cosine of Sources that have none of the words; None for that of the model, which counts only where no word
-    occurs. Raise MissingError for an unknown ontology, and BadInputError for a number that is out of range.
-    """
-    with open_to_ask(config) as stores:
-        shape = Shape(chunks_per_doc, include_adjacent)
-        return documents(stores, _find(config, stores, words, ontology, min_score), page, limit, shape)[0]
-
-
-def search_passages(
-    config: Config, words: str, ontology: str = "", limit: int = PASSAGES, *, min_score: float | None = None
-) -> ResultPage:
-    """Return the passages that match the words best, whatever documents they are of. ``min_score`` and errors are as for
-    :func:`search`."""
-    with open_to_ask(config) as stores:
-        return passages(stores, _find(config, stores, words, ontology, min_score), limit)[0]
-
-
-def _find(config: Config, stores: Stores, words: str, ontology: str, min_score: float | None) -> Finding:
-    searched = ontology_called(stores, ontology).id if ontology else ""
-    return find(stores, config.run, words, searched, Deadline(timing.SEARCH), min_score=min_score)
-
-
 def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:
     """Return what is known about one document, and the error if the bucket could not be asked (None if it was).
 
     ``named`` is a path in a mount, ``ONTOLOGY/PATH``, a doc_id or a garage key; removed files are found too. Raise
     MissingError if nothing has that name, and BadInputError if the words are ambiguous.
     """
+    from kgfs.knowledge.document import document_page
+
     config = in_haste(config)
     with open_unheard(config) as stores:
         away = hear(config, stores)
@@ -107,6 +60,8 @@ def status(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
     """Return the state of the home (``knowledge.status`` lists the fields), and the error if the bucket could not be
     asked, else None.
     """
+    from kgfs.knowledge.status import status as status_of
+
     config = in_haste(config)
     with open_unheard(config) as stores:
         away = hear(config, stores)
@@ -125,6 +80,8 @@ def projection_state(config: Config) -> dict[str, Any] | None:
 
 def history(config: Config, named: str) -> list[dict[str, Any]]:
     """Return plain data about each version of a file, oldest first. Names and errors are as for :func:`document`."""
+    from kgfs.knowledge.history import history as history_of
+
     with open_to_ask(config) as stores:
         return history_of(stores, named_document(config, stores, named))
 
@@ -135,6 +92,9 @@ def cite(config: Config, chunk_id: str) -> Cited:
     Raise MissingError for an id that was never issued and for an id of a purged document. Raise UnavailableError or
     TimedOutError if the passage is in a bucket that is away.
     """
+    from kgfs.ingest.lifecycle.citable import issued
+    from kgfs.knowledge.cite import cited
+
     with open_to_ask(config) as stores:
         return cited(stores, chunk_id, partial(issued, stores, config.chunk_index_db))
 
@@ -143,6 +103,8 @@ def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, D
     """Return the file, and what changed between two of its versions. Raise MissingError for a version that does not
     exist.
     """
+    from kgfs.knowledge.history import difference as difference_of
+
     with open_to_ask(config) as stores:
         found = named_document(config, stores, named)
         return found, difference_of(stores, found, old, new)
@@ -150,6 +112,8 @@ def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, D
 
 def compare_readings(config: Config, ontology: str) -> Comparison:
     """Return the changes of each document's newest Reading against its previous one."""
+    from kgfs.knowledge.compare import compare
+
     with open_existing(config) as stores:
         return compare(stores, ontology_called(stores, ontology))
 
@@ -168,6 +132,8 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
 
 def removed(config: Config) -> list[Removed]:
     """Return the files in the trash, newest last."""
+    from kgfs.ingest.writing import trash
+
     with open_to_ask(config) as stores:
         found = sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id))
         return [removed_file(stores, gone) for gone in found]
@@ -175,6 +141,8 @@ def removed(config: Config) -> list[Removed]:
 
 def removed_file(stores: Stores, gone: Trashed) -> Removed:
     """Return a file of the trash together with its former path."""
+    from kgfs.ingest.writing import trash
+
     return Removed(gone, f"{trash.ontology_shown(stores, gone)}/documents/{gone.path}")
 
 

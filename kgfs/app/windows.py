@@ -6,17 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kgfs.app import timing
-from kgfs.app.home import open_to_ask
-from kgfs.app.queries import search
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
 from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError
 from kgfs.knowledge import windows
-from kgfs.knowledge.by_document import CHUNKS_PER_DOCUMENT, LIMIT
 from kgfs.knowledge.match import whole_document
 from kgfs.knowledge.windows import MAX_SECTIONS, MAX_TOKENS, Alike, Content, Prepared, Relevant
 from kgfs.render.results import Pagination, Results
+from kgfs.stores.stores import Stores
 
 NET = 50
 """The number of documents, best first, that a model ranks again."""
@@ -61,42 +59,16 @@ def rerank(config: Config, query: str, documents: Sequence[Content]) -> list[tup
     return [(prepared[at].id, score) for score, at in ranked]
 
 
-def search_reranked(
-    config: Config,
-    words: str,
-    ontology: str = "",
-    limit: int = LIMIT,
-    page: int = 1,
-    *,
-    chunks_per_doc: int = CHUNKS_PER_DOCUMENT,
-    include_adjacent: bool = True,
-    min_score: float | None = None,
-) -> Results:
-    """Return a page of the NET best documents of a search, in the order that the configured reranker gives them.
-
-    ``search/`` in a mount never ranks so: a model that reads NET documents takes longer than a folder may take to open.
-
-    Errors are those of :func:`kgfs.app.queries.search` and :func:`rerank`.
-    """
-    if page < 1 or limit < 1:
-        raise BadInputError("Pages count from 1, and have a document or more.")
-    found = search(
-        config,
-        words,
-        ontology,
-        NET,
-        chunks_per_doc=chunks_per_doc,
-        include_adjacent=include_adjacent,
-        min_score=min_score,
-    )
-    by_id = {one.doc_id: one for one in found.documents}
-    with open_to_ask(config) as stores:
-        contents = [Content(doc_id, whole_document(stores, doc_id).content or "") for doc_id in by_id]
-    order = [by_id[doc_id] for doc_id, _ in rerank(config, found.wanted or words, contents)] if contents else []
+def reranked(config: Config, stores: Stores, best: Results, page: int, limit: int) -> Results:
+    """Return a page of the documents of ``best``, in the order that the configured reranker gives them. Errors are those of
+    :func:`rerank`."""
+    by_id = {one.doc_id: one for one in best.documents}
+    contents = [Content(doc_id, whole_document(stores, doc_id).content or "") for doc_id in by_id]
+    order = [by_id[doc_id] for doc_id, _ in rerank(config, best.wanted or best.words, contents)] if contents else []
     first = (page - 1) * limit
     shown = tuple(replace(one, rank=rank) for rank, one in enumerate(order[first : first + limit], first + 1))
-    pagination = Pagination(page, limit, len(order), not found.pagination.has_next, len(order) > first + limit)
-    return replace(found, documents=shown, pagination=pagination)
+    pagination = Pagination(page, limit, len(order), best.pagination.has_next, len(order) > first + limit)
+    return replace(best, documents=shown, pagination=pagination)
 
 
 def _counter() -> Callable[[str], int]:

@@ -26,17 +26,19 @@ from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.chores import Chores
 from kgfs.stores import timing as stores_timing
 from kgfs.stores.change_watch import ChangeWatch
+from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
-from kgfs.stores.servers import is_open_to_others, keep_secrets_from_core_dumps, warn_of_plain_text
+from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import place_wanted
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.app.changeover import Changeover
+    from kgfs.app.finding import Finder
     from kgfs.compute.answering import Answers
     from kgfs.compute.contract import Compute
     from kgfs.compute.engine import Engine, WorkerSlot
@@ -51,12 +53,6 @@ LOADING = "loading models"
 """State in a worker's note before the worker has opened the home."""
 
 log = logging.getLogger("kgfs.worker")
-
-
-def request_settling(config: Config) -> None:
-    """Ask every process that settles files to do it now, without waiting for the quiet time."""
-    make_home(config)
-    (config.run / "settle.request").touch(mode=0o600)
 
 
 def chores_of(
@@ -344,19 +340,22 @@ class _Answering:
         self._config = config
         self._server: QuestionServer | None = None
         self._answers: Answers | None = None
+        self._finder: Finder | None = None
         self._closes: Vectors | None = None
 
     def answer_with(self, compute: Compute, vectors: Vectors | None, closes: Vectors | None = None) -> None:
         """Answer with this model and these vectors from now on. Return when no question is being answered with those
         of before. ``closes`` is closed when others take their place, or in the end.
         """
+        from kgfs.app.finding import Finder
         from kgfs.compute.answering import Answers
         from kgfs.compute.questions import Materials, QuestionServer
         from kgfs.models.extractor import background
 
         embed = compute.embed if compute.embedding_model else None
         self._answers = self._answers or Answers()
-        materials = Materials(embed, vectors, compute.verbs, background.is_known)
+        self._finder = self._finder or Finder(self._config, self._answers)
+        materials = Materials(embed, vectors, compute.verbs, background.is_known, self._finder)
         self._answers.change(materials, app_timing.ANSWERED_WITHIN)
         former, self._closes = self._closes, closes
         if former is not None:
@@ -385,6 +384,8 @@ class _Answering:
             self._server.close()
         if self._closes is not None:
             self._closes.close()
+        if self._finder is not None:
+            self._finder.close()
         self._server = self._closes = None
 
     def __enter__(self) -> _Answering:

@@ -7,7 +7,6 @@ Data go to stdout and messages to stderr. A typed error becomes one line on stde
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -74,6 +73,8 @@ class _Verbs(click.Group):
         the most similar names.
         """
         if args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib  # takes as long as all else of this module, and is needed for a misspelt command only
+
             near = " or ".join(f"'kgfs {verb}'" for verb in difflib.get_close_matches(args[0], VERBS, n=2))
             ctx.fail(f"No such command '{args[0]}'.{f' Did you mean {near}?' if near else ''}")
         return super().resolve_command(ctx, args)

@@ -11,9 +11,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 import click
 
 from kgfs.config import Config, default_home, load
+from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
 from kgfs.stores.mount_files import mount_notes
 from kgfs.stores.mount_table import home_at
-from kgfs.stores.servers import keep_secrets_from_core_dumps
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -22,6 +22,12 @@ from kgfs.render.source import Marks
 @click.argument("words", nargs=-1, required=True)
 @click.option("--ontology", help="Only in this one.")
 @click.option(
+    "--within",
+    multiple=True,
+    metavar="WORDS",
+    help="Only in the documents of these words, as search/WORDS/… in a mount; may be given again.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(1, api.MOST),
     help=f"At most so many documents (default {api.LIMIT}), with --passages so many passages (default {api.PASSAGES}).",
@@ -44,6 +50,7 @@ def command(
     config: Config,
     words: Sequence[str],
     ontology: str | None,
+    within: tuple[str, ...],
     limit: int | None,
     page: int,
     passages: bool,
@@ -67,6 +74,7 @@ def command(
       kgfs search garbage collection --json | python3 -m json.tool
       kgfs search garbage collection --passages
       kgfs search '"garbage collection" -finalizer path:peps/ after:2024-01'
+      kgfs search finalizer --within 'garbage collection'
     """
     if passages and page != 1:
         raise click.UsageError("--page turns the pages of documents. For more passages give --limit.")
@@ -74,26 +82,30 @@ def command(
         raise click.UsageError("--rerank ranks documents, not passages.")
     if passages and (chunks or no_adjacent):
         raise click.UsageError("--chunks and --no-adjacent say what is shown of a document, not of passages.")
-    asked = " ".join(words).encode("utf-8", "replace").decode()
+    asked = _text(" ".join(words))
+    outer = [_text(each) for each in within]
     marks = Marks(config.tree.mark_start, config.tree.mark_end)
     found: Results | ResultPage
     data: Callable[[], dict[str, Any]]
     lines: Iterable[str]
     if passages:
-        found = api.search_passages(config, asked, ontology or "", limit or api.PASSAGES, min_score=min_score)
+        found = api.search_passages(
+            config, asked, ontology or "", limit or api.PASSAGES, within=outer, min_score=min_score
+        )
         wanted = words_of(found.wanted)
         data, lines = partial(as_data, found), (_passage(hit, wanted, marks) for hit in found.hits)
     else:
-        search = api.search_reranked if rerank else api.search
-        found = search(
+        found = api.search(
             config,
             asked,
             ontology or "",
             limit or api.LIMIT,
             page,
+            within=outer,
             chunks_per_doc=chunks or api.CHUNKS_PER_DOCUMENT,
             include_adjacent=not no_adjacent,
             min_score=min_score,
+            rerank=rerank,
         )
         wanted = words_of(found.wanted)
         data, lines = partial(_as_data, found, marks), (_document(one, wanted, marks) for one in found.documents)
@@ -108,6 +120,11 @@ def command(
         click.echo(line.encode("utf-8", "replace").decode())
     if isinstance(found, Results) and found.pagination.has_next:
         click.echo(f"more: --page {page + 1}", err=True)
+
+
+def _text(word: str) -> str:
+    """Return a word of the command line, which may be any bytes, as text."""
+    return word.encode("utf-8", "replace").decode()
 
 
 def _as_data(found: Results, marks: Marks) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.fuse.connection import free_clients
 from kgfs.stores.disk_reserve import ReserveState
+from kgfs.stores.mount_files import mount_notes
 
 SHOWN = 5
 """Number of files with conflicts that are named; --json has all."""
@@ -40,8 +40,11 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status --json | python3 -m json.tool
       kgfs status Notes/zen.txt
     """
-    for sentence in free_clients(config.run):
-        click.echo(sentence, err=True)
+    if any(note.stuck for note in mount_notes(config.run)):
+        from kgfs.fuse.connection import free_clients  # needed after a kill only
+
+        for sentence in free_clients(config.run):
+            click.echo(sentence, err=True)
     if words is not None:
         page, away = api.document(config, words)
         if away:

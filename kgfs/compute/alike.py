@@ -6,12 +6,11 @@ A process without a model asks it. The worker, which has the vectors, answers it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import ChunkRef
-from kgfs.compute.questions import Materials, Message, ask
+from kgfs.compute.questions import Asking, Materials, Message
 from kgfs.errors import BadInputError, StoreError
 
 if TYPE_CHECKING:  # it is loaded where something is searched
@@ -25,13 +24,13 @@ PARTS = 10_000
 """What a cosine of 1 is in an answer."""
 
 
-def alike(run: Path, places: Sequence[ChunkRef], patience: Deadline) -> npt.NDArray[np.float64]:
+def alike(asking: Asking, places: Sequence[ChunkRef], patience: Deadline) -> npt.NDArray[np.float64]:
     """Return the cosines between these Sources, as a square matrix: those of the means of their windows.
 
     A Source without a vector has 0 everywhere. Raises the errors of :func:`kgfs.compute.questions.ask`, and StoreError
     where the answer does not have the expected form.
     """
-    found = ask(run, {"question": NAME, "items": [f"{doc_id}:{chunk}" for doc_id, chunk in places]}, patience)
+    found = asking({"question": NAME, "items": [f"{doc_id}:{chunk}" for doc_id, chunk in places]}, patience)
     import numpy as np
 
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kgfs.compute import alike, likeness, matching, nearest
+from kgfs.compute import alike, finding, likeness, matching, nearest
 from kgfs.compute.questions import Materials, Message
 from kgfs.errors import BadInputError
 
@@ -19,6 +19,7 @@ QUESTIONS: Mapping[str, Callable[[Materials, Message], Any]] = {
     likeness.NAME: likeness.answer,
     matching.NAME: matching.answer,
     alike.NAME: alike.answer,
+    finding.NAME: finding.answer,
 }
 """The value of a question's ``question`` field → the function that answers it with plain data. The function raises
 BadInputError to refuse a question."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.questions import Materials, Message, ask
+from kgfs.compute.questions import Asking, Materials, Message
 from kgfs.errors import BadInputError, StoreError
 
 NAME = "nearest"
@@ -25,7 +24,7 @@ ChunkRef = tuple[str, int]
 
 
 def nearest(
-    run: Path,
+    asking: Asking,
     words: str,
     ontology: str,
     limit: int,
@@ -37,7 +36,7 @@ def nearest(
 ) -> dict[ChunkRef, float]:
     """Return the cosines of the ``limit`` Sources closest to the words, and of those in ``also`` that have a vector.
 
-    ``run`` is the home's run folder, ``ontology`` an ontology's id. ``doc_ids`` are the only documents to look in; where
+    ``ontology`` is an ontology's id. ``doc_ids`` are the only documents to look in; where
     they are more than DOCUMENTS the caller has to leave others out. With ``only_known`` nothing is near to words none of
     which the model's vocabulary has whole. Raises the errors of
     :func:`kgfs.compute.questions.ask`, and StoreError where the answer does not have the expected form.
@@ -53,7 +52,7 @@ def nearest(
         question["doc_ids"] = sorted(doc_ids)
     if only_known:
         question["only_known"] = True
-    found = ask(run, question, patience)
+    found = asking(question, patience)
     try:
         return {(str(doc_id), int(chunk)): float(cosine) for doc_id, chunk, cosine in found}
     except (TypeError, ValueError) as error:

@@ -37,6 +37,8 @@ LONGEST = 1 << 20
 CONCURRENCY = 4
 """The number of questions that are answered at the same time. Further questions are refused immediately."""
 LISTENING = 64
+REFUSED = "The worker did not answer: "
+"""What stands before the worker's own reason."""
 
 Message = Mapping[str, Any]
 
@@ -52,10 +54,38 @@ class Materials:
     """Tells whether a text has a verb; None where no grammar is loaded."""
     known: Callable[[str], bool] | None = None
     """Whether the model's vocabulary has a word whole; None where it cannot be asked."""
+    find: Callable[[str, str, frozenset[str] | None, float | None], Any] | None = None
+    """Finds Sources, by words, ontology, documents (None for all) and the least cosine (:mod:`.finding`); None where no index is
+    at hand."""
 
 
 Answering = Callable[[Message], Any]
 """A function that answers one question with plain data, and raises KgfsError to refuse it. Several threads call it."""
+Asking = Callable[[Message, Deadline], Any]
+"""A function that asks a worker a question as :func:`ask` does, and raises the same errors."""
+
+
+def asking_itself(answering: Answering) -> Asking:
+    """Return the function with which a worker asks itself, without its socket."""
+
+    def asked(question: Message, patience: Deadline) -> Any:
+        patience.check()
+        try:
+            return answering(question)
+        except KgfsError as error:
+            raise StoreError(f"{REFUSED}{error}") from error
+
+    return asked
+
+
+def refusing(error: KgfsError) -> Asking:
+    """Return a function that answers every question with this error, for one who knows that no answer will come."""
+
+    def asked(question: Message, patience: Deadline) -> Any:
+        patience.check()
+        raise error
+
+    return asked
 
 
 def ask(run: Path, question: Message, patience: Deadline) -> Any:
@@ -86,7 +116,7 @@ def ask(run: Path, question: Message, patience: Deadline) -> Any:
         raise StoreError("The worker ended before it answered.")
     answer = _message(received)
     if "answer" not in answer:
-        raise StoreError(f"The worker did not answer: {answer.get('refused', 'it said something else')}")
+        raise StoreError(f"{REFUSED}{answer.get('refused', 'it said something else')}")
     return answer["answer"]
 
 

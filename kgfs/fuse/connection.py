@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import kgfs
 from kgfs.errors import MachineError
@@ -25,6 +25,9 @@ from kgfs.fuse import probe, timing
 from kgfs.stores.mount_files import MountNote, mount_notes
 from kgfs.stores.mount_table import mounts
 from kgfs.stores.processes import main_thread
+
+if TYPE_CHECKING:  # needed where something is mounted only
+    import subprocess
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +75,8 @@ def watch(number: int) -> subprocess.Popen[bytes] | None:
         log.info("%s", error)
         return None
     words = [str(Path(kgfs.__file__).parents[1]), str(os.getpid()), str(running[1]), str(abort)]
+    import subprocess
+
     try:
         # Its arguments and environment do not contain the home's name, so that a kill by that name does not hit it.
         return subprocess.Popen(
@@ -123,6 +128,8 @@ def _open_abort(number: int | None) -> int:
     this user may not open the file.
     """
     if not is_mounted() and os.geteuid() == 0:
+        import subprocess
+
         subprocess.run(MOUNT_CONTROL.split(), check=False, capture_output=True)
     try:
         return os.open(CONTROL / str(number) / "abort", os.O_WRONLY | os.O_CLOEXEC)

@@ -124,7 +124,7 @@ def documents(
         wanted=found.query.words,
         by_table=found.by_table,
         named=named(graph, folders, found.query.words),
-        meant=meant(graph, folders, found.query.words),
+        meant=meant(graph, folders, found.query.words, found.strange),
         terms=tuple(found_terms(stores.graph, found.query.words, found.ontology)),
     )
     return page_of, changed

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import normalise_label
-from kgfs.domain.word_forms import forms_of, words_in
+from kgfs.domain.word_forms import words_in
+from kgfs.knowledge.words_asked import ASKED, LEAST
 from kgfs.render.search import FUNCTION_WORDS, NamedConcept
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept
 
 LONGEST = 5
 """The most words of a name that is looked for in a question."""
-ASKED = 40
-"""The words of a question that are looked at."""
 MOST = 8
 """The number of concepts that are listed."""
 FORMS_SCANNED = 20_000
 """The number of names with one first letter that a misspelt one is compared with."""
-LEAST = 4
-"""Letters of a word that may be a misspelt one."""
 
 
 def named(graph: Graph, ontologies: Iterable[tuple[str, str]], question: str) -> tuple[NamedConcept, ...]:
@@ -38,17 +35,15 @@ def named(graph: Graph, ontologies: Iterable[tuple[str, str]], question: str) ->
     return tuple(found.values())[:MOST]
 
 
-def meant(graph: Graph, ontologies: Iterable[tuple[str, str]], question: str) -> tuple[NamedConcept, ...]:
-    """Return the concepts that a question may mean: a word of it occurs nowhere, and with one or two letters changed it is
-    the name of a concept, or in one with the words beside it."""
+def meant(
+    graph: Graph, ontologies: Iterable[tuple[str, str]], question: str, strange: Collection[str]
+) -> tuple[NamedConcept, ...]:
+    """Return the concepts that a question may mean: a word of it is ``strange``, as it occurs nowhere, and with one or two
+    letters changed it is the name of a concept, or in one with the words beside it."""
     words = words_in(question)[:ASKED]
-    view = graph.word_view()
-    if view is None:
-        return ()
-    strange = {word for word in words if len(word) >= LEAST and word.isalpha() and not view.occurring(forms_of(word))}
     if not strange:
         return ()
-    asked = [normalise_label(run) for run in _runs(words) if strange.intersection(run.split())]
+    asked = [normalise_label(run) for run in _runs(words) if not set(run.split()).isdisjoint(strange)]
     found: dict[str, NamedConcept] = {}
     for ontology, folder in ontologies:
         for norm in asked:

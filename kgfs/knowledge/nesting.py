@@ -16,12 +16,21 @@ EVERY = 1 << 30
 """More Sources than any home has."""
 
 
-def search_nested(stores: Stores, run: Path, words: Sequence[str], ontology: str, patience: Deadline) -> Found:
+def search_nested(
+    stores: Stores,
+    run: Path,
+    words: Sequence[str],
+    ontology: str,
+    patience: Deadline,
+    *,
+    min_score: float | None = None,
+    by_worker: bool = False,
+) -> Found:
     """Return what the last of these questions finds within the documents of all before it. Blocks as :func:`.search.search`.
 
     The documents of a question are those that pass its filters and have one of its words (by stem, or part of a name in
     code) or, where no document has any, those that it finds by meaning. Filters of one question hold for all that follow.
-    Errors are those of :func:`.search.search`.
+    ``min_score``, which counts for the last one, ``by_worker`` and errors are those of :func:`.search.search`.
     """
     within: frozenset[str] | None = None
     follows_names = False
@@ -30,7 +39,7 @@ def search_nested(stores: Stores, run: Path, words: Sequence[str], ontology: str
         ontology = ontology_asked(stores, query, ontology)
         follows_names = follows_names or query.filtered
         within = _documents_of(stores, run, outer, ontology, within, patience)
-    found = search(stores, run, words[-1], ontology, patience, within=within)
+    found = search(stores, run, words[-1], ontology, patience, within=within, min_score=min_score, by_worker=by_worker)
     return replace(found, outer=tuple(words[:-1]), follows_names=follows_names or found.follows_names)
 
 

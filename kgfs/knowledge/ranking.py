@@ -56,6 +56,24 @@ class Match:
     is_code: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Sources that answer a question, in their order."""
+
+    order: tuple[tuple[ChunkRef, float], ...]
+    """The Sources and their scores, best first."""
+    matches: Mapping[ChunkRef, Match]
+    """How each of them matches."""
+    all_words: bool
+    """Whether every Source with one of the words is in ``order``; else there are more, which score lower by words."""
+    only_text: str
+    """Why meaning was not used; '' where it was."""
+    by_table: bool
+    """Whether the index of words was not made yet, and the graph's own full text ranked."""
+    strange: frozenset[str] = frozenset()
+    """Words of the question that occur nowhere in the home; none where the index of words was not made yet."""
+
+
 def ranked(
     matches: Mapping[ChunkRef, Match], likeness: Likeness = lambda places: (), share: float = BY_MEANING
 ) -> list[tuple[ChunkRef, float]]:

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 from kgfs.compute.alike import alike
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import LONGEST_WORDS, nearest
+from kgfs.compute.questions import Asking, ask
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
+from kgfs.knowledge.by_worker import ranked_by_worker
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
-from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, ranked
-from kgfs.knowledge.words_asked import forms_asked, occurring
+from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
+from kgfs.knowledge.words_asked import forms_asked, occurring, strange
 from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
@@ -74,6 +76,8 @@ class Found:
     """Why meaning was not used; '' where it was."""
     by_table: bool = False
     """Whether the index of words was not made yet, and the graph's own full text ranked."""
+    strange: frozenset[str] = frozenset()
+    """Words of the question that occur nowhere in the home; none where the index of words was not made yet."""
     outer: tuple[str, ...] = ()
     """The questions in which this one is nested: what is found is of their documents."""
     follows_names: bool = False
@@ -89,6 +93,7 @@ def search(
     *,
     within: Collection[str] | None = None,
     min_score: float | None = None,
+    by_worker: bool = False,
 ) -> Found:
     """Return the Sources that answer the question, best first. Blocks, at most until the deadline ``patience`` passes.
 
@@ -96,8 +101,10 @@ def search(
     there are no others. A question of filters alone finds the newest documents that pass. ``within`` are the documents to
     look in; None for all. Sources that have none of the words are found from a cosine of ``min_score``; where it is None,
     from CLOSE where no word occurs in what is searched, nor one that is spelled nearly so, else from any. Gated Sources are
-    not found. Raises BadInputError for more than LONGEST_WORDS characters, for what is no filter, and for a ``min_score`` that
-    is no cosine; and the errors of ``patience``.
+    not found. With ``by_worker`` the worker ranks, with the same outcome: so does a process that searches once, which would
+    load numpy and the index for longer than it searches. Where no worker does, this process ranks. Raises BadInputError for
+    more than LONGEST_WORDS characters, for what is no filter, and for a ``min_score`` that is no cosine; and the errors of
+    ``patience``.
     """
     if len(words) > LONGEST_WORDS:
         raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
@@ -115,12 +122,46 @@ def search(
     if not query.words:
         first = tuple(((doc_id, 0), 0.0) for doc_id in newest_first(stores, doc_ids or frozenset()))
         return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "", follows_names=True)
+    asking: Asking = partial(ask, run)
+    found: Ranked | None = None
+    if by_worker:
+        limited = patience.within(timing.SEARCH_MODEL)
+        found, asking = ranked_by_worker(asking, words, ontology, doc_ids, min_score, limited)
+        patience.check()
+    found = found or rank(graph, asking, query, ontology, doc_ids, min_score, patience)
+    return Found(
+        words=words,
+        query=query,
+        ontology=ontology,
+        doc_ids=doc_ids,
+        order=found.order,
+        matches=found.matches,
+        all_words=found.all_words,
+        epoch=epoch,
+        only_text=found.only_text,
+        by_table=found.by_table,
+        strange=found.strange,
+        follows_names=query.filtered,
+    )
+
+
+def rank(
+    graph: Graph,
+    asking: Asking,
+    query: Query,
+    ontology: str,
+    doc_ids: Collection[str] | None,
+    min_score: float | None,
+    patience: Deadline,
+) -> Ranked:
+    """Return the Sources that answer a question with words, ranked in this process. ``asking`` asks a worker for what only its
+    models say. Arguments and errors are as for :func:`search`."""
     view = graph.word_view()
     only = with_phrases(graph, query, ontology) if query.phrases else None
     texts = dict(by_words(graph, view, query, ontology, CANDIDATES, doc_ids, only))
     patience.check()
     occurs = bool(texts) or (view is not None and occurring(view, query.words, ontology))
-    cosines, why = _cosines(run, query.words, ontology, sorted(texts), not occurs, doc_ids, patience)
+    cosines, why = _cosines(asking, query.words, ontology, sorted(texts), not occurs, doc_ids, patience)
     hidden = graph.hidden({doc_id for doc_id, _ in cosines})
     wanted = [
         place
@@ -134,20 +175,9 @@ def search(
         if match.text > 0 or cosines.get(place, -2.0) >= least
     }
     patience.check()
-    order = tuple(_ranked(graph, run, view, matches, bool(cosines), patience))
-    return Found(
-        words=words,
-        query=query,
-        ontology=ontology,
-        doc_ids=doc_ids,
-        order=order,
-        matches=matches,
-        all_words=len(texts) < CANDIDATES,
-        epoch=epoch,
-        only_text=why,
-        by_table=view is None,
-        follows_names=query.filtered,
-    )
+    order = tuple(_ranked(graph, asking, view, matches, bool(cosines), patience))
+    unknown = strange(view, query.words) if view is not None else frozenset()
+    return Ranked(order, matches, len(texts) < CANDIDATES, why, view is None, unknown)
 
 
 def best_by_words(graph: Graph, found: Found, limit: int) -> list[ChunkRef]:
@@ -202,7 +232,7 @@ def _matches(
 
 def _ranked(
     graph: Graph,
-    run: Path,
+    asking: Asking,
     view: WordView | None,
     matches: Mapping[ChunkRef, Match],
     by_meaning: bool,
@@ -217,7 +247,7 @@ def _ranked(
 
     def like_by_meaning(places: Sequence[ChunkRef]) -> Any:
         try:
-            return alike(run, places, patience.within(timing.SEARCH_MODEL))
+            return alike(asking, places, patience.within(timing.SEARCH_MODEL))
         except GivenUpError:
             raise
         except KgfsError:  # the worker ended meanwhile: the scores stand as they are
@@ -228,7 +258,7 @@ def _ranked(
 
 
 def _cosines(
-    run: Path,
+    asking: Asking,
     words: str,
     ontology: str,
     also: Sequence[ChunkRef],
@@ -238,7 +268,7 @@ def _cosines(
 ) -> tuple[dict[ChunkRef, float], str]:
     try:
         limited = patience.within(timing.SEARCH_MODEL)
-        return nearest(run, words, ontology, CANDIDATES, also, limited, doc_ids=doc_ids, only_known=only_known), ""
+        return nearest(asking, words, ontology, CANDIDATES, also, limited, doc_ids=doc_ids, only_known=only_known), ""
     except GivenUpError:
         raise
     except KgfsError as error:  # the full text works without it, and the results tell the reader why

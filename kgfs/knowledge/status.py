@@ -16,7 +16,6 @@ from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.watch_files import watch_states
@@ -116,6 +115,10 @@ def _path(names: Names, version: Version, live: Name | None) -> str:
 
 def sharing_page(config: Config) -> dict[str, Any] | None:
     """Return the homes that share the garage, the entries that each has followed, and the purges that wait for homes."""
+    if not config.garage_store.shared:
+        return None
+    from kgfs.stores.hosts import host_id, known_roll  # needed by shared homes only
+
     roll = known_roll(config)
     if roll is None:
         return None

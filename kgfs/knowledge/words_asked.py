@@ -17,10 +17,18 @@ def forms_asked(question: str) -> list[str]:
     return [form for form in forms if form not in FUNCTION_WORDS] or forms
 
 
+ASKED = 40
+"""The words of a question of which it is asked whether they occur."""
 LEAST, LONG = 4, 8
 """The letters of a word that may be misspelled by one letter, and by two."""
 MOST = 12
 """The number of words of a question of which near spellings are looked for."""
+
+
+def strange(view: WordView, question: str) -> frozenset[str]:
+    """Return the words of LEAST letters or more that occur nowhere in the home: they may be misspelled."""
+    words = {word for word in words_in(question)[:ASKED] if len(word) >= LEAST and word.isalpha()}
+    return frozenset(word for word in words if not view.occurring(forms_of(word)))
 
 
 def occurring(view: WordView, question: str, ontology: str) -> bool:

@@ -15,6 +15,8 @@ from kgfs.render.words import json_page, rendered, time_of
 
 PENDING, DONE, NOT_THERE, FAILED = "pending", "done", "not_found", "failed"
 """The states of an answer."""
+MISSING = 4
+"""The number of words found nowhere near that an answer names, the heaviest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _failed(page: AnswerPage, up: str) -> str:
 
 
 def _not_found(page: AnswerPage, up: str) -> str:
-    words = ", ".join(f"“{plain(word)}”" for word in page.missing)
+    words = ", ".join(f"“{plain(word)}”" for word in page.missing[:MISSING])
     why = f" Near what comes closest there is no {words}." if words else ""
     return f"{NOT_FOUND}.{why}\n\n[What was looked at](context.md)\n"
 

@@ -8,10 +8,20 @@ from functools import lru_cache
 from typing import Any
 
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
-from kgfs.render.search import NamedConcept, concepts_line, link, marked, opening, question_data, words_of
+from kgfs.render.search import (
+    NOTHING,
+    NamedConcept,
+    concepts_line,
+    excerpt,
+    link,
+    marked,
+    opening,
+    question_data,
+    words_of,
+)
 from kgfs.render.source import Marks
 from kgfs.render.terms import ShownTerm
-from kgfs.render.words import fold, json_page, lines_of, rendered, time_of
+from kgfs.render.words import counted, fold, json_page, lines_of, rendered, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,22 +236,40 @@ def _document(one: DocumentResult, text: str) -> dict[str, Any]:
     }
 
 
-def results_md(results: Results, texts: Sequence[str]) -> bytes:
-    """Return the page for people: each document as its own file shows it."""
+def results_md(results: Results, texts: Sequence[str], marks: Marks) -> bytes:
+    """Return the page for people: a list of the documents, each with its best passage, then each as its own file shows it."""
     pages = results.pagination
-    page = f", page {pages.page}" if pages.page > 1 else ""
-    out = [f"{opening(results, len(results.documents), 'document')}{page}.\n"]
+    out = [f"{opening(results, _how_many(results))}.\n"]
     up = results.up
     for words, concepts in (("Concepts", results.named), ("Did you mean", results.meant)):
         if concepts:
             links = ", ".join(f"[{fold(each.label)}]({link(f'../../{up}{each.path}')})" for each in concepts)
             out.append(f"\n{words}: {links}{'?' * (words != 'Concepts')}\n")
+    if len(results.documents) > 1:
+        wanted = words_of(results.wanted)
+        out += ["\n", *(_in_short(one, wanted, marks) for one in results.documents)]
     for one, text in zip(results.documents, texts, strict=True):
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
         out.append(f"{_quoted(text)}\n\n{_links(one, up)}")
     if pages.has_next:
         out.append(f"\nNext page: {'../' * (pages.page > 1)}page-{pages.page + 1}/results.md\n")
     return rendered("".join(out))
+
+
+def _how_many(results: Results) -> str:
+    """Return how many documents there are, and which of them the page has."""
+    pages, ranks = results.pagination, [one.rank for one in results.documents]
+    if pages.page == 1 and not pages.has_next:
+        return counted(len(ranks), "document") if ranks else NOTHING
+    total = f"{pages.total_results:,}{'' if pages.total_is_exact else ' or more'}"
+    return f"Documents {ranks[0]}-{ranks[-1]} of {total}" if ranks else f"No page {pages.page} of {total} documents"
+
+
+def _in_short(one: DocumentResult, wanted: frozenset[str], marks: Marks) -> str:
+    """Return a document's line of the list: what it is called, and its best passage."""
+    best = excerpt(one.matched[0].piece.text, wanted)
+    name = f"[{fold(one.title) or one.path}]({link(one.file)})"
+    return f"{one.rank}. {name}, {one.folder}{one.path}, {_place(one.matched[0])}\n   {marked(best, wanted, marks)}\n"
 
 
 def document_md(results: Results, one: DocumentResult, text: str) -> bytes:
@@ -287,18 +315,22 @@ def _text(part: Part, mark: Callable[[str], str]) -> str:
 
 def _about(one: DocumentResult, up: str) -> str:
     matched = one.matched
-    first = min(matched, key=lambda chunk: chunk.piece.index)
     section = f", {fold(' > '.join(matched[0].section_path))}" if matched[0].section_path else ""
-    place = f"page {first.page}" if first.page is not None else lines_of(first.line_start, first.line_end)
-    place = place if matched[0].entry is None else f"entry {matched[0].entry}"
     scores = ", ".join(f"#{chunk.piece.index + 1}({chunk.piece.score:.2f})" for chunk in matched)
     return (
-        f"[{one.folder}{one.path}]({link(f'../../{up}{one.folder}{one.path}')}), {place}{section}\n"
+        f"[{one.folder}{one.path}]({link(f'../../{up}{one.folder}{one.path}')}), {_place(matched[0])}{section}\n"
         f"{f'({one.note}){chr(10)}' if one.note else ''}"
         f"Relevance: {one.max_score:.3f} (avg: {one.avg_score:.3f})\n"
         f"Coverage: {one.coverage}\n"
         f"Matched chunks: {scores}\n"
     )
+
+
+def _place(best: ResultChunk) -> str:
+    """Return where the best passage of a document stands in it."""
+    if best.entry is not None:
+        return f"entry {best.entry}"
+    return f"page {best.page}" if best.page is not None else lines_of(best.line_start, best.line_end)
 
 
 def _links(one: DocumentResult, up: str) -> str:

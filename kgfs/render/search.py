@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 from urllib.parse import quote
 
@@ -93,7 +94,7 @@ class ResultPage:
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
-    out = [f"{opening(page, len(page.hits), 'passage')}.\n"]
+    out = [f"{opening(page, counted(len(page.hits), 'passage') if page.hits else NOTHING)}.\n"]
     wanted, up = words_of(page.wanted), "../" * (3 + len(page.within))
     for hit in page.hits:
         section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
@@ -125,9 +126,11 @@ class Answered(Protocol):
     def by_table(self) -> bool: ...
 
 
-def opening(page: Answered, count: int, noun: str) -> str:
-    """Return the title of a page, and what was found where, in which ways; without the stop."""
-    found = counted(count, noun) if count else "Nothing found"
+NOTHING = "Nothing found"
+
+
+def opening(page: Answered, found: str) -> str:
+    """Return the title of a page, and how much was ``found`` where, in which ways; without the stop."""
     where = f"in {page.ontology}" if page.ontology else "in all ontologies"
     ways = f"full text only ({page.only_text.rstrip('.')})" if page.only_text else "full text and meaning"
     yet = ". The index of words is being made: until then the order is a rough one" if page.by_table else ""
@@ -240,22 +243,32 @@ def words_of(question: str) -> frozenset[str]:
 
 
 def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:
-    """Return a text with marks around the words that have one of the forms, as the index of words compares them."""
+    """Return a text with marks around the words that have one of the forms, as the index of words compares them. Words with one
+    space between them stand between one pair of marks."""
     parts = _AROUND_WORDS.split(text)
     words = parts[1::2]
     shown = {word: f"{marks.start}{word}{marks.end}" for word in set(words) if not wanted.isdisjoint(forms_of(word))}
     if not shown:
         return text
     parts[1::2] = [shown.get(word, word) for word in words]
+    found = [at for at, word in enumerate(words) if word in shown]
+    for one, other in pairwise(found):  # neighbours share their marks: ==garbage collection==
+        if other == one + 1 and parts[2 * other] == " ":
+            parts[2 * one + 1] = parts[2 * one + 1].removesuffix(marks.end)
+            parts[2 * other + 1] = parts[2 * other + 1].removeprefix(marks.start)
     return "".join(parts)
+
+
+_RULES = re.compile(r"^[^\w\n]{3,}$", re.MULTILINE)
 
 
 def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     """Return the piece of about ``length`` characters with the most different words, on one line.
 
-    Where the text has none of the words it is the start.
+    Where the text has none of the words it is the start. Lines of punctuation alone, as below headings and around tables, are
+    left out.
     """
-    folded = fold(text)
+    folded = fold(_RULES.sub("", text))
     if len(folded) <= length:
         return folded
     places = [(at.start(), form) for at in WORD.finditer(folded) for form in forms_of(at[0]) if form in wanted]

@@ -24,7 +24,6 @@ from kgfs.stores import timing
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.migrations import bring_up, format_of, newest
 from kgfs.stores.pacing import STEPS, Pacing
-from kgfs.stores.page_scrub import scrub_pages
 from kgfs.stores.wal import use_wal
 
 T = TypeVar("T")
@@ -348,6 +347,8 @@ def scrub(connection: sqlite3.Connection, path: Path) -> None:
             if not _is_full(error):
                 raise
     empty_log(connection, path)
+    from kgfs.stores.page_scrub import scrub_pages  # needed by purges only
+
     scrub_pages(path)
 
 

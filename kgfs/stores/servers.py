@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import logging
-import resource
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -130,13 +129,6 @@ def trusted(file: Path, setting: str) -> ssl.SSLContext:
     except OSError as error:
         reason = "it has no certificate that can be read" if isinstance(error, ssl.SSLError) else error.strerror
         raise BadInputError(f"{setting}: {file} cannot be used: {reason}.") from error
-
-
-def keep_secrets_from_core_dumps(config: Config) -> None:
-    """Disable core dumps for this process and its children if the process may hold a secret, such as the token of
-    a cluster."""
-    if config.on_servers or config.cluster.engine == "ray":
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def is_open_to_others(url: str, encrypted: bool) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.encoding import decode, decode_if
-from kgfs.stores.catalog.facts import DocumentRead, Fact
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.garage.contract import Ledger
-from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # opening a home whose names are known needs no class of fact
+    from kgfs.stores.catalog.facts import DocumentRead, Fact
 
 Entries = Iterator[tuple[int, bytes]]
 BATCH = 1000
@@ -112,13 +113,23 @@ def facts_since(catalog: Catalog, ledger: Ledger, after: int) -> Iterator[tuple[
 
 
 def _known_in(ledger: Ledger, after: int, upto: int) -> Iterator[tuple[int, Fact]]:
+    from kgfs.stores.catalog.encoding import decode
+
     for seq, entry in takewhile(lambda entry: entry[0] <= upto, ledger.replay(after)):
         yield seq, decode(entry)
 
 
 def ever_published(catalog: Catalog, ledger: Ledger) -> bool:
     """Return whether a document was ever shown in the graph. Reads the ledger up to the first publication."""
-    return any(decode_if(entry, DocumentRead) for entry in entries(catalog, ledger))
+    return any(_reads(catalog, ledger))
+
+
+def _reads(catalog: Catalog, ledger: Ledger) -> Iterator[DocumentRead]:
+    from kgfs.stores.catalog.encoding import decode_if
+    from kgfs.stores.catalog.facts import DocumentRead
+
+    facts = (decode_if(entry, DocumentRead) for entry in entries(catalog, ledger))
+    return (fact for fact in facts if fact is not None)
 
 
 def is_graph_lost(stores: Stores) -> bool:
@@ -135,9 +146,9 @@ def is_graph_lost(stores: Stores) -> bool:
 def embedding_model_of(stores: Stores) -> str:
     """Return the embedding model of the document that was read last; '' if there is no such document or it has no
     model. Reads the ledger."""
-    facts = (decode_if(entry, DocumentRead) for entry in entries(stores.catalog, stores.garage.ledger))
-    published = [found for found in facts if found is not None]
-    for fact in reversed(published):
+    from kgfs.stores.readings import load_reading, reading_key
+
+    for fact in reversed([*_reads(stores.catalog, stores.garage.ledger)]):
         if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # not if it was purged
             return load_reading(stores.garage.objects, fact.doc_id, fact.reading).embedding_model
     return ""

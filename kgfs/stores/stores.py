@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.facts import ContentKept, GraphFact
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.contract import Graph
 
-if TYPE_CHECKING:  # imports numpy, which a mount does not need
+if TYPE_CHECKING:  # numpy, which a mount does not need, and the classes of facts, which a reader does not
+    from kgfs.stores.catalog.facts import ContentKept, GraphFact
     from kgfs.stores.vectors.contract import Vectors
 
 

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Sequence
 from kgfs.compute.deadline import Deadline
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError, NotEmptyError, ReadOnlyError, RefusedError
+from kgfs.knowledge.query import parse
 from kgfs.stores.blocking import blocks
 from kgfs.stores.catalog.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
@@ -198,6 +199,11 @@ class ResultsFolder(DerivedFolder[None]):
     def change(self, wanted: AttrChange) -> Attr:
         if self._part or (wanted.atime is None and wanted.mtime is None):
             raise ReadOnlyError("A search has no modes and owners of its own.")
+        try:
+            for name in self._names:
+                parse(words_in(name))
+        except BadInputError as error:  # it could never be looked into
+            raise error.to_be_logged() from None
         names = self.context.stores.catalog.names
         if all(saved.words != self._saved_as for saved in names.saved_searches(self._ontology_id)):
             self.context.deposits.record(SearchSaved(self._ontology_id, self._saved_as, time.time_ns()))

@@ -148,7 +148,7 @@ class Searches:
             for one, text in zip(results.documents, texts, strict=True)
         }
         files["results.json"] = Content(by_document.results_json(results, texts), changed)
-        files["results.md"] = Content(by_document.results_md(results, texts), changed)
+        files["results.md"] = Content(by_document.results_md(results, texts, marks), changed)
         return files
 
     def _keep(self, key: _Key, answer: Answer) -> None:

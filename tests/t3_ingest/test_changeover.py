@@ -19,7 +19,7 @@ from kgfs.compute.answering import Answers
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.nearest import nearest
-from kgfs.compute.questions import Materials
+from kgfs.compute.questions import Materials, ask
 from kgfs.config import Config
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.lifecycle.embed_again import embed_again
@@ -194,7 +194,7 @@ def test_a_home_of_one_minilm_goes_over_to_the_other_while_it_is_asked(home: Pat
 
     def watch() -> None:
         notes.append(worker_note(config.run))
-        near = nearest(config.run, "a kitten naps", "", 1, (), Deadline(30))
+        near = nearest(partial(ask, config.run), "a kitten naps", "", 1, (), Deadline(30))
         found.append({doc_id for doc_id, _ in near})
 
     by_itself = Config(home=home, models=Models(extractor="statistics"))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def test_they_come_over_the_socket(run: Path) -> None:
         return [("a", 3, 0.5)]
 
     with QuestionServer(run, answer):
-        assert nearest(run, "zen", "P", 5, [("b", 1)], Deadline(5)) == {("a", 3): 0.5}
+        assert nearest(partial(ask, run), "zen", "P", 5, [("b", 1)], Deadline(5)) == {("a", 3): 0.5}
     assert asked == [{"question": "nearest", "words": "zen", "ontology": "P", "limit": 5, "also": ["b:1"]}]
     with QuestionServer(run, lambda question: [["a", "b"]]), pytest.raises(StoreError, match="form"):
-        nearest(run, "zen", "P", 5, [], Deadline(5))
+        nearest(partial(ask, run), "zen", "P", 5, [], Deadline(5))

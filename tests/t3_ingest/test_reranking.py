@@ -68,8 +68,8 @@ def test_a_server_ranks_what_was_found_again(config: Config, tmp_path: Path) -> 
     (tmp_path / "key").write_text("secret\n")
     with stub() as (url, asked):
         chosen = ranking(config, rerank_url=f"{url}/v1", rerank_model="m", rerank_key_file=str(tmp_path / "key"))
-        found = api.search_reranked(chosen, "tea", limit=2)
-        second = api.search_reranked(chosen, "tea", limit=2, page=2)
+        found = api.search(chosen, "tea", limit=2, rerank=True)
+        second = api.search(chosen, "tea", limit=2, page=2, rerank=True)
     assert [one.path for one in found.documents] == ["documents/b.txt", "documents/a.txt"]
     assert [(one.path, one.rank) for one in second.documents] == [("documents/c.txt", 3)]
     assert found.pagination.has_next and not second.pagination.has_next
@@ -90,14 +90,14 @@ def test_a_server_that_does_not_rank_is_told_of(
     config: Config, answer: Any, status: int, error: type[KgfsError]
 ) -> None:
     with stub(answer, status) as (url, _), pytest.raises(error):
-        api.search_reranked(ranking(config, rerank_url=url), "tea")
+        api.search(ranking(config, rerank_url=url), "tea", rerank=True)
 
 
 def test_what_cannot_be_used_is_refused(config: Config, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"models\.rerank_url"):
-        api.search_reranked(config, "tea")
+        api.search(config, "tea", rerank=True)
     with pytest.raises(UnavailableError):
-        api.search_reranked(ranking(config, rerank_url="http://127.0.0.1:1"), "tea")
+        api.search(ranking(config, rerank_url="http://127.0.0.1:1"), "tea", rerank=True)
     with pytest.raises(ModelMissingError):
         load(Models(rerank_path=str(tmp_path)))
     for wrong in ({"rerank_url": "ftp://x"}, {"rerank_url": "http://x", "rerank_path": "y"}, {"rerank_timeout": 0}):

@@ -8,8 +8,9 @@ from email.message import EmailMessage
 
 import pytest
 
+from kgfs.compute.deadline import Deadline
 from kgfs.domain.names import encode_name
-from kgfs.tree.node import File, Link
+from kgfs.tree.node import File, Folder, Link
 from tests.support.library import Library, library_at, read
 from tests.support.working import Counting, work
 
@@ -105,6 +106,23 @@ def test_evidence_of_an_attachment_leads_to_it(library: Library) -> None:
             assert cited["document"].split("/")[1] in parents
             assert cited["quote"] in library.read(f"Zen/{cited['document']}").decode()
     assert found
+
+
+def test_a_search_finds_a_mail_and_what_came_with_it_each_on_its_own(library: Library) -> None:
+    mail_id = library.document("Zen/documents/barley.eml").doc_id
+    parts = {part.name: part.child for part in library.stores.catalog.names.parts(mail_id) if part.child}
+    folder = library.node("Zen/search/mill")
+    assert isinstance(folder, Folder)
+    found = dict(folder.work_out(Deadline(30)).entries())
+    page = found["results.json"]
+    assert isinstance(page, File)
+    results = {one["id"]: one for one in json.loads(read(page))["results"]}
+    assert {mail_id, *(parts[name] for name in parts if name != "empty.txt")} <= {*results}
+    for doc_id, one in results.items():
+        text = library.read(f"{one['content_location']}").decode()
+        assert one["content_location"] == f"Zen/archive/{doc_id}/text.txt"
+        assert all(chunk["content"] == text[chunk["char_start"] : chunk["char_end"]] for chunk in one["chunks"])
+        assert one["file"] in found
 
 
 def test_one_content_of_two_mails_names_both(library: Library) -> None:

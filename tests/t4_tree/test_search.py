@@ -665,6 +665,8 @@ def test_a_search_is_saved_by_touch_and_taken_out_by_rmdir(library: Library) -> 
     assert results(library, "Zen/search/what is%25 a koan")["words"] == "what is% a koan"
     with pytest.raises(ReadOnlyError):
         node.change(AttrChange(mode=0o700))
+    with pytest.raises(BadInputError, match="is no filter"):  # else each walk would meet it
+        folder(library, "Zen/search/koan/colour:red").change(AttrChange(mtime=7))
     search.remove_folder("what is%25 a koan")
     assert library.names("Zen/search") == []
     with pytest.raises(MissingError):

@@ -20,6 +20,7 @@ from kgfs.app.working import place_of, run_worker
 from kgfs.config import load
 from kgfs.errors import BadInputError, MachineError, StoreError, TimedOutError, UnavailableError
 from kgfs.stores import servers
+from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire
@@ -128,9 +129,9 @@ def test_memory_is_not_dumped_where_it_may_hold_a_secret(home: Path) -> None:
         child = os.fork()
         if child == 0:
             resource.setrlimit(resource.RLIMIT_CORE, (4096, 4096))
-            servers.keep_secrets_from_core_dumps(plain)
+            keep_secrets_from_core_dumps(plain)
             kept = resource.getrlimit(resource.RLIMIT_CORE) == (4096, 4096)
-            servers.keep_secrets_from_core_dumps(may_hold_one)
+            keep_secrets_from_core_dumps(may_hold_one)
             os._exit(0 if kept and resource.getrlimit(resource.RLIMIT_CORE) == (0, 0) else 1)
         assert os.waitpid(child, 0)[1] == 0
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kgfs.domain.text import Chunk
 from kgfs.errors import MissingError
-from kgfs.stores.catalog.facts import DocumentRead, DocumentText, Fact, ForgettingDone
 from kgfs.stores.chunk_index import ChunkIndex, ChunkRef
-from kgfs.stores.readings import load_reading
 from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # an index that is up to the ledger needs none of them
+    from kgfs.domain.text import Chunk
+    from kgfs.stores.catalog.facts import Fact
 
 FACTS_BATCH = 200
 """Facts per transaction. A process that was killed resumes after the last complete transaction."""
@@ -50,6 +52,9 @@ def follow_chunks(stores: Stores, index: ChunkIndex, check: Callable[[], None] =
 
 
 def _follow(stores: Stores, index: ChunkIndex, facts: list[tuple[int, Fact]]) -> None:
+    from kgfs.stores.catalog.facts import DocumentRead, DocumentText, ForgettingDone
+    from kgfs.stores.readings import load_reading
+
     published: list[tuple[str, str, int, tuple[Chunk, ...]]] = []
     purged: list[str] = []
     for seq, fact in facts:

@@ -30,14 +30,16 @@ LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
 
-def ask(stores: Stores, run: Path, question: str, ontology: str, patience: Deadline) -> Answer:
+def ask(
+    stores: Stores, run: Path, question: str, ontology: str, patience: Deadline, *, by_worker: bool = False
+) -> Answer:
     """Return the answer of the Sources to a question, in one ontology (its id) or in all (''). Blocks.
 
-    Filters and phrases narrow what is looked at, as in a search. Raises the errors of
+    Filters and phrases narrow what is looked at, as in a search; ``by_worker`` is as for it. Raises the errors of
     :func:`kgfs.knowledge.search.search`, and BadInputError for a question without words.
     """
     slowly("asking", patience.wait)
-    weighing = weigh(stores, run, question, ontology, patience)
+    weighing = weigh(stores, run, question, ontology, patience, by_worker=by_worker)
     few, scored, found = weighing.candidates, weighing.scored, weighing.found
     answers = scored.answerable > 0
     quotes = [_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else []
@@ -68,9 +70,11 @@ class Weighing:
     """Why meanings were not compared; '' where they were."""
 
 
-def weigh(stores: Stores, run: Path, question: str, ontology: str, patience: Deadline) -> Weighing:
+def weigh(
+    stores: Stores, run: Path, question: str, ontology: str, patience: Deadline, *, by_worker: bool = False
+) -> Weighing:
     """Return the sentences that may answer, scored. Errors are as for :func:`ask`."""
-    found = search(stores, run, question, ontology, patience)
+    found = search(stores, run, question, ontology, patience, by_worker=by_worker)
     if not found.query.words:
         raise BadInputError("A question has words; filters alone find documents with kgfs search.")
     gathered = gather(stores, found)

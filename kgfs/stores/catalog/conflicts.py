@@ -8,10 +8,13 @@ before they were settled stand there with the decision ``overwritten``. Neither 
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
 
 from kgfs.errors import MissingError
-from kgfs.stores.catalog.facts import ConflictKept
 from kgfs.stores.catalog.lineage import adopted
+
+if TYPE_CHECKING:
+    from kgfs.stores.catalog.facts import ConflictKept
 
 DECISION = "conflict"
 OVERWRITTEN = "overwritten"

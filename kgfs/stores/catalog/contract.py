@@ -10,12 +10,14 @@ microseconds) unless said otherwise. Queries about names and documents are in ``
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kgfs.errors import KgfsError
 from kgfs.stores.catalog.contract_jobs import Jobs
 from kgfs.stores.catalog.contract_names import Names
-from kgfs.stores.catalog.facts import Fact
+
+if TYPE_CHECKING:  # a process that only reads needs no class of fact
+    from kgfs.stores.catalog.facts import Fact
 
 
 class Pending(Protocol):

@@ -12,12 +12,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kgfs.domain.names import is_document_name
 from kgfs.stores.catalog import conflicts, parts, path_states
 from kgfs.stores.catalog.contract_names import Forgetting, Trashed
-from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed, TrashRestored
 from kgfs.stores.catalog.lineage import path_of
+
+if TYPE_CHECKING:
+    from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed, TrashRestored
 
 TRASHED = "id, ontology, path, mode, uid, gid, mtime, size, sha256, key, doc_id, version, lineage, at"
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgfs.domain.documents import State
 from kgfs.domain.identity import doc_id_of
-from kgfs.stores.catalog.facts import PartsFound
+
+if TYPE_CHECKING:
+    from kgfs.stores.catalog.facts import PartsFound
 
 PART = "parent, n, child, name, given, kind, media_type, size"
 

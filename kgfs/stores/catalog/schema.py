@@ -451,3 +451,9 @@ def typed(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StoreError:
     failure = StoreError(f"{path}: {error}.{' Run kgfs check --repair.' if damaged else ''}")
     failure.__cause__ = error
     return failure
+
+
+def newest_entry(db: sqlite3.Connection) -> int:
+    """Return the number of the newest entry; 0 where there is none."""
+    seq: int = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0]
+    return seq

@@ -4,60 +4,35 @@ processes may use it.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgfs.errors import StoreError
 from kgfs.stores import timing
-from kgfs.stores.catalog import fold, forgetting
-from kgfs.stores.catalog.checks import Before, check
 from kgfs.stores.catalog.contract import Pending
 from kgfs.stores.catalog.contract_jobs import Jobs
 from kgfs.stores.catalog.contract_names import Names
-from kgfs.stores.catalog.encoding import decode, encode
 from kgfs.stores.catalog.fact_number import FactNumber
-from kgfs.stores.catalog.facts import (
-    DocumentForgotten,
-    Fact,
-    ForgettingDone,
-    ForgettingOwed,
-    OntologyRemoved,
-    QuestionRemoved,
-    Removed,
-    SearchRemoved,
-    Settled,
-    TrashEmptied,
-    VersionMinted,
-)
 from kgfs.stores.catalog.jobs import SqliteJobs
 from kgfs.stores.catalog.names import SqliteNames
 from kgfs.stores.catalog.origin import changed_elsewhere
 from kgfs.stores.catalog.readers import Readers
-from kgfs.stores.catalog.schema import connect_to_read, prepare, typed
+from kgfs.stores.catalog.schema import connect_to_read, newest_entry, prepare, typed
 from kgfs.stores.catalog.syncing import WalSync
-from kgfs.stores.catalog.writer import Work, Writer
+from kgfs.stores.catalog.writer import Writer
 from kgfs.stores.database import scrub
 from kgfs.stores.disk_reserve import DiskReserve
 
-REMOVING = (
-    Removed,
-    OntologyRemoved,
-    SearchRemoved,
-    QuestionRemoved,
-    TrashEmptied,
-    ForgettingOwed,
-    ForgettingDone,
-    DocumentForgotten,
-    Settled,
-    VersionMinted,
-)
-"""Facts that may use the disk reserve. They remove something, or move bytes from the inbox to the garage."""
+if TYPE_CHECKING:  # a process that only reads needs no class of fact
+    from kgfs.stores.catalog.facts import Fact
+    from kgfs.stores.catalog.recording import Recording
+
 KEPT_ENTRIES = 10_000
 """The number of newest entries that are kept for the change feed after the ledger has them."""
 
@@ -69,6 +44,9 @@ class SqliteCatalog:
     def __init__(self, path: Path | None) -> None:
         durable = path is not None
         if path is None:
+            import shutil
+            import tempfile
+
             folder = tempfile.mkdtemp(prefix="kgfs-catalog-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             path = Path(folder) / "front.sqlite"
@@ -78,9 +56,7 @@ class SqliteCatalog:
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
         self._number = FactNumber(db)
-        self._before = Before(
-            SqliteNames(lambda: db), lambda sha256: _has_inbox(db, sha256), lambda: changed_elsewhere(db)
-        )
+        self._db = db
         syncing = WalSync(path, lambda: connect_to_read(path)) if durable else None
         self._writer = Writer(db, path, syncing)
         self._watching = threading.Lock()
@@ -101,38 +77,19 @@ class SqliteCatalog:
     def record(
         self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
     ) -> int:
-        removes = all(isinstance(fact, REMOVING) for fact in facts)
-        run = self._writer.run_removing if removes else self._writer.run
-        return run(self._recording(facts, inbox, session), synced=synced)
+        run = self._writer.run_removing if self._recording.removes(facts) else self._writer.run
+        return run(self._recording.of(facts, inbox or {}, session), synced=synced)
 
     def record_nowait(
         self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = ""
     ) -> Pending | None:
-        return self._writer.run_nowait(self._recording(facts, inbox, session))
+        return self._writer.run_nowait(self._recording.of(facts, inbox or {}, session))
 
-    def _recording(self, facts: Sequence[Fact], inbox: Mapping[str, bytes] | None, session: str) -> Work[int]:
-        entries = [encode(fact) for fact in facts]
+    @cached_property
+    def _recording(self) -> Recording:
+        from kgfs.stores.catalog.recording import Recording
 
-        def work(db: sqlite3.Connection) -> int:
-            for small in (inbox or {}).items():
-                db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", small)
-            seq = _newest(db)
-            written_over = _written_over_of(db)
-            for fact, entry in zip(facts, entries, strict=True):
-                check(fact, self._before)
-                if before := written_over(db, fact):
-                    seq += 1
-                    self._apply(db, before, encode(before), seq, session)
-                seq += 1
-                self._apply(db, fact, entry, seq, session)
-            return seq
-
-        return work
-
-    def _apply(self, db: sqlite3.Connection, fact: Fact, entry: bytes, seq: int, session: str) -> None:
-        with self._number.being(seq):
-            fold.apply(fact, fold.Target(db, seq, session))
-        db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, entry, session))
+        return Recording(self._db, self._number)
 
     def sync(self) -> None:
         self._writer.sync()
@@ -145,6 +102,8 @@ class SqliteCatalog:
         self._writer.run_removing(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]), synced=False)
 
     def unheld(self, among: Sequence[str] | None = None) -> list[str]:
+        from kgfs.stores.catalog import forgetting
+
         return forgetting.unheld(self._readers.mine(), among)
 
     def scrub(self) -> None:
@@ -169,25 +128,27 @@ class SqliteCatalog:
 
     def shipped(self, upto: int) -> None:
         def work(db: sqlite3.Connection) -> None:
-            db.execute("UPDATE shipped SET upto = max(upto, min(?, ?))", (upto, _newest(db)))
+            db.execute("UPDATE shipped SET upto = max(upto, min(?, ?))", (upto, newest_entry(db)))
             _trim(db)
 
         self._writer.run_removing(work, synced=False)  # the ledger skips entries that are shipped twice
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
+        from kgfs.stores.catalog.recording import replay_one
+
         def work(db: sqlite3.Connection) -> int:
-            if _newest(db) or db.execute("SELECT 1 FROM ontology").fetchone():
+            if newest_entry(db) or db.execute("SELECT 1 FROM ontology").fetchone():
                 raise StoreError(f"{self._path}: only an empty catalog can be filled from the ledger.")
             newest: deque[tuple[int, bytes]] = deque(maxlen=KEPT_ENTRIES)
             applied = 0
             for seq, entry in entries:
                 if newest and seq != newest[-1][0] + 1:
                     raise StoreError(f"The ledger has nothing between the entries {newest[-1][0]} and {seq}.")
-                _replay_one(db, seq, entry)
+                replay_one(db, seq, entry)
                 newest.append((seq, entry))
                 applied += 1
             db.executemany("INSERT INTO entry VALUES (?, ?, '')", newest)
-            db.execute("UPDATE shipped SET upto = ?", (_newest(db),))
+            db.execute("UPDATE shipped SET upto = ?", (newest_entry(db),))
             return applied
 
         with self._writer.in_bulk():
@@ -225,6 +186,7 @@ class SqliteCatalog:
         return self._writer.run(work, synced=False)
 
     def withdraw(self, fact: Fact) -> bool:
+        from kgfs.stores.catalog.encoding import encode
         from kgfs.stores.catalog.sharing.follow import withdraw  # needed by shared homes only
 
         entry = encode(fact)
@@ -259,7 +221,7 @@ class SqliteCatalog:
         return [sha256 for (sha256,) in self._readers.mine().execute(sql).fetchall()]
 
     def seq(self) -> int:
-        return _newest(self._readers.mine())
+        return newest_entry(self._readers.mine())
 
     @property
     def commits(self) -> int:
@@ -273,6 +235,10 @@ class SqliteCatalog:
         sql = "SELECT 1 FROM renumbered WHERE after < ?1 AND upto >= ?1"
         if not confirmed and self._readers.mine().execute(sql, (after,)).fetchone():
             return None
+        if not rows:
+            return []
+        from kgfs.stores.catalog.encoding import decode
+
         return [(seq, decode(body)) for seq, body in rows]
 
     def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
@@ -303,37 +269,11 @@ class SqliteCatalog:
         self._writer.close()
 
 
-def _written_over_of(db: sqlite3.Connection) -> Callable[[sqlite3.Connection, Fact], Fact | None]:
-    """Return the function that keeps what another home wrote before this home writes over it; where no other home
-    shares the ledger, one that finds nothing."""
-    if not db.execute("SELECT sharing FROM shipped").fetchone()[0]:
-        return lambda db, fact: None
-    from kgfs.stores.catalog.sharing.written_over import written_over  # needed by shared homes only
-
-    return written_over
-
-
 def _inbox(db: sqlite3.Connection, sha256: str) -> bytes | None:
     row = db.execute("SELECT body FROM inbox WHERE sha256 = ?", (sha256,)).fetchone()
     return row[0] if row else None
 
 
-def _has_inbox(db: sqlite3.Connection, sha256: str) -> bool:
-    return db.execute("SELECT 1 FROM inbox WHERE sha256 = ?", (sha256,)).fetchone() is not None
-
-
-def _newest(db: sqlite3.Connection) -> int:
-    seq: int = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0]
-    return seq
-
-
 def _trim(db: sqlite3.Connection) -> None:
     """Delete the entries that the ledger has, except for the newest ``KEPT_ENTRIES``."""
-    db.execute("DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (_newest(db) - KEPT_ENTRIES,))
-
-
-def _replay_one(db: sqlite3.Connection, seq: int, entry: bytes) -> None:
-    try:
-        fold.apply(decode(entry), fold.Target(db, seq, ""))
-    except (LookupError, sqlite3.IntegrityError) as error:
-        raise StoreError(f"Ledger entry {seq} does not follow from those before it: {error}.") from error
+    db.execute("DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (newest_entry(db) - KEPT_ENTRIES,))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 from kgfs.stores.garage.contract import GarageObjects, Ledger
-from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
-from kgfs.stores.garage.prefixes import PrefixObjects
 
 OBJECTS = "objects"
 
@@ -17,12 +16,16 @@ class FileGarage:
     at the same time."""
 
     def __init__(self, root: Path) -> None:
-        self._objects = PrefixObjects(FileObjects(root / OBJECTS), root)
+        self._root = root
         self._ledger = SegmentLedger(root / "ledger")
 
-    @property
+    @cached_property
     def objects(self) -> GarageObjects:
-        return self._objects
+        """Open the objects when they are first asked for: what a search shows stands in the graph."""
+        from kgfs.stores.garage.files import FileObjects
+        from kgfs.stores.garage.prefixes import PrefixObjects
+
+        return PrefixObjects(FileObjects(self._root / OBJECTS), self._root)
 
     @property
     def ledger(self) -> Ledger:

@@ -11,13 +11,15 @@ from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.mending import mended, survey
-from kgfs.stores.garage.segments import check_entries, encode_line, lines, segment_path, segments
+from kgfs.stores.garage.segments import check_entries, decode_line, encode_line, lines, segment_path, segments
 from kgfs.stores.locks import locked_folder
 
 SEGMENT_SIZE = 8 << 20
 """The size in bytes from which the next append begins a new segment."""
 
 SEGMENT_MODE = 0o600
+LONGEST_LINE = 64 << 10
+"""Bytes in which the last line is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class SegmentLedger:
         self._seen: _Tail | None = None
         self._durable_name = 0
         with os_errors(f"opening the ledger {root}"):
-            make_folder(root)
+            if not root.is_dir() or not segments(root):  # a segment was made after its folder was durable
+                make_folder(root)
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
         check_entries(first_seq, entries)
@@ -69,7 +72,23 @@ class SegmentLedger:
             return tail.last
 
     def beyond(self, seq: int) -> bool:
-        return self.last_seq() > seq
+        with os_errors(f"reading the ledger {self._root}"), locked_folder(self._root, shared=True):
+            last = self._last_line()
+        return (self.last_seq() if last is None else last) > seq
+
+    def _last_line(self) -> int | None:
+        """Return the number of the last entry by the last line alone, if it is whole; else None. The caller holds the lock.
+
+        What stands before the line is not verified.
+        """
+        if not (found := segments(self._root)):
+            return 0
+        with found[-1][1].open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - LONGEST_LINE))
+            raw = file.read()
+        entry = decode_line(raw[raw.rfind(b"\n", 0, len(raw) - 1) + 1 :])
+        return None if entry is None else entry[0]
 
     def faults(self) -> list[str]:
         with os_errors(f"reading the ledger {self._root}"), locked_folder(self._root, shared=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kgfs.config import Config
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.servers import file_named, is_encrypted, is_open_to_others, need, trusted, warn_of_plain_text
 
 
 def open_garage(config: Config, *, cached: bool = True) -> Garage:
@@ -18,6 +17,8 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
     settings = config.garage_store
     if settings.store == "files":
         return FileGarage(config.garage)
+    from kgfs.stores.servers import file_named, is_encrypted, is_open_to_others, need, trusted, warn_of_plain_text
+
     need("garage.store is 's3'", "minio", "urllib3", "certifi")
     from kgfs.stores.garage.s3.endpoint import Endpoint
     from kgfs.stores.garage.s3.garage import S3Garage

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
-from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     CONCEPT,
     INSTANCE,
@@ -26,6 +24,9 @@ from kgfs.stores.graph.vocabulary import (
     Related,
     Risen,
 )
+
+if TYPE_CHECKING:
+    from kgfs.render.concept import ConceptPage
 
 SELECT_CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
 # INDEXED BY the covering index: with the other index on names, SQLite would read a row of the table.
@@ -181,6 +182,8 @@ class ConceptReads:
         return [doc_id for (doc_id,) in rows]
 
     def page(self, concept_id: str) -> ConceptPage | None:
+        from kgfs.stores.graph.pages import concept_page  # a search shows no page
+
         with self._database.snapshot() as connection:
             return concept_page(connection, concept_id)
 

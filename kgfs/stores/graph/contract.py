@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
-from kgfs.render.concept import ConceptPage
 from kgfs.stores.graph.joined import JoinedReads
 from kgfs.stores.graph.named import NamedReads
 from kgfs.stores.graph.terms import TermReads
@@ -39,6 +38,7 @@ from kgfs.stores.graph.vocabulary import (
 )
 
 if TYPE_CHECKING:  # imports numpy, which a mount needs only to search
+    from kgfs.render.concept import ConceptPage
     from kgfs.stores.words.scoring import WordView
 
 THREAD = 200

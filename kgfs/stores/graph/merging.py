@@ -11,7 +11,6 @@ from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.editions import put_instances
-from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.rows import INSTANCE, MENTION, SHOWN, instance_row, listed, mention_row
 from kgfs.stores.graph.sayings import count_in, count_out
 from kgfs.stores.graph.vocabulary import ConceptRow, DocumentContent, InstanceRow, Mark
@@ -187,13 +186,3 @@ def set_marks(connection: sqlite3.Connection, marks: Sequence[Mark], unmarked: S
         "INSERT OR REPLACE INTO mark (mark, concept, ontology, joined) VALUES (?, ?, ?, ?)",
         [(mark.mark, mark.concept_id, mark.ontology, mark.joined) for mark in marks],
     )
-
-
-MARKS = """SELECT mark.mark, mark.ontology, mark.concept, mark.joined, coalesce(concept.name, '')
-    FROM mark LEFT JOIN concept ON concept.concept_id = mark.concept"""
-
-
-def mark_row(found: Sequence[str | int]) -> Mark:
-    """Return a Mark from a row of the query MARKS; a hidden name becomes ''."""
-    mark, ontology, concept_id, joined, name = found
-    return Mark(str(mark), str(ontology), str(concept_id), bool(joined), "" if is_hidden(str(name)) else str(name))

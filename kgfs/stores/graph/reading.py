@@ -10,18 +10,18 @@ from kgfs.stores.database import Database
 from kgfs.stores.graph import scoped
 from kgfs.stores.graph.concept_reads import SELECT_CONCEPT, ConceptReads
 from kgfs.stores.graph.document_reads import DocumentReads
-from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import known_as
 from kgfs.stores.graph.joined import JoinedReads
 from kgfs.stores.graph.kind_rows import rows_of
-from kgfs.stores.graph.merging import MARKS, mark_row
 from kgfs.stores.graph.named import NamedReads
 from kgfs.stores.graph.rows import (
     COUNTED,
+    MARKS,
     SHOWN,
     STAGED,
     THOSE,
+    mark_row,
 )
 from kgfs.stores.graph.sampling import draw, stepwise
 from kgfs.stores.graph.terms import TermReads
@@ -46,6 +46,8 @@ class GraphReads(DocumentReads, ConceptReads):
         self.joined = JoinedReads(database)
 
     def faults(self) -> list[Fault]:
+        from kgfs.stores.graph.faults import faults  # needed by checks only
+
         with self._database.snapshot() as connection:
             return faults(connection)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
 from kgfs.errors import BadInputError
-from kgfs.stores.graph.vocabulary import Concept, DocumentRow, InstanceRow, SourceRow
+from kgfs.stores.graph.hiding import is_hidden
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow, InstanceRow, Mark, SourceRow
 
 STAGED, SHOWN, LEAVING = 0, 1, 2
 """States of an edition (see schema.sql)."""
@@ -108,3 +109,13 @@ def inverse(type_: str) -> str:
     except KeyError:
         known = ", ".join(sorted(RELATIONSHIP_TYPES))
         raise BadInputError(f"'{type_}' is no relationship type; known are {known}.") from None
+
+
+MARKS = """SELECT mark.mark, mark.ontology, mark.concept, mark.joined, coalesce(concept.name, '')
+    FROM mark LEFT JOIN concept ON concept.concept_id = mark.concept"""
+
+
+def mark_row(found: Sequence[str | int]) -> Mark:
+    """Return a Mark from a row of the query MARKS; a hidden name becomes ''."""
+    mark, ontology, concept_id, joined, name = found
+    return Mark(str(mark), str(ontology), str(concept_id), bool(joined), "" if is_hidden(str(name)) else str(name))

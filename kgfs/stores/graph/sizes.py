@@ -16,14 +16,7 @@ from kgfs.render.words import folded_size, has_controls
 from kgfs.stores.database import Database
 from kgfs.stores.graph.pages import page_frame, page_size
 from kgfs.stores.graph.rows import LEAVING, words
-
-RENDERED = 4
-"""The version of the renderers as far as sizes depend on it, kept in the row ``rendered`` of ``meta``. 1: control
-characters are shown as one character each. 2: pages show the SHOWN_RELATED strongest relationships, and places of
-RELATED_TO. 3: pages show the SHOWN_EVIDENCE strongest pieces of evidence. 4: pages without a description quote a
-sentence."""
-
-_RENDERED = "SELECT value FROM meta WHERE name = 'rendered'"
+from kgfs.stores.graph.sizes_kept import RENDERED, RENDERED_BY
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +30,10 @@ class _Piece:
     text: str
 
 
-def keep_sizes(database: Database) -> None:
-    """Compute the sizes again if this version of kgfs renders other bytes than the one that stored them. Writes nothing
-    otherwise. One transaction; may take seconds in a large home, once."""
-    if database.row(_RENDERED)[0] < RENDERED:
-        database.removing(lambda: _renew(database))
-
-
-def _renew(database: Database) -> None:
+def renew(database: Database) -> None:
+    """Compute all sizes again that an earlier version of the renderers gave, in one transaction."""
     with database.write(durable=False) as connection:
-        rendered = connection.execute(_RENDERED).fetchone()[0]
+        rendered = connection.execute(RENDERED_BY).fetchone()[0]
         if rendered < 1:
             concepts: set[str] = set()
             for edition in list(_with_controls(connection)):

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.errors import NoSpaceError, StoreError
-from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database, remove_database
-from kgfs.stores.graph.adopting import BUILT, adopt
-from kgfs.stores.graph.cascade import Cascade, impose, redact
-from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.editions import open_edition, put_sources
 from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
-from kgfs.stores.graph.kinds import KINDS
-from kgfs.stores.graph.merging import Reassignment, look_further, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
-from kgfs.stores.graph.removing import empty, forget_earlier, remove_some
 from kgfs.stores.graph.rows import LEAVING, STAGED
-from kgfs.stores.graph.sizes import keep_sizes
+from kgfs.stores.graph.sizes_kept import keep_sizes
 from kgfs.stores.graph.vocabulary import (
     Batch,
     DocumentContent,
@@ -44,6 +34,9 @@ from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
 
 if TYPE_CHECKING:  # numpy, which a mount needs only to search
+    from tempfile import TemporaryDirectory
+
+    from kgfs.render.concept import ConceptPage
     from kgfs.stores.words.index import WordIndex
     from kgfs.stores.words.scoring import WordView
 
@@ -66,16 +59,21 @@ class SqliteGraph(GraphReads):
     removes.
 
     Any number of threads and processes may use it. Publications and forgettings are durable when they return. A
-    power failure may lose staged rows, together with the job's progress."""
+    power failure may lose staged rows, together with the job's progress. What only writers need is imported by the methods that
+    write: most processes read."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._folder = None if path else tempfile.TemporaryDirectory(prefix="kgfs-graph-")
-        where = path or Path(self._folder.name if self._folder else "") / "graph.sqlite"
-        schema = resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8")
-        super().__init__(Database(where, schema, FORMAT, REMEDY, MIGRATIONS))
+        self._folder: TemporaryDirectory[str] | None = None
+        if path is None:
+            from tempfile import TemporaryDirectory
+
+            self._folder = TemporaryDirectory(prefix="kgfs-graph-")
+            path = Path(self._folder.name) / "graph.sqlite"
+        schema = Path(__file__).with_name("schema.sql").read_text("utf-8")
+        super().__init__(Database(path, schema, FORMAT, REMEDY, MIGRATIONS))
         keep_history(self._database)
         keep_sizes(self._database)
-        self._where = where
+        self._where = path
         self._aside: int | None = None
         """The file descriptor of the lock of a graph that is built beside another; None for other graphs."""
         self._asked = threading.Lock()
@@ -115,6 +113,9 @@ class SqliteGraph(GraphReads):
     # ------------------------------------------------------------------------------------------- writing
 
     def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        from kgfs.stores.graph.editions import open_edition, put_sources
+        from kgfs.stores.graph.kinds import KINDS
+
         if self.published(commit_id) is not None:
             return
         for start in range(0, max(len(batch.sources), 1), ROWS_BATCH):
@@ -130,6 +131,9 @@ class SqliteGraph(GraphReads):
                     put(connection, edition, batch.document, rows[start : start + ROWS_BATCH])
 
     def publish(self, publication: Publication) -> int:
+        from kgfs.stores.graph.commit import Commit
+        from kgfs.stores.graph.editions import open_edition
+
         doc_id = publication.document.doc_id
         with self._database.write(durable=True) as connection:
             known = connection.execute(
@@ -162,6 +166,8 @@ class SqliteGraph(GraphReads):
         return self._database.removing(lambda: self._forget(commit_id, doc_ids, at, concepts))
 
     def _forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str]) -> int:
+        from kgfs.stores.graph.cascade import Cascade
+
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
@@ -186,6 +192,8 @@ class SqliteGraph(GraphReads):
         became: Sequence[tuple[str, str]] = (),
         looked: tuple[Sequence[str], str] = ((), ""),
     ) -> int:
+        from kgfs.stores.graph.merging import Reassignment, set_marks
+
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
@@ -203,6 +211,8 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def look_further(self, concept_ids: Sequence[str], after: str) -> None:
+        from kgfs.stores.graph.merging import look_further
+
         with self._database.write(durable=False) as connection:
             look_further(connection, concept_ids, after)
 
@@ -220,6 +230,9 @@ class SqliteGraph(GraphReads):
     def _redact(
         self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str]
     ) -> Redaction:
+        from kgfs.stores.graph.cascade import redact
+        from kgfs.stores.graph.removing import forget_earlier
+
         with self._database.write(durable=True) as connection:
             forget_earlier(connection, doc_ids)
             return redact(connection, concepts, relationships)
@@ -240,6 +253,8 @@ class SqliteGraph(GraphReads):
             return connection.total_changes - before >= 2
 
     def impose(self, redaction: Redaction) -> None:
+        from kgfs.stores.graph.cascade import impose
+
         with self._database.write(durable=True) as connection:
             impose(connection, redaction)
 
@@ -259,6 +274,8 @@ class SqliteGraph(GraphReads):
             return self.page(concept_id)
 
     def clear(self) -> None:
+        from kgfs.stores.graph.removing import empty
+
         with self._database.write(durable=True) as connection:
             empty(connection)
 
@@ -266,6 +283,8 @@ class SqliteGraph(GraphReads):
         return build_aside(built_beside(self._where))
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
+        from kgfs.stores.graph.adopting import BUILT, adopt
+
         assert isinstance(built, SqliteGraph)
         self._database.shorten_log()
         with self._database.attached(built._where, BUILT), self._database.write(durable=True) as connection:
@@ -286,6 +305,8 @@ class SqliteGraph(GraphReads):
         if self._database.rehearses:
             return
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
+            from kgfs.stores.graph.removing import remove_some
+
             with self._database.write(durable=False) as connection:
                 remove_some(connection, REMOVED_BATCH)
 

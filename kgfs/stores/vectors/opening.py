@@ -7,15 +7,6 @@ from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
-from kgfs.stores.servers import (
-    file_named,
-    is_encrypted,
-    is_open_to_others,
-    is_sayable,
-    key_in,
-    warn_of_plain_text,
-    what_is_no_key,
-)
 
 if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
@@ -36,6 +27,8 @@ def open_vectors(config: Config, model: str) -> Vectors:
         from kgfs.stores.vectors.sqlite import SqliteVectors
 
         return SqliteVectors(config.vectors_db, model)
+    from kgfs.stores.servers import file_named, is_encrypted, is_open_to_others, warn_of_plain_text
+
     try:
         from kgfs.stores.vectors.qdrant import Endpoint, QdrantVectors
     except ModuleNotFoundError as error:
@@ -66,6 +59,8 @@ def may_hold_vectors(config: Config) -> bool:
 
 def _key(named: str) -> str:
     """Return the API key from the file ``named`` or, without one, from QDRANT_API_KEY. '' if there is none."""
+    from kgfs.stores.servers import is_sayable, key_in, what_is_no_key
+
     if named:
         return key_in(named, "vectors.api_key_file")
     if not is_sayable(key := os.environ.get("QDRANT_API_KEY", "").strip()):

@@ -1,0 +1,22 @@
+"""The version of the renderers that gave the stored sizes of a graph."""
+
+from __future__ import annotations
+
+from kgfs.stores.database import Database
+
+RENDERED = 4
+"""The version of the renderers as far as sizes depend on it, kept in the row ``rendered`` of ``meta``. 1: control
+characters are shown as one character each. 2: pages show the SHOWN_RELATED strongest relationships, and places of
+RELATED_TO. 3: pages show the SHOWN_EVIDENCE strongest pieces of evidence. 4: pages without a description quote a
+sentence."""
+
+RENDERED_BY = "SELECT value FROM meta WHERE name = 'rendered'"
+
+
+def keep_sizes(database: Database) -> None:
+    """Compute the sizes again if this version of kgfs renders other bytes than the one that stored them. Writes nothing
+    otherwise. One transaction; may take seconds in a large home, once."""
+    if database.row(RENDERED_BY)[0] < RENDERED:
+        from kgfs.stores.graph.sizes import renew
+
+        database.removing(lambda: renew(database))

@@ -1,0 +1,130 @@
+"""A process that searches once has the worker rank: with the same outcome, without numpy, and never waiting twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.finding import Finder
+from kgfs.compute.answering import Answers
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.questions import Materials, QuestionServer
+from kgfs.errors import BadInputError, StoreError
+from kgfs.knowledge import timing
+from kgfs.knowledge.nesting import search_nested
+from tests.support.library import Library, library_at
+
+TEXTS = {
+    "Zen/documents/on zen.txt": (
+        "Zen is a school of Buddhism.\n\nA koan is a riddle\nthat Zen teachers use.\n",
+        "koan",
+    ),
+    "Zen/documents/koans.txt": ("Koans are told and retold.\nA teacher asks, a student answers.\n", "teacher"),
+    "Tea/documents/tea.txt": ("Tea is a drink.\nMonks and Zen teachers drink it.\n", "tea"),
+}
+QUESTIONS = (
+    ("koan",),
+    ("zen teachers drink",),
+    ('"zen teachers"',),
+    ("zen -drink",),
+    ("teacher path:on",),
+    ("zen", "drink"),
+    ("koann",),
+    ("zzzzqqq",),
+    ("type:txt",),
+)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with library_at(tmp_path / "home") as library:
+        for path, (text, concept) in TEXTS.items():
+            library.add(path, text.encode(), {concept: [text.splitlines()[0]]})
+        yield library
+
+
+@pytest.fixture
+def worker(library: Library) -> Iterator[Finder]:
+    """What a worker without a model answers."""
+    answers = Answers()
+    finder = Finder(library.context.config, answers)
+    answers.change(Materials(None, None, find=finder), 1)
+    with QuestionServer(library.context.config.run, answers):
+        yield finder
+    finder.close()
+
+
+@pytest.mark.parametrize("words", QUESTIONS, ids="/".join)
+@pytest.mark.parametrize("least", (None, 0.5))
+def test_the_outcome_is_the_same(library: Library, worker: Finder, words: tuple[str, ...], least: float | None) -> None:
+    stores, run = library.stores, library.context.config.run
+    here, there = (
+        search_nested(stores, run, words, "", Deadline(10), min_score=least, by_worker=by_worker)
+        for by_worker in (False, True)
+    )
+    assert here == there
+
+
+def test_it_costs_no_numpy(library: Library, worker: Finder) -> None:
+    library.add("Tea/documents/newest.txt", b"Matcha is ground tea.\n", {"matcha": ["Matcha is ground tea."]})
+    code = (
+        "import sys; from kgfs.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(*({'numpy', 'kgfs.stores.catalog.facts'} & {*sys.modules}), file=sys.stderr)"
+    )
+    words = ["search", "matcha", "tea", "--json", "--home", str(library.context.config.home)]
+    told = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    only_text = found["only_text"]
+    assert found["results"][0]["document"].endswith("newest.txt")
+    assert told.stderr == f"full text only: {found['only_text']}\n\n"
+    assert "no embedding model" in only_text
+
+
+def test_a_worker_of_before_is_asked_what_it_knows(library: Library) -> None:
+    """It knows the question ``nearest`` and refuses ``find``."""
+    asked: list[str] = []
+    document = library.document("Tea/documents/tea.txt")
+
+    def answer(question: object) -> object:
+        assert isinstance(question, dict)
+        asked.append(question["question"])
+        if question["question"] != "nearest":
+            raise BadInputError("this question is not known")
+        return [[document.doc_id, 0, 0.9]]
+
+    with QuestionServer(library.context.config.run, answer):
+        found = search_nested(
+            library.stores, library.context.config.run, ("buddhism",), "", Deadline(10), by_worker=True
+        )
+    assert asked[:2] == ["find", "nearest"] and not found.only_text
+    assert {doc_id for (doc_id, _), _ in found.order} > {document.doc_id}
+
+
+def test_an_answer_of_another_form_is_none(library: Library) -> None:
+    with QuestionServer(library.context.config.run, lambda question: {"found": [[1, 2]]}):
+        found = search_nested(library.stores, library.context.config.run, ("koan",), "", Deadline(10), by_worker=True)
+    assert found.order and found.only_text == str(StoreError("The worker's answer has not the form it should have."))
+
+
+def test_a_silent_worker_is_waited_for_once(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "SEARCH_MODEL", 0.4)
+    asked: list[object] = []
+
+    def silent(question: object) -> object:
+        asked.append(question)
+        time.sleep(1)
+        return []
+
+    with QuestionServer(library.context.config.run, silent):
+        before = time.monotonic()
+        found = search_nested(library.stores, library.context.config.run, ("koan",), "", Deadline(10), by_worker=True)
+        assert time.monotonic() - before < 1
+    assert len(asked) == 1 and found.order and "No answer within" in found.only_text
