@@ -53,7 +53,10 @@ class Database:
         self._closed = False
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            # Closing a descriptor of a file that this process has open already would drop its locks on it, and another
+            # process, taking itself for the last one, would delete the log from under it.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise from_os_error(error, str(path)) from error
         self._writer = self._connect()

@@ -1,8 +1,11 @@
-"""A database that several processes open for the first time at one moment."""
+"""A database that several processes open at one moment, and that one process opens twice."""
 
 from __future__ import annotations
 
 import multiprocessing
+import sqlite3
+import subprocess
+import sys
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -36,3 +39,19 @@ def test_a_new_one_is_refused_to_nobody(tmp_path: Path) -> None:
     for process in opening:
         process.join()
     assert [error for error in heard if error] == []
+
+
+def test_a_process_that_opens_it_twice_keeps_its_locks(tmp_path: Path) -> None:
+    """Else the next process that closes it takes itself for the last one, and deletes the log that this one goes on writing."""
+    path = tmp_path / "graph.sqlite"
+    first, second = SqliteGraph(path), SqliteGraph(path)
+    log = path.with_name("graph.sqlite-wal").stat().st_ino
+    code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM meta').fetchall(); db.close()"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    assert path.with_name("graph.sqlite-wal").stat().st_ino == log
+    first.note_followed(7)
+    reader = sqlite3.connect(path)
+    assert reader.execute("SELECT value FROM meta WHERE name = 'followed'").fetchone() == (7,)
+    reader.close()
+    second.close()
+    first.close()
