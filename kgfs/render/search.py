@@ -259,14 +259,14 @@ def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:
     return "".join(parts)
 
 
-_RULES = re.compile(r"^[^\w\n]{3,}$", re.MULTILINE)
+_RULES = re.compile(r"^[ \t]*[-=~^+|#*][-=~^+|#* \t]{2,}$", re.MULTILINE)
 
 
 def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     """Return the piece of about ``length`` characters with the most different words, on one line.
 
-    Where the text has none of the words it is the start. Lines of punctuation alone, as below headings and around tables, are
-    left out.
+    Where the text has none of the words it is the start. Lines of rules alone, as below headings and around tables, are left
+    out.
     """
     folded = fold(_RULES.sub("", text))
     if len(folded) <= length:

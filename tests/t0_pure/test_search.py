@@ -109,6 +109,11 @@ def test_function_words_do_not_count_where_there_are_others() -> None:
     assert telling("?! …") == "?! …"
 
 
+def test_an_excerpt_has_no_rules_of_headings_and_tables() -> None:
+    text = "Zen\n===\n\nA koan.\n\n+-----+\n| one |\n+-----+\n\n...\n--x\n"
+    assert excerpt(text, frozenset({"zen"})) == "Zen A koan. | one | ... --x"
+
+
 @given(st.text(st.sampled_from("ab zen.\n\t é"), max_size=1500), st.integers(10, 400))
 @settings(max_examples=200, deadline=None)
 def test_an_excerpt_is_a_piece_of_the_text(text: str, length: int) -> None:
