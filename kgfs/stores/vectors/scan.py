@@ -137,14 +137,6 @@ class Picture:
         found: Codes | None = self.__dict__.get("_codes", self.former_codes)
         return found
 
-    def _likely(self, vector: Vector, slots: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-        """Return the ``count`` of these slots, with all ties, whose codes promise the highest scores."""
-        likely = self._codes.estimate(vector)
-        if slots.size < len(likely):
-            likely = likely[slots]
-        found: npt.NDArray[np.intp] = slots[likely >= np.partition(likely, slots.size - count)[slots.size - count]]
-        return found
-
     def best(self, vector: Vector, where: Filter, limit: int, threshold: float, *, exact: bool = True) -> list[Hit]:
         """Return the ``limit`` best items that pass the filter and score at least ``threshold``, best first.
 
@@ -155,7 +147,7 @@ class Picture:
             return []
         count = max(COMPARED * limit, LEAST_COMPARED)
         if not exact and slots.size >= ALL_BELOW and count < slots.size:
-            slots = self._likely(vector, slots, count)
+            slots = self._codes.likely(vector, slots, count)
         if slots.size < GATHER_BELOW * len(self.matrix):
             scores = self.matrix[slots] @ vector
         else:
