@@ -121,6 +121,7 @@ def main() -> None:
         grown = size_of(home / "garage") - garage
         print(f"{len(costs)} appends: {statistics.median(costs):.2f} s of CPU each (at most {max(costs):.2f})")
         print(f"garage: {grown / 1e6:.1f} MB more, {grown / 1e6 / len(costs):.2f} an append")
+    print(f"at most {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10} MiB in a process")
 
 
 if __name__ == "__main__":
