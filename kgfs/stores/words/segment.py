@@ -30,6 +30,8 @@ Array = npt.NDArray[Any]
 _MAGIC = b"kgfswrd1"
 _HEAD = struct.Struct("<8sI")
 _ALIGNED = 64
+MERGED_AT_ONCE = 1 << 19
+"""Postings that are put into their places at the same time, some more where one form has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +208,11 @@ def merge(segments: Sequence[Segment], kept: Sequence[Array]) -> Segment:
     names = [[ontologies.setdefault(name, len(ontologies)) for name in segment.ontologies] for segment in segments]
     every = np.unique(np.concatenate([np.asarray(segment.hashes) for segment in segments]))
     parts: dict[str, list[Array]] = {name: [] for name in _NAMES}
-    terms, rows = [], 0
+    given: list[_Given] = []
+    totals, rows = np.zeros(len(every), np.int64), 0
     for segment, mask, codes in zip(segments, kept, names, strict=True):
         alive = mask[segment.row_doc]
         new_doc = np.cumsum(mask) - 1 + sum(map(len, parts["doc_ids"]))
-        new_row = np.cumsum(alive) - 1 + rows
         parts["doc_ids"].append(segment.doc_ids[mask].astype(f"S{width}"))
         parts["marks"].append(segment.marks[mask])
         parts["doc_ontology"].append(np.array(codes or [0], np.int32)[segment.doc_ontology[mask]])
@@ -218,17 +220,11 @@ def merge(segments: Sequence[Segment], kept: Sequence[Array]) -> Segment:
         parts["row_doc"].append(new_doc[segment.row_doc[alive]].astype(np.int32))
         for name in ("row_chunk", "row_body", "row_head"):
             parts[name].append(getattr(segment, name)[alive])
-        passing = alive[segment.post_row]
-        terms.append(np.repeat(np.searchsorted(every, segment.hashes), np.diff(segment.post_at))[passing])
-        parts["post_row"].append(new_row[segment.post_row[passing]].astype(np.int32))
-        for name in ("post_body", "post_head"):
-            parts[name].append(getattr(segment, name)[passing])
+        given.append(_Given(segment, np.searchsorted(every, segment.hashes), alive, np.cumsum(alive) - 1 + rows))
+        totals[given[-1].terms] += given[-1].counts
         rows += int(alive.sum())
     joined = {name: np.concatenate(some) for name, some in parts.items() if some}
-    term = np.concatenate(terms)
-    order = np.argsort(term, kind="stable")  # rows of later segments are higher, so each list stays ascending
-    counts = np.bincount(term, minlength=len(every))
-    living = counts > 0
+    living = totals > 0
     encoded = _words_of(segments, every[living])
     per_doc = np.bincount(joined["row_doc"], minlength=len(joined["doc_ids"]))
     return Segment(
@@ -239,11 +235,51 @@ def merge(segments: Sequence[Segment], kept: Sequence[Array]) -> Segment:
             "words": np.frombuffer(b"".join(encoded), np.uint8),
             "word_at": np.cumsum([0, *map(len, encoded)]).astype(np.int64),
             "hashes": every[living],
-            "post_at": np.concatenate([[0], np.cumsum(counts[living])]).astype(np.int64),
-            **{name: joined[name][order] for name in ("post_row", "post_body", "post_head")},
+            "post_at": np.concatenate([[0], np.cumsum(totals[living])]).astype(np.int64),
+            **_postings(given, totals),
         },
         [*ontologies],
     )
+
+
+class _Given:
+    """What a merged segment gets of another one."""
+
+    def __init__(self, segment: Segment, terms: Array, alive: Array, new_row: Array) -> None:
+        self.segment = segment
+        self.terms = terms
+        """The number of each of its forms among those of all segments."""
+        self.passing = alive[segment.post_row]
+        self.new_row = new_row.astype(np.int32)
+        empty = np.zeros(0, np.int64)
+        self.counts = np.add.reduceat(self.passing, segment.post_at[:-1], dtype=np.int64) if len(terms) else empty
+        """The number of its postings that are kept, by form: each form of a segment has one at least."""
+
+
+def _postings(given: Sequence[_Given], totals: Array) -> dict[str, Array]:
+    """Return the postings of all, by form. Each is put into its place, some at a time: to sort all of them would take
+    much memory."""
+    free = np.cumsum(totals) - totals
+    found: dict[str, Array] = {
+        "post_row": np.empty(int(totals.sum()), np.int32),
+        "post_body": np.empty(int(totals.sum()), np.uint8),
+        "post_head": np.empty(int(totals.sum()), np.uint8),
+    }
+    for one in given:  # rows of later segments are higher, so each list stays ascending
+        ends = one.segment.post_at
+        first = 0
+        while first < len(one.terms):
+            end = max(first + 1, int(np.searchsorted(ends, ends[first] + MERGED_AT_ONCE, "right")) - 1)
+            span = slice(int(ends[first]), int(ends[end]))
+            terms, counts, passing = one.terms[first:end], one.counts[first:end], one.passing[span]
+            before = np.cumsum(counts) - counts
+            places = np.repeat(free[terms] - before, counts) + np.arange(counts.sum())
+            found["post_row"][places] = one.new_row[one.segment.post_row[span][passing]]
+            for name in ("post_body", "post_head"):
+                found[name][places] = getattr(one.segment, name)[span][passing]
+            free[terms] += counts
+            first = end
+    return found
 
 
 def _words_of(segments: Sequence[Segment], hashes: Array) -> list[bytes]:
