@@ -21,71 +21,23 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 
-from kgfs.domain.documents import Document, State
+from kgfs.domain.documents import State
 from kgfs.errors import AWAY, KgfsError, LostLeaseError, MissingError, NoSpaceError, PostponedError, UnreadableTextError
 from kgfs.ingest import timing
 from kgfs.ingest.reading.recognised import RECOGNITION
+from kgfs.ingest.working.claims import HUGE, TEXTS, Claim, Claims
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone, Turns
-from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
-FAR_AHEAD = 16
-"""Limit of claimed documents while another machine publishes, including those that are read already."""
-LARGE = 1 << 18
-"""Bytes of a document from which on documents that were claimed after it are published before it, if they are read first."""
-HUGE = 2**63 - 1
-TEXTS = 2
-"""Number of documents whose texts are worked on at the same time."""
 FATAL = 12
 """Number of attempts after which a document that keeps killing its worker (by memory use, for example) is given up."""
 
 log = logging.getLogger("kgfs.worker")
-
-
-@dataclass(slots=True)
-class _Claim:
-    job: Job
-    document: Document
-    renewed: float
-    """When this worker last renewed the lease of the job (monotonic seconds)."""
-    turn: int = 0
-    """The number of the claim: claims are published in this order."""
-    text: bool = False
-    """Whether only the document's text is to be published."""
-    reading: Future[Reading] | None = None
-    """The reading that runs here; None for a ``forget`` job, and while another machine reads the document."""
-    lease: Lease | None = None
-    """Lease over all machines while the document is read here."""
-    poll_at: float = 0.0
-    """When to try again to read the document here (monotonic seconds)."""
-    failures: int = 0
-    resting_until: float = 0.0
-    """When to retry after a failure (monotonic seconds). The claim keeps its place: later documents are published
-    after it."""
-
-    @property
-    def is_rested(self) -> bool:
-        return time.monotonic() >= self.resting_until
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the claim can be finished now."""
-        return self.is_rested and (self.job.kind == "forget" or (self.reading is not None and self.reading.done()))
-
-    @property
-    def is_large(self) -> bool:
-        return self.document.size >= LARGE
-
-    @property
-    def order(self) -> tuple[bool, bool, int]:
-        """Return the place among claims: forgetting first, what is read again on request last."""
-        return self.job.kind != "forget", self.job.run != "", self.turn
 
 
 class Worker:
@@ -162,7 +114,7 @@ class Worker:
         ``begin`` is called when the preparation is over, even where it failed. ``beside`` does a part of other work,
         about a second of it, while no document waits, and returns whether there was any.
         """
-        claims: list[_Claim] = []
+        claims = Claims()
         self._pipeline.stores.catalog.jobs.free()
         prepared = False
         with ThreadPoolExecutor(self._engine.width + TEXTS, thread_name_prefix="read") as pool:
@@ -267,7 +219,7 @@ class Worker:
         self._away = error
         self._tried += 1
 
-    def _poll(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
+    def _poll(self, claims: Claims, pool: ThreadPoolExecutor) -> bool:
         """Claim jobs while there is room, and finish a claim that is ready.
 
         Return whether there are claims.
@@ -275,11 +227,15 @@ class Worker:
         for held in claims:  # first, since publishing may have taken longer than leases last
             with suppress(LostLeaseError):  # noticed when the claim is published
                 self._keep_lease(held)
-        while self._has_room_for_text(claims) and (claim := self._claim(text=True)):
+        while claims.has_room_for_text and (claim := self._claim(text=True)):
             claims.append(claim)
             self._begin(claim, pool)
         # No document is read while texts are to be shown, but for those whose failure is waited out.
-        while not self._texts(claims) and (room := self._has_room(claims)) and (claim := self._claim(below=room)):
+        while (
+            not claims.texts
+            and (room := claims.room(self._engine.held, has_express=self._engine.has_express))
+            and (claim := self._claim(below=room))
+        ):
             self._widen()
             claims.append(claim)
             claims.sort(key=lambda claim: claim.order)
@@ -311,43 +267,22 @@ class Worker:
             self._turns.pass_on()
             return False
 
-    def _texts(self, claims: list[_Claim]) -> int:
-        return sum(claim.text and claim.is_rested for claim in claims)
-
-    def _has_room_for_text(self, claims: list[_Claim]) -> bool:
-        return self._texts(claims) < TEXTS and sum(claim.text for claim in claims) < FAR_AHEAD
-
-    def _has_room(self, claims: list[_Claim]) -> int:
-        """Return the size up to which another document may be claimed to be read; 0 for none.
-
-        Documents that another machine reads, or that wait for another machine to publish them, take no room up to
-        FAR_AHEAD.
-        """
-        if len(claims) >= max(self._engine.held, FAR_AHEAD):
-            return 0
-        if self._in_work(claims) < self._engine.held:
-            return HUGE
-        return LARGE - 1 if self._engine.has_express else 0
-
     def _widen(self) -> None:
         """Tell the engine how much is to be read, WIDENED_EVERY seconds after it was told last."""
         if time.monotonic() >= self._widen_at:
             self._widen_at = time.monotonic() + timing.WIDENED_EVERY
             self._engine.widen(*self._pipeline.stores.catalog.jobs.to_read())
 
-    def _in_work(self, claims: list[_Claim]) -> int:
-        return sum(not claim.text and (claim.reading is not None or claim.job.kind == "forget") for claim in claims)
-
-    def _go_on(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> None:
+    def _go_on(self, claims: Claims, pool: ThreadPoolExecutor, publisher: Pipeline) -> None:
         """Finish the claim whose turn it is, if one is ready; else wait timing.WORKER_IDLE seconds at most until one is."""
         for claim in claims:
             if claim.resting_until and claim.is_ready and claim.reading and claim.lease and claim.reading.exception():
                 claim.reading, claim.resting_until = self._read(pool, claim, claim.lease), 0.0
         first = next((claim for claim in claims if not claim.text), None)
         for claim in claims:  # begin the first in any case, since others wait for it
-            if claim.text or claim is first or self._in_work(claims) < self._engine.held:
+            if claim.text or claim is first or claims.in_work < self._engine.held:
                 self._begin(claim, pool)
-        ready = self._next(claims)
+        ready = claims.next_ready()
         if ready is not None:
             if self._finish(ready, publisher):
                 self._let_go(ready)
@@ -359,22 +294,7 @@ class Worker:
         else:
             self._stopping.wait(timing.WORKER_IDLE)
 
-    @staticmethod
-    def _next(claims: list[_Claim]) -> _Claim | None:
-        """Return the claim to be finished now: a text that is ready, else the first that is ready and waits for no other."""
-        for claim in claims:
-            if claim.text and claim.is_ready:
-                return claim
-        for claim in claims:
-            if claim.text:
-                continue
-            if claim.is_ready:
-                return claim
-            if not claim.is_large:
-                return None
-        return None
-
-    def _still_owed(self, claims: list[_Claim]) -> list[_Claim]:
+    def _still_owed(self, claims: Claims) -> list[Claim]:
         """Return the claims that are still due, without those that another machine has finished."""
         owed = {(job.kind, job.doc_id): job for job in self._pipeline.stores.catalog.jobs.working()}
         left = []
@@ -388,7 +308,7 @@ class Worker:
                 self._put_back(claim)
         return left
 
-    def _begin(self, claim: _Claim, pool: ThreadPoolExecutor) -> None:
+    def _begin(self, claim: Claim, pool: ThreadPoolExecutor) -> None:
         """Start to read the document of a claim here, unless another machine reads it."""
         if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.poll_at:
             claim.lease = self._turns.begin(claim.document.doc_id)
@@ -396,7 +316,7 @@ class Worker:
             if claim.lease is not None:
                 claim.reading = self._read(pool, claim, claim.lease)
 
-    def _read_ahead(self, claims: list[_Claim]) -> None:
+    def _read_ahead(self, claims: Claims) -> None:
         """Go on while another machine publishes.
 
         A Reading that is finished here is in the garage, where the publisher finds it. A reading that fails here
@@ -406,7 +326,7 @@ class Worker:
         self._turns.keep_up()
         self._stopping.wait(timing.WORKER_IDLE)
 
-    def _let_go_of_read(self, claims: list[_Claim]) -> None:
+    def _let_go_of_read(self, claims: Claims) -> None:
         for claim in claims:
             if claim.reading is not None and claim.reading.done():
                 self._let_go(claim)
@@ -422,17 +342,17 @@ class Worker:
         except KgfsError as error:
             log.info("who is next makes up for what was not delivered: %s", error)
 
-    def _let_go(self, claim: _Claim) -> None:
+    def _let_go(self, claim: Claim) -> None:
         claim.reading = None
         if claim.lease is not None:
             self._turns.end(claim.lease)
             claim.lease = None
 
-    def _put_back(self, claim: _Claim) -> None:
+    def _put_back(self, claim: Claim) -> None:
         """Give a job back whose text is shown, so that its document is read when its turn comes."""
         self._pipeline.stores.catalog.jobs.put_back(claim.job, "", 0.0, counted=False)
 
-    def _claim(self, *, text: bool = False, below: int = HUGE) -> _Claim | None:
+    def _claim(self, *, text: bool = False, below: int = HUGE) -> Claim | None:
         """Claim the next job that is still valid; None if there is none. Invalid jobs are dropped."""
         jobs, names = self._pipeline.stores.catalog.jobs, self._pipeline.stores.catalog.names
         while job := (jobs.claim_text(self._name, self._lease) if text else jobs.claim(self._name, self._lease, below)):
@@ -448,10 +368,10 @@ class Worker:
                 self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
             else:
                 self._turn += 1
-                return _Claim(job, document, time.monotonic(), self._turn, text)
+                return Claim(job, document, time.monotonic(), self._turn, text)
         return None
 
-    def _read(self, pool: ThreadPoolExecutor, claim: _Claim, lease: Lease) -> Future[Reading]:
+    def _read(self, pool: ThreadPoolExecutor, claim: Claim, lease: Lease) -> Future[Reading]:
         def progress(stage: str, share: float) -> None:
             if self._stopping.is_set():
                 raise LostLeaseError("The worker is stopping.")
@@ -466,7 +386,7 @@ class Worker:
             return pool.submit(self._pipeline.read_text, claim.document, progress)
         return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
-    def _finish(self, claim: _Claim, publisher: Pipeline) -> bool:
+    def _finish(self, claim: Claim, publisher: Pipeline) -> bool:
         """Publish or forget the document of a claim that is ready, and return whether the claim is finished."""
         try:
             if claim.job.kind == "forget":
@@ -504,15 +424,15 @@ class Worker:
         self._away = None
         return True
 
-    def _keep_lease(self, claim: _Claim) -> None:
+    def _keep_lease(self, claim: Claim) -> None:
         if time.monotonic() - claim.renewed > self._lease / 3:
             self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease)
             claim.renewed = time.monotonic()
 
-    def _assert_lease(self, claim: _Claim) -> None:
+    def _assert_lease(self, claim: Claim) -> None:
         self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease, "commit", 0.95)
 
-    def _failed(self, claim: _Claim, error: Exception) -> bool:
+    def _failed(self, claim: Claim, error: Exception) -> bool:
         """Log the failure of a claim; return whether the document is given up, after ``max_attempts`` failures.
 
         A full disk and a server that is away do not count, since they are not the document's fault: the claim is
@@ -535,7 +455,7 @@ class Worker:
             self._step_aside()
         return False
 
-    def _give_back(self, claim: _Claim) -> None:
+    def _give_back(self, claim: Claim) -> None:
         if claim.reading is not None:
             claim.reading.cancel()
         self._let_go(claim)
