@@ -15,7 +15,7 @@ from kgfs.errors import KgfsError
 from kgfs.stores.disk_reserve import DiskReserve
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
-    from kgfs.ingest.lifecycle.forget import Plan
+    from kgfs.ingest.lifecycle.forget_plan import Plan
     from kgfs.ingest.lifecycle.forgotten import Outcome
 
 NOTED = (
@@ -50,7 +50,8 @@ def forget(
     appended, and a mount or worker does the rest. Raise MissingError for words that name nothing, and BadInputError
     for words that name two things.
     """
-    from kgfs.ingest.lifecycle.forget import carry_out, order, plan, unsettled
+    from kgfs.ingest.lifecycle.forget import carry_out, order
+    from kgfs.ingest.lifecycle.forget_plan import plan, unsettled
     from kgfs.ingest.lifecycle.forgotten import outcome
 
     with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):

@@ -16,7 +16,7 @@ from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError
 
 if TYPE_CHECKING:
-    from kgfs.ingest.lifecycle.forget import Plan
+    from kgfs.ingest.lifecycle.forget_plan import Plan
 
 SHOWN = 20
 """Number of concepts or documents of each kind that the printed plan names; --json has all."""

@@ -112,11 +112,6 @@ _CPP = re.compile(r"^(?:class|namespace|template)\b", re.MULTILINE)
 """What a header of C does not have."""
 
 
-def program_of(media_type: str) -> Program | None:
-    """Return the programming language of a media type; None for any other."""
-    return _BY_TYPE.get(media_type)
-
-
 @lru_cache(4)
 def outline(media_type: str, source: str) -> Outline | None:
     """Return the comments and names of a source. None for what is no program, not valid, or too long."""

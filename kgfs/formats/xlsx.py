@@ -102,7 +102,6 @@ class _Workbook:
         content = self._package.read(part)
         if content is None:
             return
-        formats: dict[int, str] = {}
         pending: list[str] = []
         begin, expected, first, width = 0, 0, 0, 0
         events = etree.iterparse(
@@ -111,7 +110,7 @@ class _Workbook:
         number = 0
         for _, row in events:
             number = whole_number(attribute(row, "r"), number + 1)
-            cells = self._cells(row, formats)
+            cells = self._cells(row)
             row.clear()
             while row.getprevious() is not None:
                 del row.getparent()[0]
@@ -137,7 +136,7 @@ class _Workbook:
         if pending:
             yield _table(pending, begin, first, sheet)
 
-    def _cells(self, row: Any, formats: dict[int, str]) -> dict[int, str]:
+    def _cells(self, row: Any) -> dict[int, str]:
         """Return the words of a row's cells by column, from 1; without empty ones."""
         cells: dict[int, str] = {}
         column = 0

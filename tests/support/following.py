@@ -10,7 +10,7 @@ import pytest
 
 from kgfs.app.turns import only_changer, taking_turns
 from kgfs.compute.engine import LocalEngine
-from kgfs.ingest.lifecycle import forget, rebuild
+from kgfs.ingest.lifecycle import forget, forget_plan, rebuild
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -64,7 +64,7 @@ class Home:
 
     def order(self, path: str, cascade: str = "orphans", *, purge: bool = True) -> None:
         target = find_document(self.stores, self.host.config.run, f"Notes/documents/{path}")
-        forget.order(self.host.deposits, self.stores, forget.plan(self.stores, [target], cascade, purge=purge))
+        forget.order(self.host.deposits, self.stores, forget_plan.plan(self.stores, [target], cascade, purge=purge))
 
     def forget(self, path: str) -> None:
         config, stores = self.host.config, self.stores

@@ -26,7 +26,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.again import owe_again
 from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
@@ -271,7 +271,7 @@ def _forget(place: Place, chance: random.Random, words: str, *, purge: bool = Fa
     target = find_document(place.stores, place.config.run, words)
     cascade = chance.choice(["orphans", "orphans", "all"] if purge else ["orphans", "orphans", "none", "all"])
     purge = purge or (cascade != "none" and chance.random() < 0.4)
-    planned = forget.plan(place.stores, [target], cascade, purge=purge)
+    planned = forget_plan.plan(place.stores, [target], cascade, purge=purge)
     reported = words_known(place, {leaving.document.doc_id for leaving in planned.documents})
     forget.order(place.deposits, place.stores, planned)
     with place.instead_of_worker() as alone:

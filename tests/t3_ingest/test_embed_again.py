@@ -12,7 +12,8 @@ from kgfs.app.working import run_worker
 from kgfs.config import Config
 from kgfs.errors import LostLeaseError, MissingError
 from kgfs.ingest.lifecycle.embed_again import embed_again
-from kgfs.ingest.lifecycle.forget import order, plan
+from kgfs.ingest.lifecycle.forget import order
+from kgfs.ingest.lifecycle.forget_plan import plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.settings import Models
 from kgfs.stores.garage.opening import open_garage

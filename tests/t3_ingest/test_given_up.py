@@ -269,7 +269,7 @@ def test_what_is_removed_while_it_is_settled_is_not_put_to_wait(here: Host, monk
             here.catalog.drop_inbox([gone.sha256])
         return identity(ontology, path, *about)
 
-    monkeypatch.setattr("kgfs.ingest.storing.settle.identity", removed)
+    monkeypatch.setattr("kgfs.ingest.storing.settling_batch.identity", removed)
     here.settle()
     here.exchange()
     assert kept(here) == [here.row(stays.id).key]

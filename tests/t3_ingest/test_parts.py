@@ -13,7 +13,8 @@ from kgfs.domain.documents import Document, State
 from kgfs.domain.names import decode_name
 from kgfs.domain.parts import PartNames
 from kgfs.errors import BadInputError
-from kgfs.ingest.lifecycle.forget import carry_out, order, plan
+from kgfs.ingest.lifecycle.forget import carry_out, order
+from kgfs.ingest.lifecycle.forget_plan import plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.writing import trash
 from kgfs.knowledge.document import document_page

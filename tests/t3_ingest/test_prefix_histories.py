@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain.documents import NameKind
 from kgfs.errors import KgfsError
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.storing import prefix_versions
 from kgfs.ingest.writing import trash
 from kgfs.stores.garage import prefixes
@@ -80,7 +80,7 @@ def _take(library: Library, step: str, chance: random.Random) -> None:
         words = chance.choice(known or [""]) if step == "purge one" else f"Zen/documents/{path}"
         with suppress(KgfsError):  # it is not there
             target = find_document(stores, library.context.config.run, words)
-            forget.order(deposits, stores, forget.plan(stores, [target], "orphans", purge=True))
+            forget.order(deposits, stores, forget_plan.plan(stores, [target], "orphans", purge=True))
             forget.carry_out(library.context.config, stores)
     library.settle()
 

@@ -14,7 +14,7 @@ from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.domain.documents import Document
 from kgfs.errors import CorruptError
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -78,7 +78,7 @@ def told(at: Host, path: str, content: bytes, reported: Mapping[str, str], **for
 
 def ordered(at: Host, *paths: str) -> None:
     targets = [find_document(at.stores, at.config.run, f"Notes/documents/{path}") for path in paths]
-    forget.order(at.deposits, at.stores, forget.plan(at.stores, targets, "orphans", purge=True))
+    forget.order(at.deposits, at.stores, forget_plan.plan(at.stores, targets, "orphans", purge=True))
     at.exchange()
 
 

@@ -11,7 +11,7 @@ import pytest
 from kgfs.app.home import open_deposits
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.again import owe_again
 from kgfs.ingest.lifecycle.regenerate import living
 from kgfs.ingest.lifecycle.regeneration_plan import plan
@@ -170,7 +170,7 @@ def test_what_others_had_from_a_purged_document_is_not_asked_again(
         asked, there = reused(config, stores, "Copied/a.txt")
         assert there > asked > 0
         doomed = find_document(stores, config.run, "Test/a.txt")
-        forget.order(deposits, stores, forget.plan(stores, [doomed], "orphans", purge=True))
+        forget.order(deposits, stores, forget_plan.plan(stores, [doomed], "orphans", purge=True))
     forget.carry_out(config, stores)
     left = list(stores.garage.objects.keys(f"records/{doomed.doc_id}/"))
     assert left == []

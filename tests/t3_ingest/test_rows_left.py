@@ -15,7 +15,7 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.purge import OWN
 from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
 from kgfs.ingest.matching import index as index_module
@@ -133,7 +133,7 @@ def test_documents_that_another_machine_takes_out_while_all_rows_are_made_anew(
                 stores.garage.objects.delete(key)
             with open_deposits(config, stores) as (deposits, _):
                 target = find_document(stores, config.run, "Test/documents/heard.txt")
-                forget.order(deposits, stores, forget.plan(stores, [target], "orphans", purge=True))
+                forget.order(deposits, stores, forget_plan.plan(stores, [target], "orphans", purge=True))
             assert forget.carry_out(config, stores) == 1
         return load(*about)
 

@@ -586,7 +586,7 @@ def test_what_is_renamed_from_a_name_in_passing_just_while_it_settles_becomes_a_
             desk.deposits.move(name.id, name.parent, "a.txt", replace=False)
         put_small(stores, contents)
 
-    monkeypatch.setattr("kgfs.ingest.storing.settle.put_small", renamed_first)
+    monkeypatch.setattr("kgfs.ingest.storing.settling_batch.put_small", renamed_first)
     desk.settle()
     desk.settle()
     assert decisions(desk) == [("a.txt", "insert")]

@@ -11,7 +11,7 @@ from kgfs.app.home import open_deposits
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.storing.sessions import alive_sessions
@@ -113,7 +113,7 @@ def test_what_is_forgotten_between_the_two_leaves_nothing(
     if purge:
         with open_deposits(config, stores) as (deposits, _):
             target = find_document(stores, config.run, "Test/documents/a.txt")
-            forget.order(deposits, stores, forget.plan(stores, [target], "orphans", purge=True))
+            forget.order(deposits, stores, forget_plan.plan(stores, [target], "orphans", purge=True))
         forget.carry_out(config, stores)
         assert not [key for key, _ in stores.garage.objects.keys("") if doc_id in key]
         assert TEXT.split()[0].encode() not in config.graph_db.read_bytes()

@@ -27,7 +27,7 @@ from kgfs.errors import (
     ReadOnlyError,
     StoreError,
 )
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.knowledge.ask import asking
 from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.resolve import Found, FoundKind, find_document
@@ -287,7 +287,7 @@ def test_an_ontology_goes_with_its_questions(library: Library) -> None:
     touch(library, "Zen/ask/koan")
     settled(library)
     zen = library.ontology("Zen")
-    planned = forget.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
+    planned = forget_plan.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
     forget.order(library.context.deposits, library.stores, planned)
     assert library.find("Zen") is None and library.stores.catalog.names.saved_questions(zen.id) == []
 
@@ -298,7 +298,9 @@ def test_a_purge_takes_saved_answers_along(library: Library) -> None:
     settled(library)
     assert [b"1125" in one.read_bytes() for one in (config.home / "answers").iterdir()] == [True]
     found = find_document(library.stores, config.run, "Zen/documents/on zen.md")
-    forget.order(library.context.deposits, library.stores, forget.plan(library.stores, [found], "orphans", purge=True))
+    forget.order(
+        library.context.deposits, library.stores, forget_plan.plan(library.stores, [found], "orphans", purge=True)
+    )
     forget.carry_out(config, library.stores)
     assert not list((config.home / "answers").iterdir())
     assert answer(library, path)["state"] == "not_found"

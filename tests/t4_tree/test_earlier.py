@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching import earlier
 from kgfs.ingest.matching.concept_plans import plan_merge
@@ -115,7 +115,7 @@ def test_a_batch_is_stored_as_what_it_adds(library: Library) -> None:
     lost = list(in_garage(library.stores, deep=False, progress=lambda *_: None))
     assert {damage.doc_id for damage in lost} == {large.doc_id}
     context = library.context
-    planned = forget.plan(
+    planned = forget_plan.plan(
         library.stores, [find_document(library.stores, context.config.run, large.doc_id)], "orphans", purge=True
     )
     forget.order(context.deposits, library.stores, planned)

@@ -19,7 +19,7 @@ from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest import timing
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -73,9 +73,9 @@ def now(place: Place, doc_id: str) -> Document:
     return found
 
 
-def forgotten(place: Place, *words: str, cascade: str = "orphans", purge: bool = False) -> forget.Plan:
+def forgotten(place: Place, *words: str, cascade: str = "orphans", purge: bool = False) -> forget_plan.Plan:
     targets = [find_document(place.stores, place.config.run, each) for each in words]
-    planned = forget.plan(place.stores, targets, cascade, purge=purge)
+    planned = forget_plan.plan(place.stores, targets, cascade, purge=purge)
     forget.order(place.deposits, place.stores, planned)
     assert forget.carry_out(place.config, place.stores) == 1
     assert place.stores.catalog.names.forgettings() == []
@@ -259,7 +259,7 @@ def test_what_was_removed_before_is_purged_by_its_path(place: Place) -> None:
     place.deposits.remove(name(place, "a.txt").id)
     place.work()
     target = find_document(place.stores, place.config.run, "Zen/a.txt", trashed=True)
-    planned = forget.plan(place.stores, [target], "orphans", purge=True)
+    planned = forget_plan.plan(place.stores, [target], "orphans", purge=True)
     assert [leaving.trashed for leaving in planned.documents] == [("a.txt",)]
     forget.order(place.deposits, place.stores, planned)
     forget.carry_out(place.config, place.stores)
@@ -339,7 +339,7 @@ def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposi
 
 def order(place: Place, path: str, cascade: str) -> str:
     target = find_document(place.stores, place.config.run, path)
-    planned = forget.plan(place.stores, [target], cascade, purge=False)
+    planned = forget_plan.plan(place.stores, [target], cascade, purge=False)
     return forget.order(place.deposits, place.stores, planned).id
 
 
@@ -402,7 +402,7 @@ def test_a_refused_order_is_tried_again_by_a_worker_with_nothing_else_to_do_and_
 def test_a_later_deposit_wins_over_a_forgetting_that_is_owed(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
     target = find_document(place.stores, place.config.run, "Zen/a.txt")
-    forget.order(place.deposits, place.stores, forget.plan(place.stores, [target], "orphans", purge=True))
+    forget.order(place.deposits, place.stores, forget_plan.plan(place.stores, [target], "orphans", purge=True))
     source = place.config.home.parent / "source"
     source.write_text(ABBOT)
     place.deposits.ingest_file(source, "Zen", "again.txt")
@@ -446,4 +446,4 @@ def test_what_purged_names_were_given_to_outlives_a_lost_graph_where_nothing_els
 
 def test_none_and_purge_exclude_each_other(place: Place) -> None:
     with pytest.raises(BadInputError):
-        forget.plan(place.stores, [], "none", purge=True)
+        forget_plan.plan(place.stores, [], "none", purge=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.domain.documents import Document
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import joinings
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
@@ -180,7 +180,7 @@ def test_an_order_to_forget_parts_before_it_forgets(library: Library, purge: boo
     short(library)
     introduces = introducing(library)
     target = Found(FoundKind.DOCUMENT, library.ontology(), None, "", introduces)
-    planned = forget.plan(library.stores, [target], "orphans", purge=purge)
+    planned = forget_plan.plan(library.stores, [target], "orphans", purge=purge)
     forget.order(library.context.deposits, library.stores, planned)
     forget.carry_out(library.context.config, library.stores)
     assert concepts(library) == ["garbage-collector", "gc", "heap"]

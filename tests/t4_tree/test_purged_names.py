@@ -13,7 +13,7 @@ import pytest
 
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
-from kgfs.ingest.lifecycle import forget, survivors
+from kgfs.ingest.lifecycle import forget, forget_plan, survivors
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
@@ -56,7 +56,7 @@ def told(library: Library, path: str, content: str, reported: Mapping[str, str],
 
 def purge(library: Library, path: str) -> None:
     context = library.context
-    planned = forget.plan(
+    planned = forget_plan.plan(
         context.stores, [find_document(context.stores, context.config.run, path)], "orphans", purge=True
     )
     forget.order(context.deposits, context.stores, planned)
@@ -156,7 +156,7 @@ def test_what_a_shown_document_says_of_what_left_alone_is_redacted(library: Libr
     told(library, "b.txt", SURVIVOR, reported)
     context = library.context
     found = find_document(context.stores, context.config.run, "Zen/documents/a.txt")
-    forget.order(context.deposits, context.stores, forget.plan(context.stores, [found], "all", purge=False))
+    forget.order(context.deposits, context.stores, forget_plan.plan(context.stores, [found], "all", purge=False))
     forget.carry_out(context.config, context.stores)
     assert names(library) == ["bees"]
     purge(library, doomed.doc_id)

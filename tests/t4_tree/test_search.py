@@ -36,7 +36,7 @@ from kgfs.errors import (
     StoppingError,
     TimedOutError,
 )
-from kgfs.ingest.lifecycle import forget
+from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.knowledge.nesting import search_nested
 from kgfs.knowledge.search import search
 from kgfs.stores.blocking import WouldBlock, inline
@@ -767,6 +767,6 @@ async def test_nothing_is_asked_once_the_mount_is_taken_down() -> None:
 def test_a_whole_ontology_is_forgotten_with_its_saved_searches(library: Library) -> None:
     folder(library, "Zen/search/koan").change(AttrChange(mtime=1))
     zen = library.ontology("Zen")
-    planned = forget.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
+    planned = forget_plan.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
     forget.order(library.context.deposits, library.stores, planned)
     assert library.find("Zen") is None and library.stores.catalog.names.saved_searches(zen.id) == []

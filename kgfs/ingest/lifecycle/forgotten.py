@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, Name
-from kgfs.ingest.lifecycle.forget import Order, Plan
+from kgfs.ingest.lifecycle.forget import Order
+from kgfs.ingest.lifecycle.forget_plan import Plan
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ForgettingDone
 from kgfs.stores.ship import entries

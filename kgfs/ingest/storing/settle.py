@@ -7,30 +7,23 @@ settles. What another home wrote is settled by that home, or here once that home
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain.documents import Document, Name, NameKind, StorageTier
-from kgfs.domain.identity import garage_key_of
-from kgfs.domain.names import extension_of
-from kgfs.errors import AWAY, BusyError, KgfsError, MissingError, NoSpaceError
-from kgfs.failpoints import border
+from kgfs.domain.documents import Name
+from kgfs.errors import AWAY, KgfsError, NoSpaceError
 from kgfs.ingest import timing
-from kgfs.ingest.storing.identify import Action, Decision, decide, identity
+from kgfs.ingest.storing.identify import Decision
 from kgfs.ingest.storing.prefix_versions import give_up_prefixes
 from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settling_batch import Batch
 from kgfs.ingest.storing.spool import WorkingCopies
-from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_here, small_of, wait_too
 from kgfs.ingest.storing.write_burst import BACKLOG, Lull
-from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.contract import Sums
-from kgfs.stores.pending_uploads import WAITING, waiting_key
 from kgfs.stores.settle_lock import settle_lock
 from kgfs.stores.spool_file import is_held
 from kgfs.stores.stores import Stores
@@ -137,7 +130,7 @@ class Settler:
     def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """Decide as :meth:`settle` does, for a caller that holds the settle lock (:meth:`alone`)."""
         decided: dict[int, Decision] = {}
-        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
+        batch = Batch(self._stores, self._copies, self._config.tree.trash_days)
         try:
             for name in names:
                 if decision := batch.add(name, again=again, force=force):
@@ -284,217 +277,3 @@ class Settler:
                 self._failed[name.id] = time.monotonic() + timing.SETTLE_RETRY
                 self._errors.add("settle", error, name=name.name, id=name.id)
         return settled
-
-
-_Small = dict[str, tuple[bytes, Sums]]
-"""By key: contents that are put into the garage together, just before the decisions that rely on them are
-recorded."""
-
-
-class _Batch:
-    """A batch of decisions that are recorded together.
-
-    Two decisions about the same bytes, or about the same history, are never in one batch, since the second depends on
-    the first being recorded.
-    """
-
-    def __init__(self, stores: Stores, copies: WorkingCopies, trash_days: int) -> None:
-        self.refused: set[int] = set()
-        self._stores = stores
-        self._copies = copies
-        self._trash_days = trash_days
-        self._facts: dict[int, tuple[Fact, ...]] = {}
-        self._before: dict[int, Name] = {}
-        self._bytes: set[tuple[str, str]] = set()
-        self._lineages: set[int] = set()
-        self._small: _Small = {}
-        self._originals: set[str] = set()
-        """Keys of the originals that are put for decisions that are not recorded yet."""
-
-    def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
-        """Decide about a name, and move its bytes to the garage. Return None if there is nothing to decide (any
-        more)."""
-        names = self._stores.catalog.names
-        if seen.sha256 and (seen.ontology, seen.sha256) in self._bytes:
-            self.record()
-        name = names.name(seen.id)
-        path = names.path(seen.id)
-        if name is None or path is None or self._copies.being_written(name.id) or self._copies.held(name):
-            return None
-        # A writer may have kept more in the spool file, and closed it, since the row was read. Now that no process
-        # has it open the row is read again. Its statement about that spool file stays true, since no process writes
-        # to the file any more.
-        if not _same_bytes(names.name(seen.id), name):
-            return None
-        if name.settled and not again:
-            return None
-        now = time.time_ns()
-        newest = next((one for one in reversed(names.versions(name.id)) if one.doc_id), None)
-        document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
-        lineage, n = names.lineage_for(name.id) if name.kind is NameKind.FILE else (0, 1)
-        if lineage in self._lineages:
-            self.record()
-            return self.add(seen, again=again, force=force)
-        decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
-        if decision.action in (Action.NONE, Action.SKIP) and name.settled:
-            return decision
-        small: _Small = {}
-        try:
-            if name.sha256 and not name.settled and self._stores.catalog.sharing:
-                self._wait_too(name, small)
-            facts: list[Fact] = [
-                self._minted(name, path, decision, document, n, now, small)
-                if decision.mints
-                else self._settled(name, decision, document, now, small)
-            ]
-        except KgfsError:
-            self._tell_left(name)
-            if _same_bytes(names.name(name.id), name):
-                raise
-            return None  # the name was written or removed meanwhile, and its bytes deleted
-        if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
-            run = secrets.token_hex(8) if force else ""
-            facts.append(ReadingOwed(document.doc_id, decision.reason, now, run=run))
-        self._small |= small
-        self._facts[name.id] = tuple(facts)
-        self._before[name.id] = name
-        self._bytes.add((name.ontology, name.sha256))
-        self._lineages |= {lineage} - {0}
-        return decision
-
-    def record(self) -> None:
-        """Put the small contents, record the decisions, and give up the places where the bytes were before."""
-        if not self._facts:
-            return
-        originals = [key for key in self._small if key not in self._originals and not key.startswith(WAITING)]
-        self._note(originals)
-        try:
-            put_small(self._stores, self._small)
-            self._record_facts()
-        except NoSpaceError:
-            self._take_back_small()
-            raise
-        border("settled")
-        for name_id, name in self._before.items():
-            if name_id in self.refused:
-                self._tell_left(name)
-            else:
-                self._copies.leave(name)
-        if self._originals:
-            catalog = self._stores.catalog
-            catalog.drop_unheld(
-                [key for key in sorted(self._originals) if not self.refused or catalog.promises(key)], synced=False
-            )
-            self._originals.clear()
-        self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
-
-    def _note(self, originals: Sequence[str]) -> None:
-        """Note originals that are about to be put. If this process is killed and the names are written over or removed
-        before they are settled again, nothing else would ever delete the objects."""
-        if originals:
-            self._stores.catalog.note_unheld(originals)
-            self._originals.update(originals)
-
-    def _record_facts(self) -> None:
-        catalog = self._stores.catalog
-        try:
-            catalog.record(*(fact for together in self._facts.values() for fact in together))
-        except (BusyError, MissingError):
-            for name_id, together in self._facts.items():
-                try:
-                    catalog.record(*together)
-                except (BusyError, MissingError):  # the name has changed since: it is left for the next time
-                    self.refused.add(name_id)
-
-    def _take_back_small(self) -> None:
-        """Delete the objects that were put for decisions that were not recorded.
-
-        The inbox has the bytes still. If their names were removed, no process would ever delete these objects. Where
-        homes share the garage nothing is deleted, since another home may rely on an object.
-        """
-        if not self._stores.catalog.sharing:
-            for key in self._small:
-                if not self._stores.catalog.promises(key):
-                    self._stores.garage.objects.delete(key)
-
-    def tell_left(self) -> None:
-        """Report the pending uploads of decisions that were not recorded because of an error.
-
-        The decisions are made anew, unless the names are removed or written before that.
-        """
-        for name in self._before.values():
-            self._tell_left(name)
-
-    def _settled(self, name: Name, decision: Decision, document: Document | None, now: int, small: _Small) -> Settled:
-        place, key = name.place, name.key
-        if place in (StorageTier.INBOX, StorageTier.SPOOL):
-            place, key = StorageTier.GARAGE, self._key_without_document(name, document)
-            self._bring_home(name, key, small)
-        return Settled(name.id, place, key, decision.reason, now, name.sha256, decision.action.value)
-
-    def _minted(
-        self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int, small: _Small
-    ) -> VersionMinted:
-        ontology = self._stores.catalog.names.ontology(name.ontology)
-        if ontology is None:
-            raise MissingError(f"The ontology of '{name.name}' is gone.")
-        who = identity(ontology, path, name.sha256, document)
-        self._bring_home(name, who.key, small)
-        return VersionMinted(
-            id=name.id,
-            ontology=name.ontology,
-            n=n,
-            doc_id=who.doc_id,
-            sha256=name.sha256,
-            size=name.size,
-            key=who.key,
-            source_id=who.source_id,
-            path=path,
-            decision=decision.action.value,
-            reason=decision.reason,
-            at=now,
-        )
-
-    def _key_without_document(self, name: Name, document: Document | None) -> str:
-        if document is not None:
-            return document.key
-        ontology = self._stores.catalog.names.ontology(name.ontology)
-        if ontology is None:
-            raise MissingError(f"The ontology of '{name.name}' is gone.")
-        return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
-
-    def _wait_too(self, name: Name, together: _Small) -> None:
-        """Keep a pending upload of the bytes until the ledger has the decision that relies on the original in the
-        garage.
-
-        Until then another home may give up that original. It may have been promised before; or it may be one that no
-        home has yet, which another home deposits, removes and clears from its trash before this home has delivered
-        its decision.
-        """
-        small = small_here(self._stores, name)
-        if small is not None:
-            together[waiting_key(name.id, name.sha256)] = small
-            return
-        sums = self._copies.remembered(name.sha256)
-        wait_too(self._stores, self._copies.spool, name, sums)
-        if sums is not None:
-            self._copies.remember(sums)
-
-    def _tell_left(self, name: Name) -> None:
-        """Report the pending upload of a name that is not settled, where homes share the garage."""
-        if name.sha256 and not name.settled and self._stores.exchange is not None:
-            self._stores.exchange.uploads.left_waiting(name.id, name.sha256)
-
-    def _bring_home(self, name: Name, key: str, together: _Small) -> None:
-        if name.place is StorageTier.INBOX:
-            small = small_of(self._stores, name, key)
-            if small is not None:
-                together[key] = small
-            return
-        if name.place is not StorageTier.NONE:
-            self._note([key])
-        bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
-
-
-def _same_bytes(now: Name | None, before: Name) -> bool:
-    return now is not None and (now.sha256, now.place, now.key) == (before.sha256, before.place, before.key)

@@ -119,7 +119,7 @@ def take_in_many(
     for source, path in sources:
         waiting = sum(name.size for _, name in kept.values())
         if path in kept or len(kept) == TOGETHER or waiting > WAITING:
-            yield from _decided(deposits, ontology, kept, progress, force=force)
+            yield from _decided(deposits, ontology, kept, force=force)
             kept = {}
         try:
             if deposits.duplicates.refused:  # whether it is a duplicate depends on the decisions before
@@ -131,14 +131,13 @@ def take_in_many(
             yield source, error
             continue
         kept[path] = (source, name)
-    yield from _decided(deposits, ontology, kept, progress, force=force)
+    yield from _decided(deposits, ontology, kept, force=force)
 
 
 def _decided(
     deposits: Deposits,
     ontology: Ontology,
     kept: dict[str, tuple[Path, Name]],
-    progress: Callable[[int], None],
     *,
     force: bool,
 ) -> Iterator[tuple[Path, Ingested | KgfsError]]:

@@ -207,7 +207,7 @@ def _phrases(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Itera
     while place < len(tokens):
         token = tokens[place]
         if token.mark == "code" or _CODE.search(token.word) or (_ACRONYM.fullmatch(token.word) and len(token.word) > 1):
-            end = _names(tokens, place, language)
+            end = _names(tokens, place)
             yield place, end, True, "code" if token.mark == "code" else ""
             place = end
         elif language == "de":
@@ -236,7 +236,7 @@ def _marked(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Iterat
             yield inside[0], inside[-1] + 1, True, what
 
 
-def _names(tokens: Sequence[_Token], place: int, language: str) -> int:
+def _names(tokens: Sequence[_Token], place: int) -> int:
     """Return the end of a run of names in code or capitals."""
     end = place + 1
     while end < len(tokens) and not tokens[end].gap and tokens[end].mark == tokens[place].mark == "code":
@@ -346,11 +346,7 @@ def _note(
         return
     in_prose = sentence.block.kind in ("paragraph", "item")
     candidate = found.setdefault(key, _Candidate())
-    shown = (
-        spelling
-        if mark == "code" or not _lowered(tokens, first, sentence, language)
-        else spelling[0].lower() + spelling[1:]
-    )
+    shown = spelling if mark == "code" or not _lowered(tokens, first, language) else spelling[0].lower() + spelling[1:]
     candidate.spellings[shown] += 1 if in_prose else 0.3  # type: ignore[assignment]
     candidate.mentions += 1
     if in_prose:
@@ -371,7 +367,7 @@ def _note(
     )
 
 
-def _lowered(tokens: Sequence[_Token], first: int, sentence: _Sentence, language: str) -> bool:
+def _lowered(tokens: Sequence[_Token], first: int, language: str) -> bool:
     """Return whether the capital of a spelling is explained by its place: it begins a sentence or heading."""
     word = tokens[0].word
     if len(tokens) > 1 and tokens[1].word[0].isupper():
