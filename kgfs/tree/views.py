@@ -35,6 +35,7 @@ from kgfs.tree import (
     versions,
 )
 from kgfs.tree.about import about_md
+from kgfs.tree.asked import FirstFolder
 from kgfs.tree.changes import (
     ConceptChanged,
     DocumentChanged,
@@ -64,16 +65,16 @@ VIEWS: tuple[View[Any], ...] = (
     View("README.md", ROOT, readme_md),
     View("AGENTS.md", ROOT, agents_md),
     View(
-        search.NAME,
+        search.KIND.name,
         ROOT,
-        lambda context, _: search.SearchFolder(context, "", context.mounted_at),
+        lambda context, _: FirstFolder(context, search.KIND, "", context.mounted_at),
         listed=False,
         stale=(on(SearchesChanged, search.results_changed),),
     ),
     View(
-        ask.NAME,
+        ask.KIND.name,
         ROOT,
-        lambda context, _: ask.AskFolder(context, "", context.mounted_at),
+        lambda context, _: FirstFolder(context, ask.KIND, "", context.mounted_at),
         listed=False,
         stale=(on(SearchesChanged, ask.answers_changed),),
     ),
@@ -161,9 +162,9 @@ VIEWS: tuple[View[Any], ...] = (
         about=(("versions/<path>@/<n>.<ext>", "earlier contents of a file"),),
     ),
     View(
-        search.NAME,
+        search.KIND.name,
         ONTOLOGY,
-        lambda context, ontology: search.SearchFolder(context, ontology.id, ontology.made_at),
+        lambda context, ontology: FirstFolder(context, search.KIND, ontology.id, ontology.made_at),
         listed=False,
         stale=(on(SearchSaved, search.saved), on(SearchRemoved, search.saved)),
         repeats=True,
@@ -175,9 +176,9 @@ VIEWS: tuple[View[Any], ...] = (
         ),
     ),
     View(
-        ask.NAME,
+        ask.KIND.name,
         ONTOLOGY,
-        lambda context, ontology: ask.AskFolder(context, ontology.id, ontology.made_at),
+        lambda context, ontology: FirstFolder(context, ask.KIND, ontology.id, ontology.made_at),
         listed=False,
         stale=(on(QuestionSaved, ask.saved), on(QuestionRemoved, ask.saved)),
         repeats=True,
