@@ -72,7 +72,7 @@ class AskedFolder(DerivedFolder[None]):
         self._names = names
         self._since = since
 
-    def group(self) -> tuple[str, Hashable]:
+    def group(self) -> tuple[str, Hashable] | None:
         return self._kind.name, FOLDERS
 
     def mtime(self) -> int:
