@@ -131,6 +131,9 @@ def test_rsync_sends_nothing_the_second_time(source: Path, library: Library) -> 
     assert run("rsync", "-a", "--itemize-changes", f"{source}/", f"{copy}/") == ""
     library.settled()
     assert run("rsync", "-ac", "--itemize-changes", f"{source}/", f"{copy}/") == ""
+    (source / "small.txt").write_bytes(b"in place\n")
+    assert "small.txt" in run("rsync", "-a", "--itemize-changes", "--inplace", f"{source}/", f"{copy}/")
+    assert seen(copy) == seen(source)
     (source / "small.txt").write_bytes(b"changed\n")
     (source / "sub" / "large.bin").unlink()
     os.utime(source / "sub", ns=(10**18, 10**18 + 5 * 10**9))
