@@ -21,6 +21,7 @@ from kgfs.stores.catalog.copied import working_copies
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import ForgettingDone, VersionMinted
 from kgfs.stores.catalog.sharing.unpublished import leaving
+from kgfs.stores.document_objects import erase_if_purged
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
@@ -37,6 +38,8 @@ class _Noted:
     doc_ids: Sequence[str] = ()
     sha256s: Sequence[str] = ()
     waiting: Sequence[Waiting] = ()
+    reading: Sequence[str] = ()
+    """Those of the Documents that this home was reading: it may have put something since the purge."""
 
 
 def note_foreign_purges(config: Config, stores: Stores, entries: Iterable[bytes], tail: Sequence[bytes]) -> None:
@@ -48,7 +51,9 @@ def note_foreign_purges(config: Config, stores: Stores, entries: Iterable[bytes]
     """
     purged = _sha256s(_purges(stores, list(entries)))
     sha256s = set(purged.values())
-    _note_more(config, purged, [found for found in sorted(spoken_of(tail)) if found[1] in sha256s] if purged else ())
+    waiting = [found for found in sorted(spoken_of(tail)) if found[1] in sha256s] if purged else []
+    reading = [doc_id for doc_id in purged if any(job.state == "working" for job in stores.catalog.jobs.of(doc_id))]
+    _note_more(config, purged, waiting, reading)
 
 
 def purged_originals(stores: Stores, after: int) -> set[str]:
@@ -119,13 +124,21 @@ def _known(stores: Stores, doc_ids: set[str]) -> dict[str, Document]:
     return {document.doc_id: document for document in found if document is not None}
 
 
-def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Waiting] = ()) -> None:
-    """Add purged Documents (doc_id to SHA-256) and pending uploads to the note. Durable when this returns."""
+def _note_more(
+    config: Config, purged: Mapping[str, str], waiting: Sequence[Waiting] = (), reading: Sequence[str] = ()
+) -> None:
+    """Add purged Documents (doc_id to SHA-256), pending uploads, and Documents that are being read to the note. Durable
+    when this returns."""
     if not purged:
         return
     known = _noted(config)
     if known is not None:  # else all purges of the ledger are applied anyway
-        about = _Noted((*known.doc_ids, *purged), (*known.sha256s, *purged.values()), (*known.waiting, *waiting))
+        about = _Noted(
+            (*known.doc_ids, *purged),
+            (*known.sha256s, *purged.values()),
+            (*known.waiting, *waiting),
+            (*known.reading, *reading),
+        )
         write_note(_note(config), asdict(about), durable=True)
         border("purge-noted")
 
@@ -135,7 +148,7 @@ def apply_purges(
 ) -> bool:
     """Erase what was noted. Return whether it is complete, or only waits for a derivation to end.
 
-    Erased are inbox, spool, quarantine, log records, the cache of contents, what a killed derivation left, and every
+    Erased are what was read of them here since the purge, inbox, spool, quarantine, log records, the cache of contents, what a killed derivation left, and every
     trace in the names database. Idempotent. Raise BusyError where other processes read the names database without
     end; then the note stays. The note also stays while a derivation is alive that may have begun before the purge. If
     the same bytes were deposited anew since, that deposit stays.
@@ -165,6 +178,8 @@ def apply_purges(
     changing = _changing(stores.catalog.unshipped(1 << 62)[1]) if left else set()
     later = [one for one in left if one[0] in changing]
     take_away([one for one in left if one[0] not in changing])
+    for doc_id in known.reading:
+        erase_if_purged(stores, doc_id)
     if config.garage_cache.exists():
         Cache(config.garage_cache, 1).clear()
     erase_logged(config, known.doc_ids)
@@ -215,12 +230,12 @@ def _noted(config: Config) -> _Noted | None:
     """Return what the note says; None if all purges of the ledger must be applied.
 
     That is also so where the note cannot be read, after a power loss with a version that did not make it durable. A
-    note of an earlier version has no pending uploads.
+    note of an earlier version has no pending uploads, and no Documents that were being read.
     """
     try:
         found = json.loads(_note(config).read_text())
         waiting = [(int(name_id), str(sha256)) for name_id, sha256 in found.get("waiting", ())]
-        return _Noted(list(found["doc_ids"]), list(found["sha256s"]), waiting)
+        return _Noted(list(found["doc_ids"]), list(found["sha256s"]), waiting, list(found.get("reading", ())))
     except FileNotFoundError:
         return _Noted()
     except (ValueError, LookupError, TypeError, AttributeError):

@@ -10,12 +10,17 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
+from kgfs.ingest.lifecycle.forget import carry_out, order
+from kgfs.ingest.lifecycle.forget_plan import plan
 from kgfs.ingest.working import parts as working_parts
 from kgfs.ingest.writing import trash
+from kgfs.stores.document_objects import OWN
 from kgfs.stores.part_notes import part_notes
+from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
 from tests.support.following import Home, same
 from tests.support.mails import mail, mailbox
+from tests.support.running import until
 from tests.support.working import Counting, documents, work
 
 REPORT = (
@@ -62,6 +67,45 @@ def test_what_a_failed_reading_put_goes_and_comes_back(home: Path, tmp_path: Pat
         assert {one.state for one in documents(stores)} == {State.DONE}
         assert len(originals(stores)) == len(documents(stores)) == 2
         assert len(sweep(config, stores)) == 2
+
+
+@pytest.mark.claim("GONE-6")
+def test_a_purge_takes_what_was_read_of_parts_that_left_with_the_trash(home: Path, tmp_path: Path) -> None:
+    """The bytes of a mail and of its attachments have left; what was read of them stays until the mail is purged."""
+    config = load(home)
+    with open_stores(config) as stores:
+        deep = mail("oats", ("report.md", REPORT))
+        deposit(config, stores, tmp_path, "all.mbox", mailbox(mail("barley"), deep))
+        work(config, stores, Counting())
+        [parent] = [one for one in documents(stores) if not one.parent]
+        [name] = stores.catalog.names.names_of(parent.doc_id)
+        with open_deposits(config, stores) as (deposits, _):
+            deposits.remove(name.id)
+            work(config, stores, Counting())
+            trash.empty(stores, deposits.settler)
+        assert originals(stores) == [] and len({key.split("/")[1] for key in derived(stores)}) == 4
+        [ontology] = stores.catalog.names.ontologies()
+        target = Found(FoundKind.DOCUMENT, ontology, document=parent)
+        with open_deposits(config, stores) as (deposits, _):
+            ordered = order(deposits, stores, plan(stores, [target], "orphans", purge=True))
+        carry_out(config, stores, ordered.id)
+        assert documents(stores) == [] == derived(stores)
+
+
+@pytest.mark.claim("PART-2")
+@pytest.mark.logs("no such object")
+def test_a_part_whose_bytes_were_lost_is_put_again_under_the_name_that_it_has(home: Path, tmp_path: Path) -> None:
+    """Another mail has the same bytes with another suffix."""
+    config = load(home)
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, "one.eml", mail("barley", ("report.md", REPORT)))
+        work(config, stores, Counting())
+        [report] = [one for one in documents(stores) if one.parent]
+        stores.garage.objects.delete(report.key)
+        deposit(config, stores, tmp_path, "two.eml", mail("wheat", ("report.txt", REPORT)))
+        work(config, stores, Counting())
+        assert stores.garage.objects.get(report.key) == REPORT
+        assert len(originals(stores)) == 3 and list(part_notes(stores.garage.objects)) == []
 
 
 @pytest.mark.claim("PART-2")
@@ -169,3 +213,36 @@ def test_what_another_home_was_reading_while_a_mail_was_purged_goes(
     assert originals(here.stores) == []
     left = [key for key, _ in here.stores.garage.objects.keys("")]
     assert not [key for key in left if key.split("/")[0] in ("texts", "readings", "records", "parts", "leaving")]
+
+
+@pytest.mark.claim("GONE-6")
+def test_what_is_read_while_another_home_purges_it_leaves_nothing(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    here.deposit("00")
+    there.host.exchange()
+    there.compute.may_go_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(there.work)
+        until(lambda: bool(there.compute.asked))
+        here.forget("00.txt")
+        there.host.exchange.meet()
+        there.compute.may_go_on.set()
+        working.result(60)
+    assert derived(here.stores) == []
+
+
+@pytest.mark.claim("GONE-6")
+def test_what_a_killed_home_had_put_after_a_purge_goes_when_it_hears_of_it(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    here.deposit("00")
+    there.host.exchange()
+    job = there.stores.catalog.jobs.claim("killed", 60)
+    assert job is not None
+    here.forget("00.txt")
+    here.stores.garage.objects.put(f"texts/{job.doc_id}/0", b"A text.")
+    there.host.exchange.meet()
+    assert derived(here.stores) == []
+
+
+def derived(stores: Stores) -> list[str]:
+    return [key for kind in OWN for key, _ in stores.garage.objects.keys(f"{kind}/")]

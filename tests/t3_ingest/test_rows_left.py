@@ -16,12 +16,12 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.ingest.lifecycle import forget, forget_plan
-from kgfs.ingest.lifecycle.purge import OWN
 from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
 from kgfs.ingest.matching import index as index_module
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.stores import timing
+from kgfs.stores.document_objects import OWN
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter

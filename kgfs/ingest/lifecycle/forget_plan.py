@@ -215,19 +215,23 @@ def _without_held(stores: Stores, wanted: dict[str, Document], *, purge: bool) -
 def _with_parts(stores: Stores, wanted: dict[str, Document], *, purge: bool) -> dict[str, Document]:
     """Return the Documents with those of their parts that no other document holds, and that never were a file's.
 
-    A purge leaves those that a document in the trash, or an earlier version, has, too.
+    A purge leaves those that a document in the trash, or an earlier version, has, too; it takes those along that were
+    parts before, and are nobody's now.
     """
-    names, found, waiting = stores.catalog.names, dict(wanted), list(wanted)
-    while waiting:
-        rows = names.parts(waiting.pop())
-        for child in {row.child for row in rows if row.child and row.child not in found}:
+    names, found, fresh = stores.catalog.names, dict(wanted), list(wanted)
+    while fresh:
+        children = {row.child for doc_id in fresh for row in names.parts(doc_id) if row.child}
+        if purge:  # what was read of parts that are none any more is there still
+            children.update(names.first_found_in(fresh))
+        fresh = []
+        for child in sorted(children - found.keys()):
             document = names.document(child)
             alone = {row.parent for row in names.part_of(child, held=not purge)} <= found.keys() and not names.lineages(
                 child
             )
             if document is not None and alone:
                 found[child] = document
-                waiting.append(child)
+                fresh.append(child)
     return found
 
 

@@ -29,6 +29,7 @@ from kgfs.models.contract import Passage
 from kgfs.stores import saved_answers
 from kgfs.stores.catalog.contract_names import Forgetting
 from kgfs.stores.database import remove_database
+from kgfs.stores.document_objects import objects_of
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.part_notes import part_notes, parts_under_way, unwanted
@@ -40,8 +41,6 @@ from kgfs.stores.two_phase_delete import TwoPhaseDelete
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 
 FORMAT = 1
-OWN = ("readings", "decisions", "records", "vectors", "texts")
-"""Folders of the garage with objects of a document beside its original; each has one subfolder per document."""
 
 
 def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
@@ -224,7 +223,7 @@ def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
 def _erase_objects(config: Config, stores: Stores, doc_id: str, leaving: Container[str]) -> None:
     objects, names = stores.garage.objects, stores.catalog.names
     document = names.document(doc_id)
-    keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
+    keys = objects_of(objects, doc_id)
     originals = [document.key] if document is not None and not names.names_at(document.key) else []
     notes = list(part_notes(objects, doc_id))
     if parts := [key for note in notes for key in note.keys]:  # put by a reading that ended before it told of them

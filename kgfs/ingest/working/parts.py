@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from kgfs.config import Config
@@ -31,10 +32,9 @@ def found_parts(config: Config, stores: Stores, document: Document, reading: Rea
         return
     present = [(row.name, row.given, row.kind, row.size, _sha256(stores, row.child)) for row in known]
     wanted = [(part.name, part.given, part.kind, part.size, part.sha256) for part in reading.parts]
-    if present != wanted:
-        with settle_lock(config.run):
-            same: dict[str, str] = {}  # two parts of one mail may be the same content under two names
-            keys = [_bring(stores, document, part, same) for part in reading.parts]
+    with settle_lock(config.run):
+        keys = _bring(stores, document, reading.parts)
+        if present != wanted:
             stores.catalog.record(
                 PartsFound(
                     doc_id=document.doc_id,
@@ -45,45 +45,48 @@ def found_parts(config: Config, stores: Stores, document: Document, reading: Rea
                     media_types=tuple(part.media_type for part in reading.parts),
                     sha256s=tuple(part.sha256 for part in reading.parts),
                     sizes=tuple(part.size for part in reading.parts),
-                    keys=tuple(keys),
+                    keys=tuple(keys[part.sha256] if part.key else "" for part in reading.parts),
                 )
             )
-        border("parts-found")
-    if stores.catalog.sharing:
-        _told(stores, document)
-    else:
-        with settle_lock(config.run):
+            border("parts-found")
+        if not stores.catalog.sharing:
             conclude_parts(stores, config.spool, document.doc_id)
+            return
+    _tell(stores, keys.values())
 
 
-def _told(stores: Stores, document: Document) -> None:
-    """Deliver the parts of a document to the other homes, and see that the garage has all of them still.
+def _bring(stores: Stores, document: Document, parts: Iterable[Part]) -> dict[str, str]:
+    """Return, by SHA-256, the keys of the Documents that these parts are, under which the garage has their bytes."""
+    objects, names = stores.garage.objects, stores.catalog.names
+    put: dict[str, str] = {}
+    keys: dict[str, str] = {}  # two parts of one mail may be the same content under two names
+    for part in parts:
+        if part.key and part.sha256 not in keys:
+            known = names.document_with(document.ontology, part.sha256)
+            keys[part.sha256], put[part.sha256] = known.key if known is not None else part.key, part.key
+    for sha256 in _absent(stores, keys):
+        objects.put(keys[sha256], objects.get(put[sha256]))
+    return keys
 
-    Another home may have given one up before it knew of them. The notes of the parts stay for a while: this home may be
-    told yet that the document is gone."""
+
+def _tell(stores: Stores, keys: Iterable[str]) -> None:
+    """Deliver the parts to the other homes, and see that the garage has all of them still. Another home may have given
+    one up before it knew of them. Their notes stay for a while: this home may yet hear that the document is gone."""
     if stores.exchange is not None and stores.catalog.unshipped(1)[1]:
         stores.exchange()
-    names = stores.catalog.names
-    children = {row.child for row in names.parts(document.doc_id) if row.child}
-    keys = [found.key for child in sorted(children) if (found := names.document(child)) is not None]
+    if gone := _absent(stores, {key: key for key in keys}):
+        raise MissingError(f"{gone[0]}: no such object: another home gave it up meanwhile. It is put again.")
+
+
+def _absent(stores: Stores, keys: Mapping[str, str]) -> list[str]:
+    """Return those of which the garage has no object under their key."""
+    if not stores.catalog.sharing:
+        return [one for one, key in keys.items() if not stores.garage.objects.exists(key)]
     with ThreadPoolExecutor(CONCURRENCY, "kgfs-parts") as several:
-        for key, is_there in zip(keys, several.map(stores.garage.objects.exists, keys), strict=True):
-            if not is_there:
-                raise MissingError(f"{key}: no such object: another home gave it up meanwhile. It is put again.")
+        there = several.map(stores.garage.objects.exists, keys.values())
+        return [one for one, is_there in zip(keys, there, strict=True) if not is_there]
 
 
 def _sha256(stores: Stores, doc_id: str) -> str:
     found = stores.catalog.names.document(doc_id) if doc_id else None
     return found.sha256 if found else ""
-
-
-def _bring(stores: Stores, document: Document, part: Part, same: dict[str, str]) -> str:
-    """Return the key of the part's Document, under which the garage has its bytes when this returns."""
-    if not part.key:
-        return ""
-    objects = stores.garage.objects
-    known = stores.catalog.names.document_with(document.ontology, part.sha256)
-    key = same.setdefault(part.sha256, known.key if known is not None else part.key)
-    if not objects.exists(key):
-        objects.put(key, objects.get(part.key))
-    return key

@@ -30,6 +30,7 @@ from kgfs.ingest.working.claims import HUGE, TEXTS, Claim, Claims
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone, Turns
 from kgfs.stores.change_watch import ChangeWatch, lively_after
+from kgfs.stores.document_objects import erase_if_purged
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
@@ -383,8 +384,19 @@ class Worker:
             jobs.renew(claim.job, self._lease, stage, share)
 
         if claim.text:
-            return pool.submit(self._pipeline.read_text, claim.document, progress)
-        return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
+            reading = pool.submit(self._pipeline.read_text, claim.document, progress)
+        else:
+            reading = pool.submit(self._pipeline.read, claim.document, claim.job, progress)
+        if self._turns.shared:
+            reading.add_done_callback(lambda _: self._erase_if_purged(claim.document.doc_id))
+        return reading
+
+    def _erase_if_purged(self, doc_id: str) -> None:
+        """Erase what was read of a document that another home purged meanwhile. Called where the reading ran."""
+        try:
+            erase_if_purged(self._pipeline.stores, doc_id)
+        except KgfsError as error:  # kgfs check tells of what is left
+            self._errors.add("worker", error, doc_id=doc_id)
 
     def _finish(self, claim: Claim, publisher: Pipeline) -> bool:
         """Publish or forget the document of a claim that is ready, and return whether the claim is finished."""

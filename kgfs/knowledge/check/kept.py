@@ -11,16 +11,13 @@ from kgfs.domain.documents import Document
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.document_objects import OWN
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.hosts import is_left_behind
 from kgfs.stores.part_notes import part_notes
 from kgfs.stores.readings import decode_reading, keys_of_decisions, reading_key
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
-
-PARTS = ("readings", "decisions", "records", "vectors", "texts")
-"""Folders of the garage that have a folder for each document."""
-
 
 EVER = 2**63 - 1
 
@@ -126,12 +123,12 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
         return
     if is_left_behind(stores, key):
         return  # a process that exchanges facts deletes it
-    if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.catalog.names.document(doc_id) is None:
+    if top in OWN and _DOC_ID.fullmatch(doc_id) and stores.catalog.names.document(doc_id) is None:
         yield Damage(Kind.ORPHAN, key)
         return
     if not objects.has_sums(key):
         if objects.exists(key):
-            yield Damage(Kind.LOST_SUMS, key, doc_id=doc_id if top in PARTS else "")
+            yield Damage(Kind.LOST_SUMS, key, doc_id=doc_id if top in OWN else "")
         return
     if deep:
         kind = Kind.ROTTEN_ORIGINAL if top == "sources" else Kind.ROTTEN_PART
@@ -140,8 +137,8 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
                 for at in range(0, max(size, reader.sums.size), BLOCK):
                     reader.read_at(at, BLOCK)
             if size != reader.sums.size:
-                yield Damage(kind, key, f"{size} bytes instead of {reader.sums.size}", doc_id if top in PARTS else "")
+                yield Damage(kind, key, f"{size} bytes instead of {reader.sums.size}", doc_id if top in OWN else "")
         except CorruptError as error:
-            yield Damage(kind, key, str(error), doc_id if top in PARTS else "")
+            yield Damage(kind, key, str(error), doc_id if top in OWN else "")
         except MissingError:
             return  # deleted since it was listed

@@ -162,6 +162,11 @@ class Names(Protocol):
         first; unless ``held``, of all parents."""
         ...
 
+    def first_found_in(self, doc_ids: Sequence[str]) -> list[str]:
+        """Return the Documents that were first found as parts of one of these, whether or not they are parts still. Reads
+        all Documents."""
+        ...
+
     def lineage_for(self, name_id: int) -> tuple[int, int]:
         """Return (lineage, n) of the version that would be minted now for a live file: the ``n`` that its
         VersionMinted must carry.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 
@@ -139,6 +140,10 @@ class SqliteNames:
             sql = f"SELECT {parts.PART} FROM part WHERE child = ? AND child != '' ORDER BY parent, n"
             return [PartRow(*row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
         return [PartRow(*row) for row in parts.holders(self._db, doc_id)]
+
+    def first_found_in(self, doc_ids: Sequence[str]) -> list[str]:
+        sql = "SELECT doc_id FROM document WHERE parent != '' AND parent IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
+        return [doc_id for (doc_id,) in self._db.execute(sql, (json.dumps([*doc_ids]),)).fetchall()]
 
     def unsettled(
         self, *, session: str | None = None, quiet_before: int, or_after: int = 2**63 - 1, alive: Sequence[str] = ()

@@ -118,7 +118,8 @@ def children(db: sqlite3.Connection, doc_id: str) -> list[str]:
 def replace(db: sqlite3.Connection, fact: PartsFound, seq: int) -> set[str]:
     """Give a document the parts of the fact in place of those that it had, and make the Documents that are missing.
     Return the Documents concerned."""
-    affected = drop(db, fact.doc_id)
+    former = drop(db, fact.doc_id)
+    current: set[str] = set()
     above = db.execute(
         "SELECT ontology, source_id, root, depth FROM document WHERE doc_id = ?", (fact.doc_id,)
     ).fetchone()
@@ -143,10 +144,10 @@ def replace(db: sqlite3.Connection, fact: PartsFound, seq: int) -> set[str]:
                 )
                 tally = "INSERT INTO tally VALUES (?, 'kept', 1) ON CONFLICT DO UPDATE SET documents = documents + 1"
                 db.execute(tally, (ontology,))
-            affected.add(child)
+            current.add(child)
         row = (fact.doc_id, n, child, name, fact.given[n - 1], fact.kinds[n - 1], fact.media_types[n - 1], size)
         db.execute(f"INSERT INTO part ({PART}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    return affected
+    return former | current | let_go(db, former - current)
 
 
 def drop(db: sqlite3.Connection, doc_id: str) -> set[str]:
