@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kgfs.domain.identity import normalise_label
 from kgfs.ingest.reading.joining import folded
+from kgfs.render.words import below
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow
 from kgfs.stores.readings import load_reading, text_of
@@ -32,7 +33,7 @@ class ShownConcept:
     first: str
     """The quote of the strongest piece of evidence, which its page lists first; '' if it has none."""
     title: str
-    """The title of the document of that evidence."""
+    """The title of the document of that evidence, and the headings above it."""
     documents: tuple[str, ...]
     is_related: bool
     """Whether it has a relationship that is not by name alone."""
@@ -110,7 +111,9 @@ def _concept(graph: Graph, one: Concept, titles: dict[str, str], holding: dict[s
     return ShownConcept(
         concept=one,
         first=first.quote if first else "",
-        title=titles.get(first.doc_id, "") if first else "",
+        title=f"{titles.get(first.doc_id, '')}{below(titles.get(first.doc_id, ''), first.section_path)}"
+        if first
+        else "",
         documents=tuple(holding.get(one.concept_id, ())),
         is_related=any(graph.strongest(row.relationship_id) for row in graph.related(one.concept_id, limit=1000)),
     )

@@ -6,6 +6,7 @@ may show a few concepts less.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,9 @@ from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told
 from kgfs.models import tokens
 from kgfs.models.extractor.grammar import GrammarExtractor
+from kgfs.models.extractor.quotes import TELLING
 from kgfs.models.selection import Selection, _verbs
+from kgfs.render.words import below
 from kgfs.settings import Models, Pipeline
 from kgfs.stores.graph.terms import HEADINGS
 from kgfs.stores.graph.vocabulary import Concept
@@ -38,8 +41,8 @@ class _One:
     found: FoundConcept
     forms: dict[str, None]
     documents: list[int] = field(default_factory=list)
-    quotes: list[tuple[bool, float, int, str]] = field(default_factory=list)
-    """(not defines, -score, number, quote)."""
+    quotes: list[tuple[bool, float, int, str, str]] = field(default_factory=list)
+    """(not defines, -score, number, quote, title and headings above it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ class _Said:
     sections: tuple[tuple[int, tuple[str, ...]], ...]
     title: str
     language: str
+
+    def section_at(self, at: int) -> tuple[str, ...]:
+        """Return the titles of the headings above a place."""
+        behind = bisect_right(self.sections, at, key=lambda section: section[0])
+        return self.sections[behind - 1][1] if behind else ()
 
 
 def pipe_of(answers: Path) -> Pipe:
@@ -67,6 +75,7 @@ def read(pipe: Pipe, folder: Path) -> Shown:
     ontology = _Ontology(found)
     for at in range(len(found)):
         ontology.publish(at)
+    ontology.add_terms()
     return ontology.shown([path.name for path in paths])
 
 
@@ -86,28 +95,40 @@ class _Ontology:
         self._headings: Counter[str] = Counter()
         self._first: dict[str, tuple[str, int]] = {}
         """The key of a candidate → its label, and the document that has it first."""
+        self._linked: set[str] = set()
+        """The keys of the concepts that a note links to."""
+        self._terms: list[tuple[int, FoundConcept, str]] = []
+        """Candidates that are no concept by their document, with its number and their key."""
         self._said: dict[tuple[str, str, str], dict[str, float]] = {}
         """Subject, type, object → quote → confidence."""
 
     def publish(self, at: int) -> None:
         found = self._found[at]
-        text = found.text
-        said = _Said(found.concepts, tuple(section_paths(text.blocks)), text.title, language_told(text))
+        said = self._said_of(at)
         headings = headings_of(said)
         norms: dict[str, str] = {}
         for concept in found.concepts:
             key = form_key(concept.label)
             structure = key in headings and self._headings[key] + 1 >= HEADINGS
-            if not structure and is_concept(concept, self._candidates[key], at):
+            linked = key == form_key(said.title) and self._of.get(key) in self._linked
+            if linked or (not structure and is_concept(concept, self._candidates[key], at)):
                 norms[concept.norm] = self._add(at, concept, key)
+            elif not structure:
+                self._terms.append((at, concept, key))
         labels = {form_key(concept.label): concept.label for concept in found.concepts}
         for key, forms in forms_of("", said, lambda ids: ()).items():
             self._candidates[key] += 1
             self._headings[key] += forms.heading
             self._first.setdefault(key, (labels.get(key, forms.norm), at))
         for one in found.relationships:
+            self._linked |= {norms[one.object]} if one.type == "LINKS_TO" and one.object in norms else set()
             if one.subject in norms and one.object in norms and norms[one.subject] != norms[one.object]:
                 self._relate(found, one, norms)
+
+    def _said_of(self, at: int) -> _Said:
+        found = self._found[at]
+        text = found.text
+        return _Said(found.concepts, tuple(section_paths(text.blocks)), text.title, language_told(text))
 
     def _add(self, at: int, concept: FoundConcept, key: str) -> str:
         key = self._of.get(key, key)
@@ -118,10 +139,20 @@ class _Ontology:
         if concept.definition and not one.found.definition:
             one.found = replace(one.found, definition=concept.definition)
         one.documents.append(at)
-        text = self._found[at].text.text
-        for quote in concept.quotes:
-            one.quotes.append((not quote.defines, -quote.score, len(one.quotes), text[quote.start : quote.end]))
+        self._quote(at, concept, one)
         return key
+
+    def add_terms(self) -> None:
+        """Add what documents say of terms that are concepts by others."""
+        for at, term, key in self._terms:
+            if key in self._of and any(quote.defines or quote.score >= TELLING for quote in term.quotes):
+                self._quote(at, term, self._concepts[self._of[key]])
+
+    def _quote(self, at: int, concept: FoundConcept, one: _One) -> None:
+        text, said = self._found[at].text.text, self._said_of(at)
+        for quote in concept.quotes:
+            place = f"{said.title}{below(said.title, said.section_at(quote.start))}"
+            one.quotes.append((not quote.defines, -quote.score, len(one.quotes), text[quote.start : quote.end], place))
 
     def _relate(self, found: Found, one: FoundRelationship, norms: dict[str, str]) -> None:
         subject, object_ = norms[one.subject], norms[one.object]
@@ -150,7 +181,6 @@ class _Ontology:
     def _concept(self, one: _One, names: Sequence[str], linked: set[str]) -> ShownConcept:
         best = min(one.quotes)
         label = one.found.label
-        where = next(at for at in one.documents if best[3] in self._found[at].text.text)
         aliases = tuple(form for form in one.forms if form != label and folded(form) != folded(label))
         concept = Concept(
             label,
@@ -167,7 +197,7 @@ class _Ontology:
             0,
         )
         documents = tuple(names[at] for at in one.documents)
-        return ShownConcept(concept, best[3], self._found[where].text.title, documents, label in linked)
+        return ShownConcept(concept, best[3], best[4], documents, label in linked)
 
     def _related(self) -> Iterator[ShownRelationship]:
         for (subject, type_, object_), quotes in sorted(self._said.items()):

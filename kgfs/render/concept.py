@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgfs.render.words import fold, lines_of, rendered, yaml_list, yaml_word
+from kgfs.render.words import below, fold, lines_of, rendered, yaml_list, yaml_word
 
 SHOWN_EVIDENCE = 50
 SHOWN_RELATED = 20
@@ -26,6 +26,8 @@ class EvidenceLine:
     """The title of the document."""
     line_start: int
     line_end: int
+    section: tuple[str, ...] = ()
+    """The titles of the headings above the quote, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def frame_size(frame: ConceptPage) -> int:
 
 
 def evidence_line(line: EvidenceLine) -> str:
-    where = f"{fold(line.title)}, {lines_of(line.line_start, line.line_end)}"
+    where = f"{fold(line.title)}{below(line.title, line.section)}, {lines_of(line.line_start, line.line_end)}"
     return f"- [{line.n}](evidence/{line.n}/source.txt) “{fold(line.quote)}” ({where})"
 
 

@@ -139,6 +139,19 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def below(title: str, section: Sequence[str]) -> str:
+    """Return the headings above a place of a document, outermost first and each after ``›``, on one line. Without those
+    that repeat the title; '' where none is left."""
+    named = fold(title).casefold()
+    shown = (fold(heading) for heading in section)
+    return "".join(f" › {heading}" for heading in shown if heading and heading.casefold() != named)
+
+
+def below_size(title: str, section: str) -> int:
+    """Return the bytes of :func:`below`; the headings are a JSON list."""
+    return len(encode(below(title, json.loads(section)))) if section != "[]" else 0
+
+
 def lines_of(start: int, end: int) -> str:
     """Return ``line 3`` or ``lines 3-5``."""
     return f"line {start}" if start == end else f"lines {start}-{end}"

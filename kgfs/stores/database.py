@@ -20,6 +20,7 @@ from kgfs.domain.dates import own_date
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
+from kgfs.render.words import below_size
 from kgfs.stores import timing
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.migrations import bring_up, format_of, newest
@@ -75,6 +76,7 @@ class Database:
         connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
         connection.create_function("form_key", 1, form_key, deterministic=True)
         connection.create_function("own_date", 1, own_date, deterministic=True)
+        connection.create_function("below_size", 2, below_size, deterministic=True)
         return connection
 
     def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:

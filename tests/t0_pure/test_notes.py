@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk
 from kgfs.formats.table import parse
-from kgfs.ingest.reading.notes import SURE, with_links
+from kgfs.ingest.reading.notes import BARE, OWN, SURE, TERM, with_links
 
 NOTE = """---
 tags: [pests, plant-care]
@@ -72,7 +72,23 @@ def test_a_text_without_links_is_left_as_it_is() -> None:
     relationship = FoundRelationship("a", "IS_A", "b", Quote(0, 3, 0), 0.8)
     text = parse("x.py", b"rows = [[alpha], [beta]]\n")
     assert with_links(text, "x.py", [], (), (relationship,)) == ((), (relationship,))
-    assert _read("# Zen\n\nNothing is linked.\n") == ({}, [])
+    assert _read("Nothing is linked.\n", "2024-05-01.md") == ({}, [])
+
+
+def test_the_title_of_a_text_without_links_is_a_term_with_what_it_says_of_itself() -> None:
+    content = "# Zen\n\nZen is a school of Buddhism.\n"
+    found, links = _read(content, "Zen.md")
+    (quote,) = found["zen"].quotes
+    assert not links and found["zen"].odds == TERM and quote.score == OWN
+    assert content[quote.start : quote.end] == content.strip()
+
+
+def test_a_link_alone_is_quoted_with_the_words_before_its_list() -> None:
+    content = "# Insects\n\nPests of the greenhouse:\n\n- [[Aphid]]\n- [[Whitefly]]\n\n# More\n\n[[Mite]]\n"
+    found, _ = _read(content, "n.md")
+    quotes = {key: found[key].quotes[0] for key in ("whitefly", "mite")}
+    assert content[quotes["whitefly"].start : quotes["whitefly"].end].startswith("Pests of the greenhouse:\n")
+    assert quotes["mite"].score == BARE < quotes["whitefly"].score
 
 
 def test_a_common_word_that_a_link_shows_is_no_alias() -> None:
@@ -86,7 +102,8 @@ def test_a_common_word_that_a_link_shows_is_no_alias() -> None:
 def test_an_id_that_a_program_gave_names_no_note_and_keywords_alone_are_no_concepts() -> None:
     found, links = _read("Stubs answer as they were told. See [[Fake]].\n", "965AqO8bdqbS0Et9bKsUO.md")
     assert found.keys() == {"fake"} and links == []
-    assert _read("---\ntags: [leadership]\n---\n# Roles\n\nNothing is linked here.\n") == ({}, [])
+    found, _ = _read("---\ntags: [leadership]\n---\n# Roles\n\nNothing is linked here.\n", "Roles.md")
+    assert "leadership" not in found
 
 
 def test_an_anchor_of_asciidoc_is_no_link() -> None:
@@ -112,4 +129,4 @@ def test_an_item_that_is_quoted_with_its_introduction_stays_so() -> None:
 
 
 def test_choices_in_double_brackets_are_no_link() -> None:
-    assert _read("It is [[True | False]] that both shapes are squares.\n", "Shapes.md") == ({}, [])
+    assert _read("It is [[True | False]] that both shapes are squares.\n", "2024-05-01.md") == ({}, [])

@@ -22,7 +22,7 @@ PAGE = ConceptPage(
     evidence_count=3,
     related_count=1,
     evidence=(
-        EvidenceLine(1, "Zen is a school\nof Mahayana Buddhism.", "The Way", 3, 4),
+        EvidenceLine(1, "Zen is a school\nof Mahayana Buddhism.", "The Way", 3, 4, ("the way", "Schools", "In\nJapan")),
         EvidenceLine(4, "Zen has no dogma.", "Letters", 9, 9),
     ),
     related=(RelatedLine("IS_A", "buddhism", "Buddhism", "0.80"),),
@@ -48,7 +48,7 @@ def test_a_page_shows_everything_once() -> None:
         "\n"
         "## Evidence\n"
         "\n"
-        "- [1](evidence/1/source.txt) “Zen is a school of Mahayana Buddhism.” (The Way, lines 3-4)\n"
+        "- [1](evidence/1/source.txt) “Zen is a school of Mahayana Buddhism.” (The Way › Schools › In Japan, lines 3-4)\n"
         "- [4](evidence/4/source.txt) “Zen has no dogma.” (Letters, line 9)\n"
         "- 1 more in [evidence/](evidence/)\n"
         "\n"

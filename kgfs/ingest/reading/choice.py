@@ -21,40 +21,40 @@ from kgfs.models.extractor import junk
 
 Vectors = npt.NDArray[np.float32]
 
-CONCEPT = 0.65
+CONCEPT = 0.7
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
-TELLING = 0.62
+TELLING = 0.75
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
 SPEAKER = 3
 """A lead that stands so often is a speaker or a field."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
-_BIAS = -1.75
-_LIKE_DOCUMENT, _LIKE_LABELS = 4.09, -3.55
-_BEST = 1.08
+_BIAS = -1.95
+_LIKE_DOCUMENT, _LIKE_LABELS = 5.32, -3.38
+_BEST = 1.48
 """The weight of the Q of the best sentence."""
-_SHARE = -1.57
+_SHARE = -1.2
 """The weight of ln(1 + documents of the ontology that have the candidate)."""
 _WEIGHTS = {
-    "rank of one word": 0.64,
-    "rank of several": 0.1,
-    "several words": 1.23,
-    "long": -3.1,
-    "code name": 1.48,
-    "acronym": 1.74,
-    "name": 0.29,
+    "rank of one word": 0.7,
+    "rank of several": 0.23,
+    "several words": 1.5,
+    "long": -2.74,
+    "code name": 1.51,
+    "acronym": 2.03,
+    "name": -0.26,
     "link": 3.3,
-    "tag": 0.95,
-    "heading": 0.86,
-    "heading of several": 0.41,
-    "emphasis": 1.27,
-    "code": 0.92,
-    "says": 0.09,
-    "whole": 0.45,
+    "tag": 0.07,
+    "heading": 0.67,
+    "heading of several": 0.71,
+    "emphasis": 0.79,
+    "code": 0.45,
+    "says": -0.0,
+    "whole": 0.32,
     "participle": -1.6,
-    "in the title": 0.53,
+    "in the title": 0.66,
 }
 _MIDDLE = 8.5
 """The logarithm of a middle background rank."""

@@ -22,20 +22,28 @@ from kgfs.formats.titles import stem_of
 from kgfs.ingest.reading.joining import between
 from kgfs.models.extractor import background, junk
 from kgfs.models.extractor.prose import ANCHOR
+from kgfs.models.extractor.quotes import TELLING
 
 MEDIA_TYPES = ("text/markdown", "text/plain")
 SURE = 5.0
 """Log odds of what a writer linked or tagged: a concept in however many documents it is."""
-SAYS = 0.3
-"""The score of a sentence as evidence for what it only links, or of a note's first line for its title."""
+OWN, LISTS, SAYS, BARE = 0.93, 0.6, 0.3, 0.1
+"""The scores of evidence: a note's own sentence for its title, its own list for its title, a sentence for what it only
+links, and a link alone on its line."""
+TERM = 0.0
+"""Log odds of the title of a document without links: a term."""
 _LONGEST = 80
 """The most characters of a name."""
 _LONGEST_QUOTE = 400
 """The most characters from a note's heading to the end of its first sentence that are quoted together."""
+_LONGEST_LIST = 300
+"""The most characters from the words that introduce a list to the end of an item."""
 _COMMON = 6000
-"""The background rank below which a single word is no alias."""
-_FEWEST_WORDS = 5
-"""Words of a sentence that is better evidence for a note's title than the first line."""
+"""The background rank below which a single word is no alias, and in front matter a keyword."""
+_FEWEST_WORDS, _FEWEST = 5, 2
+"""Words of a sentence that is better evidence for a note's title than the first line, and those beside its links."""
+_TOGETHER = 3
+"""Words beside its links from which a line says something of what it links."""
 
 _LINK = re.compile(
     r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\W_][^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:(?<! )\|(?P<alias>[^\]\[\n]+))?\]\]"
@@ -51,7 +59,13 @@ _DIGIT = re.compile(r"\d")
 _SHORTEST_ID = 12
 _CODE = re.compile(r"`[^`\n]*`")
 _ARTICLE = re.compile(r"^(?:the|an?|this|that|these|those|its|their|our|my|your)\s+", re.IGNORECASE)
-_ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_SHOWN = re.compile(
+    r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\]\([^)\n]*\)|\[![^\]\n]*\][-+]?[^\n]*|`[^`\n]*`|\$[^$\n]*\$|https?:\S+"
+)
+"""Links, pictures, titles of callouts, code and formulas, which are no words of a sentence."""
+_SPOKEN = re.compile(r"[^\W\d_]{2,}")
+_FILE = re.compile(r"\.(?:pdf|png|jpe?g|gif|svg|webp|mp[34]|mov|wav|canvas|csv|xlsx?|docx?|pptx?|zip)$", re.IGNORECASE)
+_ITEM = re.compile(r"^[ \t>]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +105,7 @@ def with_links(
             label = named.label
             known = FoundConcept(label, normalise_label(label), (label,), "term", 0.5, "", (named.quote,), odds)
         elif known.odds is not None:
-            quotes = {(quote.start, quote.end): quote for quote in known.quotes}
-            within = any(q.start <= named.quote.start and named.quote.end <= q.end for q in known.quotes)
-            # A mention that says nothing, such as a heading alone. An item of a list keeps its introduction.
-            if max(quote.score for quote in known.quotes) < SAYS and not within:
-                quotes[named.quote.start, named.quote.end] = named.quote
-            ordered = tuple(quotes[span] for span in sorted(quotes))
-            known = replace(known, odds=max(known.odds, SURE), quotes=ordered)
+            known = replace(known, odds=max(known.odds, SURE), quotes=_with_quote(known.quotes, named.quote))
         forms = tuple(form for form in (named.label, named.alias) if form and form not in known.forms)
         found[key] = known = replace(known, forms=(*known.forms, *forms))
         return known
@@ -105,10 +113,14 @@ def with_links(
     inline = list(_tags(text, chunks))
     for tag in (*(_field_tags(text, chunks) if links or inline else ()), *inline):
         name(tag)
-    titled = _title(text, filename, chunks) if links else None
+    titled = _title(text, filename, chunks)
     for link in links:
         name(link)
-    if titled is None:
+    if titled is None or not links:
+        if titled is not None and not chosen:  # it is a term, and a concept where other notes link to it
+            key = form_key(titled.label)
+            known = found.get(key) or _term(titled)
+            found[key] = replace(known, quotes=_with_quote(known.quotes, titled.quote))
         return tuple(found.values()), tuple(relationships)
     own = name(titled)
     same = {form_key(link.alias): form_key(link.label) for link in links if link.alias}
@@ -125,6 +137,24 @@ def with_links(
             linked.add(place)
             more.append(FoundRelationship(own.norm, "LINKS_TO", target.norm, link.quote, 1.0))
     return _merged(found, (*relationships, *more), same)
+
+
+def _term(titled: _Named) -> FoundConcept:
+    label = titled.label
+    return FoundConcept(label, normalise_label(label), (label,), "term", 0.5, "", (titled.quote,), TERM)
+
+
+def _with_quote(known: Sequence[Quote], new: Quote) -> tuple[Quote, ...]:
+    """Return the quotes of a concept with one more, if it is worth more than all of them.
+
+    An item of a list keeps its introduction, and a sentence that says something is not quoted again with its heading.
+    """
+    best = max(quote.score for quote in known)
+    around = any(quote.start <= new.start and new.end <= quote.end for quote in known)
+    inside = [quote for quote in known if new.start <= quote.start and quote.end <= new.end]
+    if around or new.score <= best or any(quote.defines or quote.score >= TELLING for quote in inside):
+        return tuple(known)
+    return tuple(sorted((*(one for one in known if one not in inside), new), key=lambda one: (one.start, one.end)))
 
 
 def _merged(
@@ -166,12 +196,37 @@ def _links(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
         for link in _LINK.finditer(text.text, start, end):
             if link.start() in anchors or any(first < link.start() < last for first, last in code):
                 continue
-            label = _label(link["target"])
+            label = "" if _FILE.search(link["target"].strip()) else _label(link["target"])
             quote = _quote(text.text, block, link.start(), link.end(), chunks)
+            if quote and _spoken(text.text, quote) < _TOGETHER:
+                quote = _introduced(text.text, blocks, place, quote, chunks)
             if quote and below is not None and below[0].kind in ("paragraph", "quote", "list"):
                 quote = _with(quote, _quote(text.text, below[0], below[1], below[1] + 1, chunks))
             if label and quote:
                 yield _Named(label, quote, _shown(link["alias"] or ""))
+
+
+def _introduced(
+    content: str, blocks: Sequence[tuple[Block, int, int]], place: int, bare: Quote, chunks: Sequence[Chunk]
+) -> Quote:
+    """Return an item that is a link alone with the words that introduce its list, if they are near."""
+    block, start, _ = blocks[place]
+    if block.kind not in ("list", "quote"):
+        return replace(bare, score=BARE)
+    at = bare.start
+    while (at := content.rfind("\n", start, at)) >= start:
+        line = content.rfind("\n", start, at) + 1 or start
+        if _ITEM.match(content, line) is None and _SPOKEN.search(content, line, at):
+            start = line
+            break
+    before = blocks[place - 1] if place and block.kind == "list" and start == block.start else None
+    if before is not None and before[0].kind == "paragraph" and content[: before[2]].rstrip().endswith(":"):
+        start = before[1]
+    introduced = content[start : bare.start].lstrip(" >")
+    chunk = _chunk_at(chunks, start, bare.end)
+    if chunk is None or bare.end - start > _LONGEST_LIST or _ITEM.match(introduced):
+        return replace(bare, score=BARE)
+    return replace(bare, start=start + content[start : bare.start].index(introduced), chunk=chunk)
 
 
 def _with(heading: Quote, said: Quote | None) -> Quote:
@@ -184,7 +239,8 @@ def _field_tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
     """Yield the tags of the front matter. They are concepts in notes: elsewhere they are keywords of a publisher."""
     for word, start, end in _field_words(text, _TAGS):
         chunk = _chunk_at(chunks, start, end)
-        if not junk.reason(word) and chunk is not None:
+        common = " " not in word and background.rank(word) < _COMMON
+        if not junk.reason(word) and chunk is not None and not common:
             yield _Named(word, Quote(start, end, chunk))
 
 
@@ -213,23 +269,52 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
         return None
     quotes = (
         (block.kind, _quote(text.text, block, start, min(start + 1, end), chunks))
-        for block, start, end in _prose(text, headings=True)
+        for block, start, end in _prose(text, tables=False)
         if block.kind != "heading" or text.title == block.title
     )
     known = [(kind, quote) for kind, quote in quotes if quote is not None]
     if not known:
         return None
-    telling = [quote for kind, quote in known if kind in ("paragraph", "quote") and _is_long(text.text, quote)]
+    return _Named(
+        label, _own(text, label, known), stem if form_key(stem) != form_key(label) and not _is_id(stem) else ""
+    )
+
+
+def _own(text: Text, label: str, known: Sequence[tuple[str, Quote]]) -> Quote:
+    """Return what a note says of its title: its first sentence, or one that names the title, with the heading if it is
+    near; else the list below the heading; else the first line. ``known`` are the first sentences of its blocks."""
     words = {word for word in form_key(label).split() if word not in junk.STOP_WORDS}
-    telling.sort(key=lambda quote: words.isdisjoint(form_key(text.text[quote.start : quote.end]).split()))
-    kind, quote = known[0]
+    telling = [
+        quote
+        for kind, quote in known
+        if kind in ("paragraph", "quote")
+        and _spoken(text.text, quote) >= _FEWEST
+        and len(text.text[quote.start : quote.end].split()) >= _FEWEST_WORDS
+        and text.text[quote.end - 1] not in ":?"
+    ]
+    naming = [one for one in telling if not words.isdisjoint(form_key(text.text[one.start : one.end]).split())]
+    (kind, first), below = known[0], known[1] if len(known) > 1 else None
     if kind != "heading":
-        quote = telling[0] if telling else quote
-    else:  # the heading names the note of which the sentence speaks
-        near = (one for one in telling if one.chunk == quote.chunk and one.end - quote.start <= _LONGEST_QUOTE)
-        said = next(near, None)
-        quote = replace(quote, end=said.end) if said else telling[0] if telling else quote
-    return _Named(label, quote, stem if form_key(stem) != form_key(label) and not _is_id(stem) else "")
+        best = (naming or telling or [first])[0]
+        said = OWN if best in naming else LISTS if best == first and telling else SAYS
+        return replace(best, score=said if _spoken(text.text, best) >= _FEWEST else BARE)
+    near = [one for one in telling[:1] if one.chunk == first.chunk and one.end - first.start <= _LONGEST_QUOTE]
+    if near:  # the heading names the note of which the sentence speaks
+        return replace(first, end=near[0].end, score=OWN)
+    if naming:
+        return replace(naming[0], score=OWN)
+    if below is not None and below[0] == "list" and below[1].chunk == first.chunk:
+        block = next(block for block, start, _ in _prose(text) if start <= below[1].start < block.end)
+        rows = [row.start() for row in _ITEM.finditer(text.text, block.start, block.end)][1:]
+        ends = [at for at in (*rows, block.end) if at - first.start <= _LONGEST_QUOTE]
+        chunk_end = len(text.text[: ends[-1]].rstrip()) if ends else below[1].end
+        return replace(first, end=chunk_end, score=LISTS)
+    return replace(telling[0], score=SAYS) if telling else first
+
+
+def _spoken(content: str, quote: Quote) -> int:
+    """Return the number of words of a quote beside links, pictures, code and formulas."""
+    return len(_SPOKEN.findall(_SHOWN.sub(" ", content[quote.start : quote.end])))
 
 
 def _is_id(name: str) -> bool:
@@ -238,14 +323,8 @@ def _is_id(name: str) -> bool:
     return len(name) >= _SHORTEST_ID and " " not in name and changes * 5 >= len(name) and bool(_DIGIT.search(name))
 
 
-def _is_long(content: str, quote: Quote) -> bool:
-    return len(content[quote.start : quote.end].split()) >= _FEWEST_WORDS
-
-
-def _prose(text: Text, *, headings: bool = False) -> Iterator[tuple[Block, int, int]]:
-    kinds = (
-        ("paragraph", "list", "quote", "heading") if headings else ("paragraph", "list", "quote", "table", "heading")
-    )
+def _prose(text: Text, *, tables: bool = True) -> Iterator[tuple[Block, int, int]]:
+    kinds = ("paragraph", "list", "quote", "heading", *(("table",) if tables else ()))
     for block in text.blocks:
         if block.kind in kinds and block.end > block.start:
             yield block, block.start, block.end
@@ -254,14 +333,12 @@ def _prose(text: Text, *, headings: bool = False) -> Iterator[tuple[Block, int, 
 def _quote(content: str, block: Block, start: int, end: int, chunks: Sequence[Chunk]) -> Quote | None:
     """Return the sentence, list item or line around ``start:end``; None where no chunk that may be quoted has it."""
     first, last = block.start, block.end
-    if block.kind in ("list", "table", "heading"):
-        rows = (
-            [found.end() for found in _ITEM.finditer(content, block.start, block.end)] if block.kind == "list" else []
-        )
-        begun = [at for at in rows if at <= start]
+    rows = list(_ITEM.finditer(content, block.start, block.end)) if block.kind in ("list", "quote") else []
+    if rows or block.kind in ("list", "table", "heading"):
+        begun = [row.end() for row in rows if row.end() <= start]
         first = begun[-1] if begun else content.rfind("\n", block.start, start) + 1 or block.start
-        following = next((found.start() for found in _ITEM.finditer(content, end, block.end)), block.end)
-        last = following if block.kind == "list" else (content.find("\n", end, block.end) + 1 or block.end)
+        following = next((row.start() for row in rows if row.start() >= end), block.end)
+        last = following if rows else (content.find("\n", end, block.end) + 1 or block.end)
     starts = [first, *sentence_starts(content, first, last)]
     place = bisect_right(starts, start) - 1
     first, last = max(first, starts[place]), next((at for at in starts[place + 1 :] if at >= end), last)

@@ -61,9 +61,25 @@ def phrases(doc: Doc) -> list[Phrase]:
     for chunk in doc.noun_chunks:
         start, end = _trim(doc, chunk.start, chunk.end)
         pointed = end - start == 1 and doc[chunk.start].lower_ == "this"
+        if _cuts_a_word(doc, start, end):
+            continue
         if 0 < end - start <= MAX_RUN and not pointed and _ends(doc, start, end):
             note(start, end).chunk = True
     return [found[span] for span in sorted(found)]
+
+
+def _cuts_a_word(doc: Doc, start: int, end: int) -> bool:
+    """Return whether a hyphen or slash binds a phrase to the word before or behind it: "spec" of "hac-spec"."""
+    before = (
+        start > 1
+        and doc[start - 1].text in _DASHES
+        and not doc[start - 1].whitespace_
+        and not doc[start - 2].whitespace_
+    )
+    behind = (
+        end + 1 < len(doc) and doc[end].text in _DASHES and not doc[end].whitespace_ and not doc[end - 1].whitespace_
+    )
+    return before or (end > 0 and behind)
 
 
 def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
@@ -103,10 +119,13 @@ def _is_capital(token: Token) -> bool:
 
 
 def belongs_to_of(doc: Doc, start: int, end: int) -> bool:
-    """Return whether a phrase is only the head, or the end, of a name with "of": "code" of "code of conduct"."""
+    """Return whether a phrase is only the head, or the end, of a name with "of" or "and": "code" of "code of conduct",
+    "Medical Leave Act" of "Family and Medical Leave Act"."""
     follows = end + 1 < len(doc) and doc[end].lower_ == "of" and doc[end + 1].pos_ in ("NOUN", "PROPN")
     capital = start > 1 and doc[start - 1].lower_ == "of" and _is_capital(doc[start]) and _is_capital(doc[start - 2])
-    return (follows and end - start == 1) or capital
+    joined = start > 1 and end - start > 1 and doc[start - 1].lower_ in ("and", "&") and _is_capital(doc[start])
+    named = joined and _is_capital(doc[start - 2]) and _is_capital(doc[end - 1]) and start - 2 > doc[start].sent.start
+    return (follows and end - start == 1) or capital or named
 
 
 def _fits(token: Token) -> bool:

@@ -46,6 +46,9 @@ HOLLOW = frozenset(
 )
 """Nouns that mean nothing alone. They are allowed inside a longer phrase."""
 
+_PLACEHOLDERS = frozenset(("foo", "foobar", "baz", "qux", "quux"))
+"""Names that stand for any name in examples of code."""
+_PART = re.compile(r"[\s._()]+")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://|www\.|\S+@\S+\.\w|\b\w+\.(?:com|org|net|html?|io)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*:]|[*:]$|^\.\.")
 _CODE = re.compile(r"[()\[\];!?\"]|[+*/%=]=|->|\w\.\w+\.|^[-–—/.,']|[-–—/,']$")
@@ -82,6 +85,8 @@ def reason(label: str) -> str:
     if all(word in STOP_WORDS or not any(char.isalpha() for char in word) or len(word) == 1 for word in words):
         return "stop words"
     if len(words) == 1 and (norm in HOLLOW or fold(norm) in HOLLOW):
+        return "hollow"
+    if not _PLACEHOLDERS.isdisjoint(_PART.split(norm)):
         return "hollow"
     return ""
 

@@ -282,7 +282,7 @@ def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
     """Yield the units of a group: headings without their rules, list items, terms with definitions, paragraphs."""
     current: list[_Line] = []
-    kind = "paragraph"
+    kind, defined = "paragraph", -1
     for place, line in enumerate(lines):
         following = lines[place + 1] if place + 1 < len(lines) else None
         if _RULE.match(line.text):
@@ -307,9 +307,11 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
         elif current and kind == "paragraph" and _LEAD.match(line.text):
             yield kind, current
             current = [line]
-        elif not current and following is not None and _is_term(line, following):
+        elif following is not None and (not current or line.indent == defined) and _is_term(line, following):
+            if current:
+                yield kind, current
             yield "term", [line]
-            kind = "paragraph"
+            current, kind, defined = [], "paragraph", line.indent
         else:
             current.append(line)
     if current:

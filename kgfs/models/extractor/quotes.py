@@ -60,6 +60,7 @@ def read(
             strong=mention.mark in ("strong", "link"),
             earliest=mention.sentence == first,
             headed=mention.sentence in headed,
+            code=mention.mark == "code",
         )
         known = scores.get(mention.sentence)
         if known is None or known.telling < new.telling:

@@ -13,6 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgfs.models.extractor.candidates import is_vague
+
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
@@ -20,71 +22,73 @@ ROLES = {"dobj": 1.0, "attr": 0.9, "appos": 0.9, "oprd": 2.2, "pobj": 0.3, "conj
 OTHER_ROLE = 0.3
 PART = 0.35
 """Factor of the role of a phrase that is only the end of a longer noun phrase."""
-BIAS = -0.85
-SAYS = 0.31
+BIAS = -0.80
+SAYS = 0.24
 """The weight of E."""
-LATE = -0.061
+LATE = -0.055
 """The weight of each word before the phrase, up to 40."""
+LENGTH = 0.022
+"""The weight of each word of the sentence, up to 40."""
 WEIGHTS: dict[str, float] = {
-    "is a": 1.44,
-    "explained": 0.9,
-    "headed": 0.85,
-    "modal": 0.6,
-    "predicate": 0.58,
-    "at the start": 0.45,
-    "earliest": 0.42,
-    "condition first": 0.4,
-    "in a clause": 0.39,
-    "present": 0.34,
-    "first of its paragraph": 0.33,
-    "some subject": 0.33,
-    "main object": 0.28,
-    "past": 0.28,
-    "possessive subject": 0.24,
-    "example": 0.21,
-    "a subject": 0.18,
-    "emphasised": 0.17,
-    "means": 0.17,
-    "called": 0.16,
-    "subject of a clause": 0.15,
-    "after a preposition": -0.12,
-    "is done": -0.12,
-    "an order": -0.21,
-    "does something": -0.22,
-    "other role": -0.23,
-    "inside a subject": -0.32,
-    "negated": -0.33,
-    "chat": -0.39,
-    "no stop": -0.45,
-    "we, you": -0.48,
+    "is a": 1.4,
+    "headed": 0.99,
+    "explained": 0.85,
+    "modal": 0.62,
+    "main object": 0.59,
+    "at the start": 0.52,
+    "means": 0.44,
+    "present": 0.39,
+    "some subject": 0.37,
+    "emphasised": 0.32,
+    "subject of a clause": 0.31,
+    "condition first": 0.27,
+    "predicate": 0.27,
+    "earliest": 0.24,
+    "first of its paragraph": 0.24,
+    "possessive subject": 0.21,
+    "called": 0.19,
+    "past": 0.12,
+    "pronoun as subject": -0.1,
+    "other role": -0.12,
+    "we, you": -0.12,
+    "an order": -0.13,
+    "person": -0.14,
+    "colon at the end": -0.16,
+    "in a relative clause": -0.2,
+    "no stop": -0.28,
+    "adds": -0.32,
+    "negated": -0.39,
+    "the X": -0.46,
+    "follows": -0.49,
     "long": -0.5,
-    "small first letter": -1.0,
-    "I": -0.53,
-    "no verb": -1.2,
-    "colon at the end": -0.66,
-    "follows": -0.66,
-    "short": -0.67,
-    "no subject": -0.69,
-    "pronoun as subject": -0.69,
-    "part": -0.74,
-    "the X": -0.76,
+    "I": -0.54,
+    "small first letter": -0.6,
+    "inside a subject": -0.61,
+    "no subject": -0.67,
+    "and first": -0.71,
     "a clause alone": -0.8,
-    "sends elsewhere": -0.8,
-    "thin": -0.93,
-    "record": -1.08,
-    "unresolved": -1.09,
-    "and first": -1.13,
+    "part": -0.81,
+    "short": -0.86,
+    "record": -0.9,
+    "sends elsewhere": -0.9,
+    "thin": -0.92,
+    "some X": -0.98,
+    "early pronoun": -1.04,
+    "no verb": -1.2,
     "very long": -1.2,
-    "early pronoun": -1.26,
+    "progressive": -1.35,
+    "unresolved": -1.42,
+    "pointing subject": -1.48,
     "symbols": -1.5,
-    "pointing subject": -1.58,
+    "example code": -1.5,
+    "new X": -1.73,
     "subject of a relative clause": -1.8,
-    "connective first": -2.1,
-    "points to a place": -2.18,
-    "its X": -2.53,
-    "this X": -2.61,
-    "somebody's X": -2.98,
-    "question": -3.13,
+    "points to a place": -1.9,
+    "connective first": -2.16,
+    "its X": -2.5,
+    "this X": -2.66,
+    "somebody's X": -2.9,
+    "question": -3.14,
 }
 """The weight of each sign in the log odds of Q."""
 
@@ -103,6 +107,9 @@ _CHATTING = frozenset(
 )
 """Words of speech, which tells its listeners and not a reader."""
 _DEMONSTRATIVE = frozenset(("this", "these", "those", "such"))
+_AMOUNTS = frozenset(
+    ("some", "several", "many", "most", "few", "all", "any", "certain", "various", "more", "no", "much")
+)
 _CONNECTIVES = frozenset(
     """however therefore thus moreover furthermore instead otherwise hence then additionally ultimately finally nevertheless
     consequently next yet still alternatively conversely likewise similarly accordingly meanwhile""".split()  # noqa: SIM905
@@ -238,8 +245,15 @@ def _of_verb(root: Token) -> Collection[str]:
         signs.add("present")
     elif finite == "VBD":
         signs.add("past")
-    if any(child.lower_ in _MODALS for child in root.children if child.dep_ == "aux"):
+    helping = {child.lower_ for child in root.children if child.dep_ in ("aux", "auxpass")}
+    if not helping.isdisjoint(_MODALS):
         signs.add("modal")
+    if not helping.isdisjoint(("will", "would", "'ll", "'d")):
+        signs.add("will")
+    if not helping.isdisjoint(("have", "has", "had", "'ve")):
+        signs.add("perfect")
+    if root.tag_ == "VBG" and not helping.isdisjoint(("is", "are", "was", "were", "am", "'re", "'s", "be")):
+        signs.add("progressive")
     if any(child.dep_ == "neg" for child in root.children):
         signs.add("negated")
     if any(child.dep_ == "mark" for child in root.children):
@@ -338,11 +352,12 @@ def score_of(
     strong: bool,
     earliest: bool,
     headed: bool = False,
+    code: bool = False,
 ) -> PhraseScore:
     """Return what the sentence says of its tokens ``first:last`` (indices of the Doc).
 
     ``part``: they are only the end of a longer phrase. ``strong``: they are emphasised. ``earliest``: the document has
-    not mentioned them before, as far as the passage tells. ``headed``: the heading above names them.
+    not mentioned them before, as far as the passage tells. ``headed``: the heading above names them. ``code``: they are a name in code.
     """
     doc, root = sentence.doc, sentence.root
     head = doc[first:last].root
@@ -382,6 +397,10 @@ def score_of(
     if at == 0 and last == lead_of(sentence) and (strong or doc[last].text == ":"):
         says += 2.5
         signs.add("explained")
+    if before in _AMOUNTS or (at > 0 and doc[first - 1].like_num):
+        signs.add("some X")
+    elif at > 0 and doc[first - 1].pos_ == "ADJ" and is_vague(doc[first - 1]):
+        signs.add("new X")
     if before in ("like", "(") and not subject:
         signs.add("like X")
     if subject and any(child.dep_ == "poss" for child in head.children):
@@ -392,8 +411,16 @@ def score_of(
         if holds:
             signs.add(name)
     says += form.worth
+    if code and "example" in form.signs:
+        signs.add("example code")
     signs |= form.signs - ({"small first letter"} if at == 0 else set())
-    odds = BIAS + SAYS * says + LATE * min(at, 40) + sum(WEIGHTS.get(sign, 0.0) for sign in signs)
+    odds = (
+        BIAS
+        + SAYS * says
+        + LATE * min(at, 40)
+        + LENGTH * min(sentence.end - sentence.start, 40)
+        + sum(WEIGHTS.get(sign, 0.0) for sign in signs)
+    )
     leaning = signs & LEANING
     apart = odds - sum(WEIGHTS.get(sign, 0.0) for sign in leaning) - WIDENED if leaning else odds
     pointed = pointed or before in _ORDINALS
@@ -442,6 +469,8 @@ def _role(head: Token, root: Token) -> tuple[float, bool, bool, set[str]]:
         signs.add("main object")
     if any(dep in ("advcl", "relcl", "acl", "ccomp") for dep in above):
         signs.add("in a clause")
+    if any(dep in ("relcl", "acl") for dep in above):
+        signs.add("in a relative clause")
     return ROLES.get(at.dep_, OTHER_ROLE) * (0.7 if conjoined else 1), False, False, signs
 
 

@@ -36,14 +36,15 @@ _MEASURE = f"""CASE WHEN relationship.evidence = 0 THEN '{BY_NAME}' WHEN neighbo
     THEN iif(relationship.evidence = 1, '1 place', relationship.evidence || ' places')
     ELSE printf('%.2f', relationship.confidence) END"""
 
-_EVIDENCE = (
-    f"SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end {_OF_EVIDENCE}"
-)
+_LINE = """
+    SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end,
+        instance.section_path"""
+
+_EVIDENCE = f"{_LINE} {_OF_EVIDENCE}"
 
 _RELATED = f"SELECT neighbour.type, neighbour.name, concept.label, {_MEASURE} {_OF_RELATED}"
 
-_TELLING = f"""
-    SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end
+_TELLING = f"""{_LINE}
     FROM instance INDEXED BY instance_telling CROSS JOIN document ON document.key = instance.document
     WHERE instance.owner = ? AND document.state = {SHOWN} AND instance.confidence > 0
     ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT 1"""
@@ -58,7 +59,8 @@ _AROUND_RELATED = _bytes(related_line(RelatedLine("", "", "", "")))
 
 _SIZE = f"""
     SELECT (SELECT coalesce(sum(size), 0) FROM (
-        SELECT {_AROUND_EVIDENCE} + 2 * length(n) + quote_size + title_size + length(line_start)
+        SELECT {_AROUND_EVIDENCE} + 2 * length(n) + quote_size + title_size
+            + below_size(source_title, section_path) + length(line_start)
             + iif(line_start = line_end, 0, {len("s-")} + length(line_end)) AS size {_OF_EVIDENCE}
     )) + (SELECT coalesce(sum(size), 0) FROM (
         SELECT {_AROUND_RELATED} + 2 * length(neighbour.type) + length(CAST(neighbour.name AS BLOB)) + label_size
@@ -96,7 +98,11 @@ def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, st
 def most_telling(connection: sqlite3.Connection, concept_id: str) -> EvidenceLine | None:
     """Return the sentence that a page without a description quotes: one that defines the concept, or that says most."""
     found = connection.execute(_TELLING, (concept_id,)).fetchone()
-    return EvidenceLine(*found) if found else None
+    return _line(*found) if found else None
+
+
+def _line(n: int, quote: str, title: str, first: int, last: int, section_path: str) -> EvidenceLine:
+    return EvidenceLine(n, quote, title, first, last, words(section_path))
 
 
 def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPage:
@@ -104,7 +110,7 @@ def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPag
     of_concept = (frame.concept_id,)
     return replace(
         frame,
-        evidence=tuple(EvidenceLine(*row) for row in connection.execute(_EVIDENCE, of_concept)),
+        evidence=tuple(_line(*row) for row in connection.execute(_EVIDENCE, of_concept)),
         related=tuple(RelatedLine(*row) for row in connection.execute(_RELATED, of_concept)),
     )
 

@@ -48,6 +48,8 @@ def renew(database: Database) -> None:
             _of_pages(connection, {concept_id for (concept_id,) in many})
         if rendered < 4:
             _of_pages(connection, _without_description(connection))
+        if rendered < 5:
+            _of_pages(connection, _below_headings(connection))
         if rendered < RENDERED:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (RENDERED,))
 
@@ -133,6 +135,12 @@ def _with_related(connection: sqlite3.Connection) -> set[str]:
 def _without_description(connection: sqlite3.Connection) -> set[str]:
     """Return the ids of concepts whose pages quote their most telling sentence."""
     found = connection.execute("SELECT concept_id FROM concept WHERE live = 1 AND description = ''")
+    return {concept_id for (concept_id,) in found}
+
+
+def _below_headings(connection: sqlite3.Connection) -> set[str]:
+    """Return the ids of concepts with evidence below a heading."""
+    found = connection.execute("SELECT DISTINCT owner FROM instance WHERE section_path != '[]'")
     return {concept_id for (concept_id,) in found}
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kgfs.stores.database import Database
 
-RENDERED = 4
+RENDERED = 5
 """The version of the renderers as far as sizes depend on it, kept in the row ``rendered`` of ``meta``. 1: control
 characters are shown as one character each. 2: pages show the SHOWN_RELATED strongest relationships, and places of
 RELATED_TO. 3: pages show the SHOWN_EVIDENCE strongest pieces of evidence. 4: pages without a description quote a
-sentence."""
+sentence. 5: evidence is shown with the headings above it."""
 
 RENDERED_BY = "SELECT value FROM meta WHERE name = 'rendered'"
 

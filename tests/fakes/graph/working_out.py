@@ -74,7 +74,12 @@ def _page(view: View, concept: Concept) -> ConceptPage:
         related_count=concept.related,
         evidence=tuple(
             EvidenceLine(
-                row.n, row.quote, view.editions[row.doc_id].told.document.source_title, row.line_start, row.line_end
+                row.n,
+                row.quote,
+                view.editions[row.doc_id].told.document.source_title,
+                row.line_start,
+                row.line_end,
+                row.section_path,
             )
             for row in evidence[:SHOWN_EVIDENCE]
         ),
@@ -92,7 +97,7 @@ def _telling(view: View, evidence: Sequence[InstanceRow]) -> EvidenceLine | None
     if row is None:
         return None
     title = view.editions[row.doc_id].told.document.source_title
-    return EvidenceLine(row.n, row.quote, title, row.line_start, row.line_end)
+    return EvidenceLine(row.n, row.quote, title, row.line_start, row.line_end, row.section_path)
 
 
 def differences(epoch: int, before: View, after: View, rows: Mapping[str, tuple[str, str]]) -> list[Change]:
