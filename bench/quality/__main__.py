@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bench.quality import figures, sheet, trial
+from bench.quality import figures, index_terms, sheet, trial
 from bench.quality.documents import measure_documents
 from bench.quality.keyphrases import measure_keyphrases
 from bench.quality.pipe import Pipe
@@ -110,6 +110,13 @@ def _of_folders(folders: Sequence[Path], answers: Path) -> Iterator[tuple[dict[s
     multiple=True,
     help="A file of judgements, one line an entry: 'C1 good keep good', 'T1 true'.",
 )
+@click.option(
+    "--index",
+    "indexes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    help="A folder of lists of what an index of a document should have: NAME.terms for NAME.md, one term a line.",
+)
 @click.option("--extractor", default="auto", show_default=True)
 @click.option("--embedder", default="auto", show_default=True)
 @click.option("--samples", default=50, show_default=True, help="Relationships to list in the JSON file.")
@@ -125,6 +132,7 @@ def main(
     answers: Path,
     sheets: tuple[Path, ...],
     judged: tuple[Path, ...],
+    indexes: tuple[Path, ...],
     extractor: str,
     embedder: str,
     samples: int,
@@ -147,8 +155,9 @@ def main(
                     add(measure_keyphrases(pipe, folder))
         for folder in folders:
             add(measure_documents(pipe, folder, samples, seed))
+    lists = {name: terms for folder in indexes for name, terms in index_terms.lists_of(folder).items()}
     for place, (name, shown) in enumerate((*_of_homes(homes), *_of_folders(tried, answers))):
-        add(name | figures.figures(shown, English()))
+        add(name | figures.figures(shown, English()) | index_terms.found(shown, lists))
         if sheets:
             sheets[place].write_text(sheet.sheet(shown, seed), "utf-8")
     for file in judged:

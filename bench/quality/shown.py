@@ -20,6 +20,8 @@ PART = 1 << 20
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
     doc_id: str
+    file: str
+    """The last part of its file's name."""
     title: str
     words: int
     headings: tuple[str, ...]
@@ -99,6 +101,7 @@ def _document(stores: Stores, row: DocumentRow) -> ShownDocument:
     forms = {form for found in reading.concepts for form in (found.label, *found.forms)}
     return ShownDocument(
         doc_id=row.doc_id,
+        file=row.original_filename.rpartition("/")[2],
         title=row.source_title,
         words=len(text.split()),
         headings=tuple(path[-1] for _, path in reading.sections),

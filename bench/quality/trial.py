@@ -218,4 +218,4 @@ class _Ontology:
         forms = {form for concept in found.concepts for form in (concept.label, *concept.forms)}
         headings = tuple(b.title for b in found.text.blocks if b.kind == "heading")
         words = len(found.text.text.split())
-        return ShownDocument(name, found.text.title, words, headings, frozenset(map(folded, forms)))
+        return ShownDocument(name, name, found.text.title, words, headings, frozenset(map(folded, forms)))

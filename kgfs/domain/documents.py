@@ -46,7 +46,10 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; the language of a document is told, and other languages than English are read by counts, with their own function words"
         "; logs, tables and comments of HTML are not read as prose, short turns of speakers are"
     ),
-    9: IngestVersion("A sentence that a document repeats is quoted once"),
+    9: IngestVersion(
+        "A sentence that a document repeats is quoted once; a note's title has the note's own first sentence as evidence, a link"
+        " alone on its line the words before its list; sentences and concepts are judged by weights fitted anew"
+    ),
 }
 """The versions of the ingest logic, by number.
 
