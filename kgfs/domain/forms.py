@@ -14,7 +14,10 @@ LONGEST = 12
 """The most words and signs of a form that is looked for in a text."""
 TOGETHER = 50_000
 """The number of words and signs of a text from which on it is looked through in parts."""
+ENDS = (".", "!", "?", ":", ";", "")
+"""What ends a sentence, or is before the first one."""
 
+_WITHIN = re.compile(r"\w\w")
 _ATOM = re.compile(r"\w+|[^\w\s\-‐‑]")
 _GAP = re.compile(r"[^\S\n]*\n?[^\S\n]*|[\-‐‑](?:[^\S\n]*\n[^\S\n]*)?")
 """What may stand between two words of a form: space, at most one line's end, a hyphen."""
@@ -140,6 +143,25 @@ def known_among(forms: Mapping[str, str]) -> Known:
         return {key: forms[key] for key in keys if key in forms}, {key for key in keys if key in beginnings}
 
     return known
+
+
+def goes_on(text: str, at: int) -> bool:
+    """Return whether a form may go on across a place between two words; none does across the end of a sentence."""
+    before, behind = at, at
+    while before > 0 and text[before - 1].isspace():
+        before -= 1
+    while behind < len(text) and text[behind].isspace():
+        behind += 1
+    return text[before - 1 : before] not in ENDS and _GAP.fullmatch(text, before, behind) is not None
+
+
+def whole_words(text: str, start: int, end: int) -> Span:
+    """Return a span without the parts of words at its ends."""
+    while 0 < start < end and _WITHIN.match(text, start - 1):
+        start += 1
+    while start < end < len(text) and _WITHIN.match(text, end - 1):
+        end -= 1
+    return start, end
 
 
 def either(first: Known, other: Known) -> Known:

@@ -18,9 +18,11 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 
-from kgfs.domain.forms import Known, Span, either, form_key, known_among, places_of, plurals
+from kgfs.domain.forms import Known, Span, either, form_key, goes_on, known_among, places_of, plurals, whole_words
 from kgfs.domain.identity import normalise_label
+from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import BusyError, CorruptError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.concept_plans import Speaker, commit_id_of, speaker_of
@@ -40,6 +42,10 @@ DOCUMENTS = 128
 """Documents of a batch."""
 CHARACTERS = 500_000
 """Characters of the texts of a batch from which on no further document is looked through."""
+FEW = 64
+"""Phrases up to which only the Sources in which they stand are looked through, not whole documents."""
+JOINT = 120
+"""Characters on either side of the border of two Sources that a form may go across."""
 PAGE = 20_000
 """Documents that the graph is asked for at once: its search over all phrases costs more than a batch."""
 
@@ -85,6 +91,7 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
     phrases = [phrase for key in names for phrase in plurals(key)]
     found = documents.following(graph, risen.ontology, phrases, risen.after)
     known = known_among({key: key for key in names})
+    hits = graph.sources_having(risen.ontology, phrases, found) if len(phrases) <= FEW else None
     following: dict[str, int] = {}
     changed: list[Decisions] = []
     read, upto = 0, ""
@@ -99,8 +106,11 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
             except (MissingError, CorruptError) as error:
                 _LOG.info("%s is not looked through: %s", doc_id, error)
                 continue
-            read += len(text)
-            decisions = _looked_through(stores, risen.ontology, speaker, text, names, known, following)
+            within = passed_spans(speaker.reading)
+            if hits is not None:
+                within = near(text, speaker.reading.chunks, speaker.reading.verdicts, hits.get(doc_id, ()))
+            read += sum(end - start for start, end in within)
+            decisions = _looked_through(stores, risen.ontology, speaker, text, within, names, known, following)
             if decisions is not None:
                 changed.append(as_changes(stores.garage.objects, speaker.document.decisions, decisions))
     after = "" if len(found) < DOCUMENTS and (not found or upto == found[-1]) else upto
@@ -121,6 +131,24 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
     return True
 
 
+def near(text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict], hits: Collection[int]) -> list[Span]:
+    """Return the spans of these Sources, and what lies around the borders that a form may go across between Sources that
+    passed the gate. No span begins or ends within a word."""
+    hit = {*hits}
+    spans = [(one.start, one.end) for one in chunks if one.index in hit]
+    for one, other in pairwise(chunks):
+        passed = verdicts[one.index].passed and verdicts[other.index].passed
+        if passed and goes_on(text, other.start):
+            spans.append((max(one.start, other.start - JOINT), min(other.end, other.start + JOINT)))
+    joined: list[Span] = []
+    for start, end in sorted(whole_words(text, *span) for span in spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
 def _names(graph: Graph, risen: Risen) -> dict[str, str]:
     """Return the concept that each key of a form means, of the concepts that are looked for."""
     forms = graph.folded_forms(risen.concept_ids)
@@ -134,13 +162,14 @@ def _looked_through(
     ontology: str,
     speaker: Speaker,
     text: str,
+    within: Sequence[Span],
     names: Mapping[str, str],
     known: Known,
     following: dict[str, int],
 ) -> Decisions | None:
     """Return the new Decisions of a document; None if nothing changes.
 
-    ``names`` has the concept that each key means, and ``known`` gives each of them as its own name.
+    ``within`` are the spans in which the forms stand, ``names`` has the concept that each key means, and ``known`` gives each of them as its own name.
     """
     decisions, doc_id = speaker.decisions, speaker.document.doc_id
     ids = {*names.values()}
@@ -157,7 +186,8 @@ def _looked_through(
     own = _own_forms(speaker, concepts)
     added = {matched.norm for matched in concepts[len(decisions.concepts) :]}
     further = known_among({key: key for key, norm in own.items() if norm in added})
-    places = places_of(text, passed_spans(speaker.reading), either(known, further))
+    # The further forms of a term may stand anywhere.
+    places = places_of(text, passed_spans(speaker.reading) if added else within, either(known, further))
     first_of: dict[str, str] = {}
     for matched in concepts:
         first_of.setdefault(matched.concept_id, matched.norm)

@@ -34,6 +34,16 @@ _LISTED = "SELECT concept_id, mtime FROM concept INDEXED BY concept_listed WHERE
 _INSTANCE = f"""SELECT document.doc_id, {listed(INSTANCE, "instance")}
     FROM instance CROSS JOIN document ON document.key = instance.document AND document.state = {SHOWN}"""
 
+# One search a phrase: a search for any of thousands would ask all of them about each row.
+_HIT = """WITH hit AS (SELECT DISTINCT source_words.rowid AS key
+    FROM json_each(?) CROSS JOIN source_words WHERE source_words MATCH json_each.value)"""
+
+
+def _quoted(phrases: Collection[str]) -> str:
+    """Return the phrases as a JSON list, quoted for the full text; those without a word are left out."""
+    words = (phrase.replace('"', " ") for phrase in phrases if any(map(str.isalnum, phrase)))
+    return json.dumps([f'"{each}"' for each in words])
+
 
 class ConceptReads:
     """The reads of concepts, evidence and relationships. See ``contract.Graph``."""
@@ -167,19 +177,27 @@ class ConceptReads:
         return found
 
     def documents_having(self, ontology: str, phrases: Collection[str], after: str, limit: int) -> list[str]:
-        quoted = ['"{}"'.format(phrase.replace('"', " ")) for phrase in phrases if any(map(str.isalnum, phrase))]
-        # One search a phrase: a search for any of thousands would ask all of them about each row.
         rows = self._database.rows(
-            "WITH hit AS (SELECT DISTINCT source_words.rowid AS key"
-            " FROM json_each(?) CROSS JOIN source_words WHERE source_words MATCH json_each.value)"
-            " SELECT DISTINCT document.doc_id FROM hit CROSS JOIN source ON source.key = hit.key"
+            f"{_HIT} SELECT DISTINCT document.doc_id FROM hit CROSS JOIN source ON source.key = hit.key"
             " CROSS JOIN document ON document.key = source.document"
             f" WHERE document.ontology = ? AND document.state = {SHOWN}"
             f" AND document.status != '{TEXT_ONLY}' AND document.ingest_version >= {FIRST_LOOKED_BACK}"
             " AND document.doc_id > ? ORDER BY document.doc_id LIMIT ?",
-            (json.dumps(quoted), ontology, after, limit),
+            (_quoted(phrases), ontology, after, limit),
         )
         return [doc_id for (doc_id,) in rows]
+
+    def sources_having(self, ontology: str, phrases: Collection[str], doc_ids: Collection[str]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for doc_id, chunk_index in self._database.rows(
+            f"{_HIT} SELECT document.doc_id, source.chunk_index FROM hit CROSS JOIN source ON source.key = hit.key"
+            " CROSS JOIN document ON document.key = source.document"
+            f" WHERE document.ontology = ? AND document.state = {SHOWN}"
+            " AND document.doc_id IN (SELECT value FROM json_each(?)) ORDER BY document.doc_id, source.chunk_index",
+            (_quoted(phrases), ontology, json.dumps([*doc_ids])),
+        ):
+            found.setdefault(doc_id, []).append(chunk_index)
+        return found
 
     def page(self, concept_id: str) -> ConceptPage | None:
         from kgfs.stores.graph.pages import concept_page  # a search shows no page

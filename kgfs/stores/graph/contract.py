@@ -391,6 +391,12 @@ class Graph(Protocol):
         text. Case, accents and signs between words make no difference."""
         ...
 
+    def sources_having(self, ontology: str, phrases: Collection[str], doc_ids: Collection[str]) -> dict[str, list[int]]:
+        """Return the chunk indices, ascending, of the Sources of these documents in which any of these phrases stands whole,
+        by document. Sources that did not pass the gate are not among them. Case, accents and signs between words make no
+        difference. The cost grows with the places of the phrases in all documents."""
+        ...
+
     def page(self, concept_id: str) -> ConceptPage | None:
         """Return all that ``concept.md`` shows of a concept; None if the concept is not living."""
         ...
