@@ -280,3 +280,17 @@ def test_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
         assert list(ledger.replay()) == [(n, b'"%d"' % n) for n in range(1, last + 1)]
     assert last > 100
     assert len(os.listdir(tmp_path)) > 2
+
+
+@pytest.mark.parametrize("torn", (b"", b"0123456789abcdef 5 {", b"\0" * 40), ids=("whole", "cut", "zeros"))
+@pytest.mark.parametrize("size", (10, 200_000), ids=("short", "longer than what is looked at"))
+def test_the_last_line_tells_what_is_beyond(tmp_path: Path, torn: bytes, size: int) -> None:
+    """By itself where it is whole; else the segment is read."""
+    ledger = SegmentLedger(tmp_path)
+    ledger.append(1, [*entries(1, 3), b'"%s"' % (b"x" * size)])
+    (segment,) = tmp_path.glob("*.log")
+    with segment.open("ab") as file:
+        file.write(torn)
+    fresh = SegmentLedger(tmp_path)
+    assert [fresh.beyond(seq) for seq in range(6)] == [True, True, True, True, False, False]
+    assert not SegmentLedger(tmp_path / "empty").beyond(0)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 import pytest
 
 from kgfs.app.binding import NOTE, NOTE_BEFORE, bind, is_bound, refuse_others
 from kgfs.app.confirming import Confirming
-from kgfs.app.home import as_they_are, make_home, open_existing, open_stores
+from kgfs.app.home import as_they_are, make_home, open_existing, open_stores, open_to_ask
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
-from kgfs.errors import BadInputError, KgfsError, MachineError, MissingError, UnavailableError
+from kgfs.errors import BadInputError, KgfsError, MachineError, MissingError, OlderCopyError, UnavailableError
 from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Graph
 from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.run_files import write_note
 from kgfs.stores.servers import need
 from kgfs.stores.ship import ship_once
+from tests.support.library import library_at
 
 
 def settings_of_nobody(folder: Path) -> GarageSettings:
@@ -105,6 +106,29 @@ def test_a_home_that_was_mounted_before_it_was_bound_is_bound_by_its_ledger_alon
         Confirming(bucket, stores).ask()
         assert is_bound(bucket)
         Confirming(bucket, elsewhere).ask()  # its own bucket, which was emptied
+
+
+def test_one_who_only_asks_is_told_of_an_older_copy_and_finds_a_lost_graph(tmp_path: Path) -> None:
+    config = Config(home=tmp_path / "home")
+    with library_at(config.home) as library:
+        library.add("Zen/documents/zen.txt", b"A koan is a riddle.\n", {"koan": ["A koan is a riddle"]})
+        ship_once(library.stores.catalog, library.stores.garage.ledger)
+    with open_to_ask(config) as stores:
+        assert stores.graph.counts()["documents"] == 1
+    copytree(config.home, tmp_path / "before")
+    for path in config.home.glob("graph.sqlite*"):
+        path.unlink()
+    with open_to_ask(config) as stores:  # made again
+        assert stores.graph.counts()["documents"] == 1
+    with library_at(config.home) as library:
+        library.write("Zen/documents/more.txt", b"More.\n")
+        ship_once(library.stores.catalog, library.stores.garage.ledger)
+    for path in config.home.glob("front.sqlite*"):
+        path.unlink()
+    for path in (tmp_path / "before").glob("front.sqlite*"):
+        path.rename(config.home / path.name)
+    with pytest.raises(OlderCopyError), open_to_ask(config):
+        pass
 
 
 def test_a_server_may_move(tmp_path: Path) -> None:
