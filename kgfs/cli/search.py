@@ -114,8 +114,10 @@ def command(
     if as_json:
         click.echo(json.dumps(data()))
         return
-    if not (found.documents if isinstance(found, Results) else found.hits):
+    if not (found.documents or found.files if isinstance(found, Results) else found.hits):
         click.echo("nothing found", err=True)
+    for file in found.files if isinstance(found, Results) else ():
+        click.echo(f"file: {file.path.encode('utf-8', 'replace').decode()}")
     for line in lines:
         click.echo(line.encode("utf-8", "replace").decode())
     if isinstance(found, Results) and found.pagination.has_next:

@@ -9,6 +9,7 @@ from itertools import islice
 from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import Folders, path_of, standing_of
 from kgfs.knowledge.entries import Entries
+from kgfs.knowledge.files_named import files_named
 from kgfs.knowledge.named_concepts import meant, named
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import CANDIDATES, CONCEPTS, Found, Scope, best_by_words, file_name, scope_of
@@ -125,6 +126,7 @@ def documents(
         by_table=found.by_table,
         named=named(graph, folders, found.query.words),
         meant=meant(graph, folders, found.query.words, found.strange),
+        files=files_named(stores.catalog.names, folders, found.query.words),
         terms=tuple(found_terms(stores.graph, found.query.words, found.ontology)),
     )
     return page_of, changed

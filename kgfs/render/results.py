@@ -11,6 +11,7 @@ from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitt
 from kgfs.render.search import (
     NOTHING,
     NamedConcept,
+    NamedFile,
     concepts_line,
     excerpt,
     link,
@@ -151,6 +152,8 @@ class Results:
     """Concepts that the question names."""
     meant: tuple[NamedConcept, ...] = ()
     """Concepts that the question may mean: a word of it is spelled in no known way."""
+    files: tuple[NamedFile, ...] = ()
+    """Files that are called as the question."""
     within: tuple[str, ...] = ()
     """The searches in whose folders this one is."""
 
@@ -167,6 +170,7 @@ def texts_shown(results: Results, marks: Marks) -> tuple[str, ...]:
 
 def as_data(results: Results, texts: Sequence[str]) -> dict[str, Any]:
     return question_data(results) | {
+        "files": [_fields(file) for file in results.files],
         "concepts": [_concept(one) for one in results.named],
         "did_you_mean": [_concept(one) for one in results.meant],
         "results": [_document(one, text) for one, text in zip(results.documents, texts, strict=True)],
@@ -179,7 +183,7 @@ def _concept(one: NamedConcept) -> dict[str, str]:
     return {"name": one.name, "label": one.label, "path": one.path}
 
 
-def _fields(row: Also | ShownTerm) -> dict[str, Any]:
+def _fields(row: Also | ShownTerm | NamedFile) -> dict[str, Any]:
     """Return the fields, as ``asdict`` does, without copies of what they hold."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
@@ -241,6 +245,9 @@ def results_md(results: Results, texts: Sequence[str], marks: Marks) -> bytes:
     pages = results.pagination
     out = [f"{opening(results, _how_many(results))}.\n"]
     up = results.up
+    if results.files:
+        links = ", ".join(f"[{file.path}]({link(f'../../{up}{file.path}')})" for file in results.files)
+        out.append(f"\nFiles: {links}\n")
     for words, concepts in (("Concepts", results.named), ("Did you mean", results.meant)):
         if concepts:
             links = ", ".join(f"[{fold(each.label)}]({link(f'../../{up}{each.path}')})" for each in concepts)

@@ -60,6 +60,15 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file that a question names."""
+
+    doc_id: str
+    path: str
+    """From the searched folder."""
+
+
+@dataclass(frozen=True, slots=True)
 class NamedConcept:
     """A concept that a question names, or may mean."""
 

@@ -654,6 +654,25 @@ async def test_what_an_open_folder_lists_after_news_is_looked_up_again(library: 
 # -------------------------------------------------------------------------------------------------------- saved
 
 
+def test_the_name_of_a_file_finds_the_file(library: Library) -> None:
+    library.add("Tea/documents/house/day-02.txt", b"Nothing is said of the day.\n", {"day": ["Nothing is said"]})
+    library.add("Zen/documents/day-02", b"Another day.\n", {"day": ["Another day"]})
+    library.write("Zen/documents/day-021.txt", b"Not that one.\n")
+    tea, zen = "Tea/documents/house/day-02.txt", "Zen/documents/day-02"
+    for words, files_found in (
+        ("day-02", [tea, zen]),
+        ("day-02.txt", [tea]),
+        ("day-02 type:txt", [tea, zen]),
+        ("day", []),
+    ):
+        page = files(library, f"search/{words}")
+        assert [one["path"] for one in json.loads(page["results.json"])["files"]] == files_found, words
+        assert (f"\nFiles: [{tea}](../../{tea})" in page["results.md"].decode()) is bool(files_found), words
+    (one,) = json.loads(files(library, "Zen/search/day-02")["results.json"])["files"]
+    assert one == {"doc_id": library.document(zen).doc_id, "path": "documents/day-02"}
+    assert json.loads(files(library, "search/day-02/page-2")["results.json"])["files"]
+
+
 def test_a_search_is_saved_by_touch_and_taken_out_by_rmdir(library: Library) -> None:
     search = folder(library, "Zen/search")
     before = search.token()

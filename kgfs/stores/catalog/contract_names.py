@@ -136,6 +136,11 @@ class Names(Protocol):
         """Return the live files whose newest version is this Document, in order of that version's deposit."""
         ...
 
+    def called(self, name: str, ontologies: Sequence[str], limit: int) -> list[Name]:
+        """Return live files of these ontologies that are documents and are called so (encoded), with or without an ending, in
+        order of their ids; ``limit`` at most. One scan of the names."""
+        ...
+
     def placed(self, ontology_id: str) -> list[tuple[str, str, int]]:
         """Return (doc_id, path below documents/, mtime) of each live file that is a document. One scan of the names: for many
         documents much faster than :meth:`names_of` for each."""

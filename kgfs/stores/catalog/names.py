@@ -1,4 +1,4 @@
-"""Query names, versions and documents. Every query is a walk along an index."""
+"""Query names, versions and documents. Every query is a walk along an index, but for those whose promise says otherwise."""
 
 from __future__ import annotations
 
@@ -99,6 +99,14 @@ class SqliteNames:
 
     def names_of(self, doc_id: str) -> list[Name]:
         return [name_from(row) for row in self._db.execute(_NAMES_OF, (doc_id,)).fetchall()]
+
+    def called(self, name: str, ontologies: Sequence[str], limit: int) -> list[Name]:
+        sql = (
+            f"SELECT {NAME} FROM name NOT INDEXED WHERE doc_id != '' AND (name = ?1 OR (name > ?1 || '.' AND name < ?1 || '/'))"
+            " AND ontology IN (SELECT value FROM json_each(?2)) ORDER BY id LIMIT ?3"
+        )
+        rows = self._db.execute(sql, (name, json.dumps([*ontologies]), limit)).fetchall()
+        return [name_from(row) for row in rows]
 
     def placed(self, ontology_id: str) -> list[tuple[str, str, int]]:
         rows = self._db.execute(
