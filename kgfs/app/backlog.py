@@ -87,7 +87,7 @@ def _wait(config: Config, catalog: Catalog, timeout: float, progress: Progress, 
                 known.add(waits_for)
                 report(waits_for)
         elif now - worked > timing.NO_WORKER:
-            outage = _away(config, timing.HASTE)
+            outage = away(config, timing.HASTE)
             if not worker_alive(config.run):  # else a worker began while the servers were probed
                 raise _no_worker(config, f"Owed: {words_of(found)}.", outage)
         time.sleep(timing.WAIT_POLL)
@@ -97,7 +97,7 @@ def _timed_out(config: Config, still: str) -> KgfsError:
     """Return the error for an expired wait. It names the server that is away, if one is, and tells the user what to
     do.
     """
-    outage = _away(config, timing.HASTE)
+    outage = away(config, timing.HASTE)
     if not worker_alive(config.run):
         return _no_worker(config, still, outage)
     goes_on = f"{outage} {KEPT}" if outage else "The work goes on; wait again, or look at kgfs status."
@@ -159,7 +159,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
                 for each in stop:
                     each()
                 return
-            outage = settler.away or _away(config, timing.HASTE)
+            outage = settler.away or away(config, timing.HASTE)
             goes_on = (
                 f"{outage} {KEPT}" if outage else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
             )
@@ -215,17 +215,17 @@ class _Standstill:
             self._seen, self._asked, self._next = seen, 0, time.monotonic() + timing.STANDSTILL
         if time.monotonic() < self._next:
             return
-        outage = self._settler.away or _away(self._config)
+        outage = self._settler.away or away(self._config)
         self._asked = self._asked + 1 if outage else 0
         self._next = time.monotonic() + timing.STANDSTILL
         if outage and self._asked >= self._config.pipeline.max_attempts:
             raise type(outage)(f"{outage} {KEPT}") from outage
 
 
-def _away(config: Config, haste: float | None = None) -> KgfsError | None:
+def away(config: Config, haste: float | None = None) -> KgfsError | None:
     """Return the error of the first server that is away; None if no server is, or none is configured."""
     if not config.on_servers and config.cluster.engine == "local":
         return None
-    from kgfs.app.asking import away
+    from kgfs.app import asking
 
-    return away(config, haste)
+    return asking.away(config, haste)
