@@ -96,12 +96,18 @@ def _done(page: AnswerPage, up: str) -> str:
             folder = "" if page.ontology else f"{quote.ontology}/"
             title = plain(quote.title) or plain(f"{folder}{quote.document}")
             out.append(f"{'' if not out else chr(10)}**{_ASTERISK.sub(_escaped, title)}**\n\n")
-        out.append(f"- {plain(quote.text)} [{quote.index}]\n")
+        out.append(f"- {_said(quote.text)} [{quote.index}]\n")
         last = quote.doc_id
     ways = f"\nBy words only: {plain(page.only_text)}\n" if page.only_text else ""
     return f"{''.join(out)}{sources_of(page.citations, up)}{ways}\n[What was looked at](context.md)\n"
 
 
+def _said(quote: str) -> str:
+    """Return a quote on one line, without the marks of quoted lines."""
+    return plain(_QUOTE_MARK.sub("\n", quote))
+
+
+_QUOTE_MARK = re.compile(r"\n[ \t]*>[ \t>]*")
 _ASTERISK = re.compile(r"[*\\]")
 
 
@@ -151,5 +157,5 @@ def response_of(quotes: Sequence[tuple[str, str, str]]) -> str:
     for place, (doc_id, chunk_id, text) in enumerate(quotes):
         if place:
             out.append("\n" if quotes[place - 1][0] == doc_id else "\n\n")
-        out.append(f"{plain(text)} [C:{chunk_id}]")
+        out.append(f"{_said(text)} [C:{chunk_id}]")
     return "".join(out)

@@ -14,8 +14,9 @@ from kgfs.domain.word_forms import forms_in
 from kgfs.knowledge.ask.answer import Answer, Place, Quote, State, as_data, from_data
 from kgfs.knowledge.ask.choosing import chosen
 from kgfs.knowledge.ask.question import Question, kind_asked, spoken, weighed
-from kgfs.knowledge.ask.scoring import Bag, Candidate, Judged, Scored, Surroundings, Weights, fits, score
-from kgfs.knowledge.ask.sentences import LONGEST, blocks_of, sentences_of
+from kgfs.knowledge.ask.scoring import Bag, Candidate, Judged, Scored, Surroundings, Weights, fits, led, score
+from kgfs.knowledge.ask.sentences import LONGEST, blocks_of, end_of_introduced, points_back, says_nothing, sentences_of
+from kgfs.knowledge.ask.subject import Subject, is_titled, says_what, subjects_of
 from kgfs.render.answer import ValidatedCitation
 from kgfs.render.answer_files import AnswerPage, ShownQuote, answer_json, answer_md, context_md, response_of
 
@@ -72,7 +73,58 @@ def test_a_text_is_cut_into_sentences_items_and_rows() -> None:
     ]
 
 
-@given(st.text(alphabet="ab .!?\n#-*|`=\t1"), st.booleans())
+MARKED = """\
+> [!NOTE]
+> Tea is being moved. See the
+> other garden.
+>
+> Cups are next.
+
+<p align="center">
+  <img alt="tea" src="tea.png">
+</p>
+[![badge](a.svg)](https://a.example)
+[Where is tea?](https://b.example)
+Tea is kept dry. It lasts for years.
+
+Brew it so::
+
+    pot = warm(Pot())
+    Tea in the pot is hot now
+
+A cup of tea is served by the host
+The guest bows and takes the cup with both hands
+
+Tea needs:
+
+- warm water
+- two minutes
+"""
+
+
+def test_marks_links_and_code_are_no_sentences_and_lines_end_on_purpose() -> None:
+    assert [one for one in sentences(MARKED) if not says_nothing(one)] == [
+        "Tea is being moved.",
+        "See the\n> other garden.",
+        "Cups are next.",
+        "Tea is kept dry.",
+        "It lasts for years.",
+        "Brew it so::",
+        "A cup of tea is served by the host",
+        "The guest bows and takes the cup with both hands",
+    ]
+
+
+def test_what_a_sentence_introduces_and_points_back_to() -> None:
+    text = "Tea needs warm water:\n\n- hot, not boiling\n- soft\n\nMore."
+    blocks = blocks_of(text)
+    first, *_, last = sentences_of(text + " It is so.", blocks_of(text + " It is so."))
+    assert text[: end_of_introduced(text, blocks, first)].endswith("- soft")
+    assert points_back("It is so.") and points_back("Therefore tea.") and not points_back("Italy is so.")
+    assert end_of_introduced(text + " It is so.", blocks_of(text + " It is so."), last) == last.end
+
+
+@given(st.text(alphabet="ab .!?\n#-*|`=\t1<>A:[]"), st.booleans())
 def test_sentences_are_slices_in_order_within_their_blocks(text: str, begins: bool) -> None:
     blocks = blocks_of(text, begins=begins)
     found = sentences_of(text, blocks)
@@ -152,6 +204,58 @@ def test_sentences_are_grouped_by_document_the_best_first() -> None:
     values = (-0.5, -0.2, -0.4, -0.3, -9.0)
     order = tuple(sorted(range(5), key=lambda at: -values[at]))
     assert chosen(candidates, Scored(order, values, 1.0)) == [1, 0, 2]
+
+
+# ----------------------------------------------------------------------------------------------- definitions
+
+
+@pytest.mark.parametrize(
+    ("question", "subjects"),
+    [
+        ("What is a koan?", ["koan"]),
+        ("what are Koans", ["koan"]),
+        ("What's the GIL?", ["gil"]),
+        ("What is a lock file used for?", ["lock file"]),
+        ("What does TUF stand for?", ["tuf"]),
+        ("What is a future in asyncio?", ["future in asyncio", "future"]),
+        ("When was PEP 492 accepted?", []),
+        ("What is it?", []),
+        ("What is the best way to learn how a koan is read?", []),
+    ],
+)
+def test_what_is_to_be_defined(question: str, subjects: list[str]) -> None:
+    assert [one.norm for one in subjects_of(question)] == subjects
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("A **koan** is a riddle.", "koan", True),
+        ("Koans are riddles.", "koan", False),
+        ("Koans, also called gong'an, are the riddles of Zen.", "koan", True),
+        ("Koan: a riddle of Zen", "koan", True),
+        ("Network Address Translation (NAT) is a way to share one address.", "NAT", True),
+        ("Gson is currently in maintenance mode.", "Gson", False),
+        ("The koan is old.", "koan", False),
+        ("A tea bowl is a bowl.", "bowl", False),
+        ("`lock_file` refers to the file of versions.", "lock file", True),
+    ],
+)
+def test_a_sentence_says_what_something_is_by_how_it_begins(text: str, name: str, expected: bool) -> None:
+    assert says_what(text, Subject(name, frozenset())) == expected
+
+
+def test_a_title_names_its_subject_or_ends_with_its_short_form() -> None:
+    assert is_titled(["SSH (Secure Shell)"], Subject("SSH", frozenset()))
+    assert is_titled(["Secure Shell (SSH)"], Subject("SSH", frozenset()))
+    assert not is_titled(["Using SSH"], Subject("SSH", frozenset()))
+
+
+def test_what_says_it_leads_and_is_an_answer() -> None:
+    found = scored(read("What is the capital of Mongolia?"), list(CHEAP))
+    ahead = led(found, {2})
+    assert ahead.order == (2, *(at for at in found.order if at != 2)) and ahead.answerable > 0 > found.answerable
+    assert led(found, set()) == found
 
 
 # --------------------------------------------------------------------------------------------------------- files

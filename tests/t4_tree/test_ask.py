@@ -320,3 +320,33 @@ def test_another_name_of_a_concept_stands_for_its_words(library: Library) -> Non
     weighing = asking.weigh(library.stores, library.context.config.run, "public case monk", "", Deadline(10))
     assert asking._missing(weighing.question, weighing.candidates, weighing.scored.order) == ()
     assert weighing.scored.answerable > 0
+
+
+def test_what_a_thing_is_is_answered_by_the_sentence_that_says_it(library: Library) -> None:
+    notes = (
+        "# Practice\n\nWhat a koan is, what it is for and what a koan is not: people ask about the koan every day.\n"
+        "It is hard.\n\n## Sitting\n\nTo sit is to wait for nothing at all.\n\n# Bowls\n\nThe oryoki (a bowl) is old.\n"
+    )
+    library.add("Zen/documents/notes.md", notes.encode(), {"sitting": ["To sit is to wait for nothing at all."]})
+    found = answer(library, "Zen/ask/What is a koan?")
+    assert found["quotes"][0]["text"] == "A koan is a riddle that Zen teachers use."
+    titled = answer(library, "ask/What is sitting?")
+    assert titled["state"] == "done" and titled["quotes"][0]["text"] == "To sit is to wait for nothing at all."
+    assert answer(library, "Zen/ask/What is a bowl in Mongolia?")["state"] == "not_found"
+
+
+def test_a_sentence_that_points_back_is_quoted_with_the_one_before_it(library: Library) -> None:
+    found = answer(library, "Tea/ask/Why is tea drunk at dawn?")
+    assert found["quotes"][0]["text"] == "Monks drink it at dawn because it keeps them awake."
+    text = "Tea is hot. Therefore Gyokuro stays green.\n"
+    library.add("Tea/documents/green.txt", text.encode(), {})
+    quote = answer(library, "Tea/ask/Why does Gyokuro stay green?")["quotes"][0]
+    assert quote["text"] == text.strip() == text[quote["char_start"] : quote["char_end"]]
+    assert (quote["line_start"], quote["line_end"]) == (1, 1)
+
+
+def test_a_document_is_known_by_the_number_in_its_name(library: Library) -> None:
+    assert answer(library, "Tea/ask/Why was TEP 416 rejected?")["state"] == "not_found"
+    library.add("Tea/documents/tep-0416.txt", b"This proposal was rejected because nobody drinks cold tea.\n", {})
+    found = answer(library, "Tea/ask/Why was TEP 416 rejected?")
+    assert found["state"] == "done" and "nobody drinks cold tea" in found["response"]

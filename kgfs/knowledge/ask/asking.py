@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
@@ -16,9 +16,12 @@ from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
 from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.ask.choosing import chosen
+from kgfs.knowledge.ask.defined import BY_EVIDENCE, evidence_of, leads
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
 from kgfs.knowledge.ask.question import Question, named_in, spoken, weighed
-from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, score, standardised
+from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, standardised
+from kgfs.knowledge.ask.sentences import points_back
+from kgfs.knowledge.ask.subject import subjects_of
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import rank
 from kgfs.stores.graph.vocabulary import SourceRow
@@ -42,7 +45,7 @@ def ask(
     weighing = weigh(stores, run, question, ontology, patience, by_worker=by_worker)
     few, scored, found = weighing.candidates, weighing.scored, weighing.found
     answers = scored.answerable > 0
-    quotes = [_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else []
+    quotes = _apart([_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else [])
     return Answer(
         question=question,
         ontology=found.ontology,
@@ -77,10 +80,18 @@ def weigh(
     found = search(stores, run, question, ontology, patience, by_worker=by_worker)
     if not found.query.words:
         raise BadInputError("A question has words; filters alone find documents with kgfs search.")
-    gathered = gather(stores, found)
+    subjects = subjects_of(found.query.words)
+    searched = [found.ontology] if found.ontology else [one.id for one in stores.catalog.names.ontologies()]
+    known = [
+        one
+        for one in evidence_of(stores.graph, subjects, searched)
+        if found.doc_ids is None or one.instance.doc_id in found.doc_ids
+    ]
+    gathered = gather(stores, found, [(one.instance.doc_id, one.instance.chunk_index) for one in known])
     patience.check()
     read = _read(stores, found.query.words, found.ontology)
-    near = _nearest(read, gathered)
+    how, defining = leads(gathered, subjects, known)
+    near = sorted({*_nearest(read, gathered), *defining})
     judged, why = _judged(run, read, gathered, near, patience) if not found.only_text else ({}, found.only_text)
     patience.check()
     few = Gathered(
@@ -91,6 +102,8 @@ def weigh(
         gathered.heads,
     )
     scored = score(read, few.candidates, few.around, [judged.get(at, Judged()) for at in near], Weights())
+    if how > BY_EVIDENCE or scored.answerable <= 0:
+        scored = led(scored, {place for place, at in enumerate(near) if at in defining})
     return Weighing(read, found, few, scored, why)
 
 
@@ -157,15 +170,42 @@ def _missing(question: Question, few: Gathered, order: Sequence[int]) -> tuple[s
 
 
 def _quote(gathered: Gathered, at: int, value: float) -> Quote:
-    position = gathered.positions[at]
-    return Quote(_place(position), gathered.candidates[at].text, round(value, 4))
+    """Return the sentence as a quote: with the one before it, where it points back to that, and the list or code that it
+    introduces."""
+    position, text = gathered.positions[at], gathered.candidates[at].text
+    source, before = position.source, position.before
+    start, end = position.start, position.end
+    if before is not None and before >= source.char_start and points_back(text):
+        start = before
+    if position.introduced <= source.char_end:
+        end = position.introduced
+    if (start, end) != (position.start, position.end) and end <= source.char_end:
+        text = source.full_text[start - source.char_start : end - source.char_start]
+        position = replace(position, start=start, end=end)
+    return Quote(_place(position, text), text, round(value, 4))
 
 
-def _place(position: Position) -> Place:
+def _apart(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the quotes without those that are a part of another one."""
+    places = [one.place for one in quotes]
+    return [
+        quote
+        for at, quote in enumerate(quotes)
+        if not any(other != at and _holds(place, quote.place, other < at) for other, place in enumerate(places))
+    ]
+
+
+def _holds(whole: Place, part: Place, equal: bool) -> bool:
+    """Return whether a place holds another one of its document; the same place only if ``equal``."""
+    inside = whole.doc_id == part.doc_id and whole.char_start <= part.char_start and part.char_end <= whole.char_end
+    same = (whole.char_start, whole.char_end) == (part.char_start, part.char_end)
+    return inside and (equal or not same)
+
+
+def _place(position: Position, text: str) -> Place:
     source = position.source
     before = source.full_text[: position.start - source.char_start]
     line = source.line_start + before.count("\n")
-    inside = source.full_text[position.start - source.char_start : position.end - source.char_start]
     return Place(
         doc_id=source.doc_id,
         chunk_id=source.chunk_id,
@@ -173,7 +213,7 @@ def _place(position: Position) -> Place:
         char_start=position.start,
         char_end=position.end,
         line_start=line,
-        line_end=line + inside.count("\n"),
+        line_end=line + text.count("\n"),
         page=source.page_number,
         section_path=position.section_path,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kgfs.domain.word_forms import forms_in
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
-from kgfs.knowledge.ask.sentences import Block, Sentence, blocks_of, sentences_of
+from kgfs.knowledge.ask.sentences import Block, Sentence, blocks_of, end_of_introduced, says_nothing, sentences_of
+from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import Found
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
@@ -23,6 +25,21 @@ WHOLE = 150
 """A document with more Sources is read around those that were found alone."""
 BESIDE = 2
 """The number of Sources before and after a found one that are read of such a document."""
+
+APART = frozenset(
+    (
+        "references",
+        "bibliography",
+        "further reading",
+        "see also",
+        "external links",
+        "footnotes",
+        "copyright",
+        "acknowledgements",
+        "acknowledgments",
+    )
+)
+"""Names of sections whose sentences answer as little as front matter does."""
 
 Sections = Sequence[tuple[int, tuple[str, ...]]]
 
@@ -44,6 +61,10 @@ class Position:
     """The same after title and section path."""
     found: float
     """The score of its Source in the search; that of the last one where the search did not find it."""
+    before: int | None = None
+    """Where the sentence before it begins, if that is in the same block."""
+    introduced: int = 0
+    """The end of what it introduces by a colon; its own end where it introduces nothing."""
 
 
 @dataclass(slots=True)
@@ -59,20 +80,21 @@ class Gathered:
         return Surroundings(self.sections, self.documents, self.heads)
 
 
-def gather(stores: Stores, found: Found) -> Gathered:
+def gather(stores: Stores, found: Found, also: Sequence[ChunkRef] = ()) -> Gathered:
     """Return the sentences of the documents whose Sources the search ranks first. Blocks, because it reads Readings.
 
-    Sources that the gate rejected are left out. A document that left the graph meanwhile is skipped.
+    ``also`` are Sources whose documents are looked into besides. Sources that the gate rejected are left out. A document that left the graph meanwhile is skipped.
     """
     graph = stores.graph
     gathered = Gathered()
     least = min((score for _, score in found.order[:SOURCES]), default=0.0)
     scores = dict(found.order[:SOURCES])
-    for doc_id in list(dict.fromkeys(doc_id for doc_id, _ in scores))[:DOCUMENTS]:
+    first = list(dict.fromkeys(doc_id for doc_id, _ in scores))[:DOCUMENTS]
+    for doc_id in dict.fromkeys((*first, *(doc_id for doc_id, _ in also))):
         document = graph.document(doc_id)
         if document is None:
             continue
-        sources = _sources(graph, document, [index for held, index in scores if held == doc_id])
+        sources = _sources(graph, document, [index for held, index in (*scores, *also) if held == doc_id])
         try:
             sections = load_reading(stores.garage.objects, doc_id, document.reading).sections
         except MissingError as error:
@@ -111,8 +133,9 @@ def _add(
             if head == document.source_title:
                 head = " ".join((head, *paragraphs[:1]))
             _add_section(gathered, document, piece, start, path, blocks, run, found, number)
-    gathered.documents.append(Bag.of(forms_in(" ".join(words))))
-    gathered.heads.append(frozenset(forms_in(head)))
+    named = _forms_of_name(document.original_filename)
+    gathered.documents.append(Bag.of([*forms_in(" ".join(words)), *named]))
+    gathered.heads.append(named.union(forms_in(head)))
 
 
 def _runs(rows: Sequence[SourceRow]) -> Iterator[list[SourceRow]]:
@@ -155,7 +178,7 @@ def _add_section(
 ) -> None:
     section = len(gathered.sections)
     where = " > ".join((document.source_title, *path))
-    place = frozenset(forms_in(where))
+    place = frozenset(forms_in(where)) | _forms_of_name(document.original_filename)
     gathered.sections.append(Bag.of(forms_in(f"{where} {text}")))
     in_block = [frozenset(forms_in(text[block.start : block.end])) for block in blocks]
     sentences = sentences_of(text, blocks)
@@ -167,19 +190,44 @@ def _add_section(
         lead = in_block[sentence.block - 1] if sentence.block else frozenset()
         near = _line(text, sentences[max(0, index - 1) : index + 2])
         quoted = text[sentence.start : sentence.end]
+        if says_nothing(quoted):
+            continue
+        before = sentences[index - 1] if index and sentences[index - 1].block == sentence.block else None
         gathered.candidates.append(
             Candidate(
                 document=number,
                 section=section,
-                kind=blocks[sentence.block].kind,
+                kind="meta" if _is_apart(path) else blocks[sentence.block].kind,
                 text=quoted,
                 forms=frozenset(forms_in(quoted)),
                 block=in_block[sentence.block] | lead | place,
             )
         )
         gathered.positions.append(
-            Position(document, run[at], start, end, path, near, f"{where}: {near}", found[run[at].chunk_index])
+            Position(
+                document=document,
+                source=run[at],
+                start=start,
+                end=end,
+                section_path=path,
+                near=near,
+                in_place=f"{where}: {near}",
+                found=found[run[at].chunk_index],
+                before=origin + before.start if before else None,
+                introduced=origin + end_of_introduced(text, blocks, sentence),
+            )
         )
+
+
+def _is_apart(path: Sequence[str]) -> bool:
+    """Return whether a section only tells where else to look, or whose the text is."""
+    return bool(path) and path[-1].strip(" .:").casefold() in APART
+
+
+def _forms_of_name(name: str) -> frozenset[str]:
+    """Return the forms of a file's name; numbers also without leading zeros, as people say them."""
+    stem = name.rpartition(".")[0] or name
+    return frozenset(form for one in (stem, re.sub(r"\b0+(?=\d)", "", stem)) for form in forms_in(one))
 
 
 def _line(text: str, sentences: Sequence[Sentence]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgfs.knowledge.ask.question import BACKGROUND, Question, heaviest_missing, share_of
@@ -19,6 +19,10 @@ NOTHING = -10.0
 """How surely the Sources answer where there are none, or where nothing is asked about."""
 FEW = 100
 """Sources of a home up to which its size does not count."""
+LEAD = 1.0
+"""How far a sentence that says what the question wants defined is before all others: as far as a further one may be behind."""
+SURE = 1.0
+"""How surely the Sources answer where a sentence says what the question wants defined, at least."""
 BEST = 5
 """The sentences whose surroundings are looked at for a word of the question that is missing."""
 
@@ -69,7 +73,7 @@ class Candidate:
     document: int
     section: int
     kind: str
-    """The kind of its block (:class:`.sentences.Block`)."""
+    """The kind of its block (:class:`.sentences.Block`); meta for all of a section of references and the like."""
     text: str
     forms: frozenset[str]
     block: frozenset[str]
@@ -142,6 +146,19 @@ def score(
     closest = max((one.meaning for one in judged if one.meaning is not None), default=None)
     answerable = _answerable(question, [candidates[at] for at in order], closest, weights)
     return Scored(tuple(order), tuple(own), answerable)
+
+
+def led(scored: Scored, leads: Collection[int]) -> Scored:
+    """Return the same with the candidates that say what the question wants defined before all others. Then it is answered."""
+    if not leads:
+        return scored
+    best = scored.scores[scored.order[0]]
+    first = [at for at in scored.order if at in leads]
+    scores = list(scored.scores)
+    for place, at in enumerate(first):
+        scores[at] = best + LEAD + (len(first) - place) * 1e-6
+    rest = [at for at in scored.order if at not in leads]
+    return Scored((*first, *rest), tuple(scores), max(scored.answerable, SURE))
 
 
 def _answerable(question: Question, best: Sequence[Candidate], closest: float | None, weights: Weights) -> float:
