@@ -26,6 +26,14 @@ def want(config: Config, setting: str) -> None:
     write_note(config.run / "embedder.wanted", setting, durable=True)
 
 
+def follow(config: Config, model: str) -> None:
+    """Ask for the model that another home reads with by now, if it is that of new homes and this home's setting is ``auto``."""
+    from kgfs.models.selection import setting_of
+
+    if config.models.embedder == "auto" and setting_of(model) == NEWEST != wanted(config):
+        want(config, NEWEST)
+
+
 def wanted(config: Config) -> str:
     """Return the setting that was asked for last, or that the configuration names; ``auto`` if neither names a model."""
     if config.models.embedder != "auto":

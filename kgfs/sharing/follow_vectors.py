@@ -79,6 +79,8 @@ def _follow(stores: Stores, replay: Replay, vectors: Vectors, facts: list[Fact])
             if fact.purge:  # nothing says any more which concepts the purged documents had
                 perhaps_gone |= {row.item for row in vectors.fetch(Filter(kind="concept"))}
     replayed.carry_out()
+    for model in sorted(replayed.other_models):
+        replay.lacking(model)
     perhaps_gone |= replayed.founded
     gone = unindex(stores, (), perhaps_gone)
     for fact in facts:

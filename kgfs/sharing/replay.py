@@ -19,6 +19,8 @@ class VectorReplay(Protocol):
     """Concepts that have got a row so far."""
     lost: MissingError | CorruptError | None
     """The last error about objects that a fact needs and that are lost."""
+    other_models: set[str]
+    """Embedding models of Readings that have no vectors by the model of these."""
 
     def replay(self, fact: Fact) -> None:
         """Carry out the effect of a fact. Rows may wait until :meth:`carry_out`."""
@@ -43,3 +45,5 @@ class Replay:
     """Derive the vectors anew. Raises MissingError or CorruptError after everything that is not lost is done."""
     concepts_decided: Callable[[Stores, str], set[str]]
     """Return the concepts that any Decisions about a document (its id) have named."""
+    lacking: Callable[[str], None] = lambda model: None
+    """Called with the embedding model of another home's Reading that has no vectors by the model of this home."""

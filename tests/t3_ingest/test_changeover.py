@@ -12,12 +12,14 @@ import pytest
 
 from kgfs.app import api
 from kgfs.app.changeover import Changeover, Superseded
+from kgfs.app.embedder_wanted import want, wanted
 from kgfs.app.home import derive_vectors, open_for_worker, open_stores, open_to_derive
 from kgfs.app.turns import taking_turns
 from kgfs.app.working import run_worker
 from kgfs.compute.answering import Answers
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.engine import LocalEngine
+from kgfs.compute.local import LocalCompute
 from kgfs.compute.nearest import nearest
 from kgfs.compute.questions import Materials, ask
 from kgfs.config import Config
@@ -35,6 +37,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
+from kgfs.stores.vectors.sqlite import SqliteVectors
 from kgfs.stores.worker_lock import worker_note
 from tests.fakes.garage import MemoryGarage
 from tests.fakes.vectors import MemoryVectors
@@ -45,6 +48,18 @@ from tests.support.working import TEXT, KilledError, deposit, documents, ingest,
 
 LATE = "Cycles are found by tracing. Tracing finds cycles of objects."
 pytestmark = [pytest.mark.peers(EMBEDDED, "qdrant-wire")]
+
+
+class Embedded(LocalCompute):
+    """A model that counts what it is asked."""
+
+    def __init__(self, model: LocalCompute) -> None:
+        self.__dict__.update(model.__dict__)
+        self.embedded: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        self.embedded += texts
+        return super().embed(texts)
 
 
 @dataclass
@@ -276,3 +291,70 @@ def test_homes_that_share_a_server_change_over_in_the_turn_of_one_and_the_other_
             turns.publisher()
         assert there.stores.catalog.jobs.owed()
         assert {(row.kind, row.item, row.window) for row in former.fetch(Filter())} == known, "not written anew"
+
+
+@pytest.mark.models
+@pytest.mark.peers(EMBEDDED)
+@pytest.mark.claim("VEC-4")
+def test_a_home_with_vectors_of_its_own_follows_one_that_changed_over(tmp_path: Path) -> None:
+    """Both read documents of one bucket; what the first reads by its new model has no vectors by the second one's."""
+    garage = MemoryGarage()
+    fp32, int8 = (LocalCompute(Models(embedder=one, extractor="statistics")) for one in ("minilm", "minilm-int8"))
+    with ExitStack() as stack:
+
+        def made(name: str) -> Host:
+            one = host(tmp_path / name, garage)
+            stack.callback(one.session.close)
+            stack.enter_context(closing(one.stores.graph))
+            stack.enter_context(closing(one.stores.catalog))
+            return one
+
+        def work(one: Host, compute: LocalCompute, second: Embedded | None = None) -> bool:
+            """Work by a model, or from one to a second; return whether the worker ended to go on with another."""
+            with closing(SqliteVectors(one.config.vectors_db, compute.embedding_model)) as vectors:
+                stores, used = replace(one.stores, vectors=vectors), list[Vectors]()
+                pipeline = Pipeline(one.config, stores, compute, StageClock(), LocalEngine(compute, garage.objects))
+                with taking_turns(pipeline, lambda _: one.exchange.meet()) as turns:
+                    changeover = Changeover(
+                        one.config, stores, second or compute, turns, put_in_use=used.append, tell=lambda *told: None
+                    )
+                    asked = wanted(one.config)
+                    gave_way = Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(
+                        until_idle=True,
+                        give_way=lambda: changeover.is_over or wanted(one.config) != asked,
+                        beside=changeover.part if second else lambda: False,
+                    )
+                for each in used:
+                    each.close()
+                return gave_way
+
+        def add(one: Host, name: str) -> None:
+            one.exchange()
+            one.file(f"{name}.txt", TEXTS[name].encode())
+            one.settle()
+
+        here, there = made("here"), made("there")
+        here.ontology()
+        for one, name in ((here, "a"), (there, "b")):
+            add(one, name)
+            assert not work(one, fp32)
+            one.exchange()
+        assert not work(here, fp32)
+        want(here.config, "minilm-int8")
+        assert work(here, fp32, Embedded(int8)) and wanted(there.config) == "auto"
+        add(here, "c")
+        assert not work(here, int8)
+        there.exchange()
+        work(there, fp32)
+        assert wanted(there.config) == "minilm-int8", "its worker goes on with the other model"
+        follows = Embedded(int8)
+        assert work(there, fp32, follows) and follows.embedded == [], "the other home has made all vectors"
+        known, theirs = (
+            {(row.kind, row.item, row.window): row.vector.tobytes() for row in vectors.fetch(Filter())}
+            for one in (here, there)
+            for vectors in [stack.enter_context(closing(SqliteVectors(one.config.vectors_db, int8.embedding_model)))]
+        )
+        assert known == theirs and {item.partition(":")[0] for kind, item, _ in known if kind == "source"} == {
+            document.doc_id for document in documents(here.stores)
+        }
+        assert not work(there, int8), "and nothing is left to be followed"

@@ -154,7 +154,7 @@ def test_a_batch_that_was_recorded_and_not_carried_out_is_caught_up(
 ) -> None:
     add(library, "founding.txt", FOUNDING, {"zazen": (SURE, FOUNDING.strip())})
     with monkeypatch.context() as patched:
-        patched.setattr("kgfs.ingest.matching.concepts.carry_out_word", lambda stores, word: None)
+        patched.setattr("kgfs.ingest.matching.concepts.carry_out_word", lambda *_: None)
         assert library.pipeline.look_back()
     assert named(library, "zazen") == 3, "by the founding document alone, and the places of the term"
     catch_up(library.stores)

@@ -235,6 +235,8 @@ class ReplayedVectors:
     """``doc_id`` of the documents whose Sources have got a row."""
     lost: MissingError | CorruptError | None = None
     """The last error for a fact whose objects are lost; the document of that fact has no rows."""
+    other_models: set[str] = field(default_factory=set)
+    """Embedding models of Readings that have no vectors by the model of these."""
     _leaving: set[str] = field(default_factory=set)
     _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     _heavy: int = 0
@@ -296,6 +298,7 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
             raise
         return
     if found is None:
+        replayed.other_models |= {reading.embedding_model} - {"", vectors.model}
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
     payloads = embeddings.payloads(stores.graph, vectors, document.doc_id)

@@ -8,7 +8,7 @@ the worker lock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kgfs.domain.documents import Document
@@ -44,11 +44,24 @@ class Plan:
     """The number of quotes that move."""
 
 
-def decide(stores: Stores, plan: Plan) -> None:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What Decisions rest on, where the caller has loaded it already."""
+
+    reading: Reading
+    decisions: Decisions
+    """The whole ones, also where what is stored of them is what differs from others."""
+    text: str
+
+
+NOTHING: Mapping[str, Loaded] = {}
+
+
+def decide(stores: Stores, plan: Plan, loaded: Mapping[str, Loaded] = NOTHING) -> None:
     """Store the plan and carry it out. The plan must fit the present graph.
 
     The Decisions and the fact are durable before the graph changes. Where homes share the ledger, the fact is
-    published there first.
+    published there first. ``loaded`` is by key of the Decisions, for those that need not be loaded again.
     """
     for decisions in plan.decisions:
         stores.garage.objects.put(decisions.key, decisions.encode())
@@ -58,13 +71,13 @@ def decide(stores: Stores, plan: Plan) -> None:
         return
     stores.catalog.record(plan.word)
     border("word-recorded")
-    carry_out_word(stores, plan.word)
+    carry_out_word(stores, plan.word, loaded)
     border("word-carried-out")
 
 
-def carry_out_word(stores: Stores, word: Word) -> None:
+def carry_out_word(stores: Stores, word: Word, loaded: Mapping[str, Loaded] = NOTHING) -> None:
     """Carry out a merge, a split or additions in graph and vectors. Idempotent."""
-    say_in_graph(stores, word)
+    say_in_graph(stores, word, loaded)
     _index(stores, word)
 
 
@@ -76,13 +89,13 @@ def _index(stores: Stores, word: Word) -> None:
     stores.vectors.upsert(founded_rows(stores, word, stores.vectors.model))
 
 
-def say_in_graph(stores: Stores, word: Word) -> int:
+def say_in_graph(stores: Stores, word: Word, loaded: Mapping[str, Loaded] = NOTHING) -> int:
     """Carry out a merge, a split or additions in the graph, without documents that the graph does not show (any more).
 
     Return the new epoch. Idempotent by the commit id.
     """
     if isinstance(word, PlacesAdded):
-        contents = spoken(stores, word.decisions, word.at, word.concepts)
+        contents = spoken(stores, word.decisions, word.at, word.concepts, loaded)
         return stores.graph.reassign(word.commit_id, contents, word.at, looked=(word.concepts, word.after))
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     contents = spoken(stores, word.decisions, word.at)
@@ -103,7 +116,13 @@ def _joining(word: ConceptsMerged | ConceptSplit) -> tuple[list[Joining], list[s
     return [Joining(word.others[0], word.into, word.ontology, short, long, own)], []
 
 
-def spoken(stores: Stores, keys: Sequence[str], at: int, looked_for: Sequence[str] = ()) -> list[DocumentContent]:
+def spoken(
+    stores: Stores,
+    keys: Sequence[str],
+    at: int,
+    looked_for: Sequence[str] = (),
+    loaded: Mapping[str, Loaded] = NOTHING,
+) -> list[DocumentContent]:
     """Return the content of the Decisions under these keys, without those of documents that are not shown (any more).
 
     Of the concepts that a document only names, those with an id in ``looked_for`` are in it.
@@ -115,11 +134,12 @@ def spoken(stores: Stores, keys: Sequence[str], at: int, looked_for: Sequence[st
         row = stores.graph.document(document.doc_id) if document else None
         if document is None or row is None:
             continue
-        decisions = load_decisions(stores.garage.objects, key)
+        known = loaded.get(key)
+        decisions = known.decisions if known else load_decisions(stores.garage.objects, key)
         if row.reading != decisions.reading:
             continue
-        reading = load_reading(stores.garage.objects, document.doc_id, decisions.reading)
-        text = _text(stores, document, reading, key)
+        reading = known.reading if known else load_reading(stores.garage.objects, document.doc_id, decisions.reading)
+        text = known.text if known else _text(stores, document, reading, key)
         as_shown = replace(document, deposit=row.deposit)
         said = content_of(stores.graph, as_shown, reading, decisions, text=text, at=at, looked_for=nowhere)
         found.append(said)

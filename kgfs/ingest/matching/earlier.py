@@ -26,7 +26,7 @@ from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import BusyError, CorruptError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.concept_plans import Speaker, commit_id_of, speaker_of
-from kgfs.ingest.matching.concepts import Plan, decide
+from kgfs.ingest.matching.concepts import Loaded, Plan, decide
 from kgfs.ingest.matching.match import Numbers, as_term, known_terms
 from kgfs.ingest.matching.naming import passed_spans
 from kgfs.stores.catalog.facts import PlacesAdded
@@ -94,6 +94,7 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
     hits = graph.sources_having(risen.ontology, phrases, found) if len(phrases) <= FEW else None
     following: dict[str, int] = {}
     changed: list[Decisions] = []
+    loaded: dict[str, Loaded] = {}
     read, upto = 0, ""
     for doc_id in found:
         if read >= CHARACTERS:
@@ -112,7 +113,9 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
             read += sum(end - start for start, end in within)
             decisions = _looked_through(stores, risen.ontology, speaker, text, within, names, known, following)
             if decisions is not None:
-                changed.append(as_changes(stores.garage.objects, speaker.document.decisions, decisions))
+                stored = as_changes(stores.garage.objects, speaker.document.decisions, decisions)
+                changed.append(stored)
+                loaded[stored.key] = Loaded(speaker.reading, decisions, text)
     after = "" if len(found) < DOCUMENTS and (not found or upto == found[-1]) else upto
     border("looked-back")
     if not changed:
@@ -127,7 +130,7 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
         commit_id=commit_id_of(risen.ontology, after, *risen.concept_ids, *keys),
         at=time.time_ns(),
     )
-    decide(stores, Plan(word, tuple(changed), "", (), len(changed), 0))
+    decide(stores, Plan(word, tuple(changed), "", (), len(changed), 0), loaded)
     return True
 
 
