@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.busy_processes import Busy
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
@@ -47,35 +48,6 @@ def until(true: Callable[[], bool]) -> float:
             raise SystemExit("That takes too long.")
         time.sleep(0.01)
     return time.monotonic() - begun
-
-
-class Busy:
-    """The processor seconds of a worker with its children, and of the whole machine, since this was made."""
-
-    def __init__(self, worker: int) -> None:
-        self._worker = worker
-        self._begun = self._now()
-
-    def _now(self) -> tuple[float, float]:
-        tick = os.sysconf("SC_CLK_TCK")
-        fields = [int(number) for number in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        machine = sum(fields) - fields[3] - fields[4]  # without idle, and without waiting for disks
-        of_worker = 0
-        for pid in (self._worker, *_children(self._worker)):
-            try:
-                numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended
-                continue
-            of_worker += sum(map(int, numbers[11:15]))
-        return of_worker / tick, machine / tick
-
-    def __str__(self) -> str:
-        worker, machine = (now - then for now, then in zip(self._now(), self._begun, strict=True))
-        return f"(processor seconds: worker {worker:.1f}, machine {machine:.1f})"
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
 
 
 def latencies(home: Path, folder: Path, material: str) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from kgfs.ingest.reading.embeddings import mean_of
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship
+from kgfs.models.contract import Signs
 
 LONG = 400
 
@@ -198,6 +201,27 @@ def test_ranks_are_sound_and_do_not_depend_on_the_order_of_equals(
         assert concept.norm == normalise_label(concept.label)
         assert concept.label in concept.forms
         assert concept.quotes
+
+
+def test_a_long_document_relates_only_what_may_be_concepts(monkeypatch: pytest.MonkeyPatch) -> None:
+    signs = Signs(whole=4, subject=2, says=4.0, rank=40_000)
+    names = ["yield", "generator", "coroutine"]
+    concepts = [replace(_concept(name, 0, quotes=[_quote(0, 100 * n)]), signs=signs) for n, name in enumerate(names)]
+    pairs = [("yield", "RELATED_TO", "generator"), ("yield", "RELATED_TO", "coroutine"), ("yield", "IS_A", "coroutine")]
+    stated = [ValidRelationship(one, type_, other, _quote(0), 1.0) for one, type_, other in pairs]
+    gathered = Gathered([_found(*concepts, relationships=stated)])
+
+    def could_be(found: Sequence[FoundConcept]) -> set[str]:
+        assert {one.norm for one in found} == set(names)
+        return {"yield", "generator"}
+
+    def related() -> list[tuple[str, str, str]]:
+        _, found = ranking.rank_gathered("", _chunks(1), gathered, 40, could_be=could_be)
+        return [(one.subject, one.type, one.object) for one in found]
+
+    assert sorted(related()) == sorted(pairs)
+    monkeypatch.setattr(ranking, "MANY", 2)
+    assert sorted(related()) == sorted([pairs[0], pairs[2]]), "what a sentence asserts stays"
 
 
 def test_of_two_quotes_of_one_span_the_one_that_says_more_is_kept() -> None:

@@ -72,10 +72,8 @@ def test_killed_at_a_border(border: str, home: Path, documents: list[str], undis
 # -------------------------------------------------------------------------------------- earlier documents
 
 EARLIER = {
-    "a.txt": "Whoever sits in the evening light practises with a lantern wheel beside the old wooden gate of a garden.\n",
-    "b.txt": "A lantern wheel is made of paper, as one may read in a few old books about the gardens and gates of towns, "
-    "and the same books say that nobody knows where the first of them was made or by whom it was lit.\n",
-    "c.txt": "# Lantern wheels\n\nA lantern wheel is a lamp that turns. The lantern wheel was invented for festivals. A "
+    "a.txt": "They sell it as lantern-wheel-making to whoever comes.\n",
+    "b.txt": "# Lantern wheels\n\nA lantern wheel is a lamp that turns. The lantern wheel was invented for festivals. A "
     "lantern wheel uses the heat of a candle. Each lantern wheel shows shadows that the candle throws on paper. The heat "
     "of a candle moves the lantern wheel. A festival has lantern wheels, and a lantern wheel has a festival.\n",
 }
@@ -93,7 +91,7 @@ def looked_back(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], di
         assert kgfs(home, "ingest", path, "--ontology", "Test", env=OTHER_HASHES) == 0
     found = knowledge_of(home)
     [(_, places)] = [found["Test"]["concepts"]["lantern-wheel"]["mentions"][0]]
-    assert len(places) == 1, "the first document, which was published before there was the concept"
+    assert len(places) == 1, "that of the first document, which had no candidate of that name"
     return paths, found
 
 

@@ -25,6 +25,9 @@ CONCEPT = 0.7
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
+NEARLY = 0.05
+"""Log odds below CONCEPT that a candidate may have and still be treated as one that may be a concept. Those without a telling
+sentence have more."""
 TELLING = 0.75
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
 SPEAKER = 3
@@ -122,6 +125,12 @@ def is_concept(found: FoundConcept, having: int, others: int) -> bool:
         return True
     share = having / max(others, _LIBRARY)
     return found.odds + _SHARE * math.log1p(share * _LIBRARY) >= _logit(CONCEPT)
+
+
+def may_be_concept(found: FoundConcept) -> bool:
+    """Return whether a candidate may be a concept, however few documents have it. One a little below, which a new version of
+    a document may keep as one, counts as such."""
+    return found.odds is None or found.odds > _logit(CONCEPT) - NEARLY
 
 
 def is_term(odds: float) -> bool:

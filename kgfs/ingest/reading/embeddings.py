@@ -117,17 +117,23 @@ def assemble(
     compute: Compute, windows: Windows, concepts: Sequence[FoundConcept], known: Labels | None = None
 ) -> Embeddings:
     """Return ``windows`` together with vectors of the concepts' labels. Vectors of ``known`` labels are not computed
-    again."""
-    vectors = dict(known or {})
+    again; those of the concepts are taken out of it."""
+    vectors = known if known is not None else {}
     missing = [concept.label for concept in concepts if concept.label not in vectors]
     if missing:
         vectors |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
-    labels = [vectors[concept.label] for concept in concepts]
+    labels = np.zeros((0, 0), np.float32)
+    if concepts:
+        labels = np.empty((len(concepts), vectors[concepts[0].label].shape[0]), np.float32)
+    last = {concept.label: at for at, concept in enumerate(concepts)}
+    for at, concept in enumerate(concepts):
+        # Taken out, so that a long document's are not held twice.
+        labels[at] = vectors.pop(concept.label) if last[concept.label] == at else vectors[concept.label]
     return Embeddings(
         windows=np.concatenate([rows for _, rows in windows]) if windows else np.zeros((0, 0), np.float32),
         window_chunks=np.array([index for index, rows in windows for _ in range(len(rows))], np.int32),
         window_numbers=np.array([number for _, rows in windows for number in range(len(rows))], np.int32),
-        concepts=np.stack(labels) if labels else np.zeros((0, 0), np.float32),
+        concepts=labels,
     )
 
 

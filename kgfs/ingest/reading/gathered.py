@@ -28,9 +28,9 @@ class Quotes:
     """Quotes in columns. Each may follow another one, so that those of a concept are a chain."""
 
     def __init__(self) -> None:
-        self._start, self._end, self._chunk = array("Q"), array("Q"), array("I")
+        self._start, self._end, self._chunk = array("I"), array("I"), array("I")
         self._defines, self._score = bytearray(), array("d")
-        self._before = array("q")
+        self._before = array("i")
 
     def add(self, quote: Quote, before: int = NO_QUOTE) -> int:
         """Add a quote behind the one with the number ``before``, and return its number."""
@@ -118,8 +118,10 @@ class Relationships:
     _subject: array[int] = field(default_factory=lambda: array("I"))
     _object: array[int] = field(default_factory=lambda: array("I"))
     _type: array[int] = field(default_factory=lambda: array("H"))
-    _quote: array[int] = field(default_factory=lambda: array("Q"))
+    _quote: array[int] = field(default_factory=lambda: array("I"))
     _confidence: array[float] = field(default_factory=lambda: array("d"))
+    _latest: Quote | None = None
+    """The quote that was added last: neighbours often are of one sentence."""
 
     def add(self, stated: ValidRelationship) -> None:
         if stated.type not in self._types:
@@ -127,7 +129,8 @@ class Relationships:
         self._subject.append(self._end(stated.subject))
         self._object.append(self._end(stated.object))
         self._type.append(self._types.index(stated.type))
-        self._quote.append(self.quotes.add(stated.quote))
+        self._quote.append(self._quote[-1] if stated.quote == self._latest else self.quotes.add(stated.quote))
+        self._latest = stated.quote
         self._confidence.append(stated.confidence)
 
     def _end(self, norm: str) -> int:

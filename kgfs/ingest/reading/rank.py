@@ -36,6 +36,8 @@ RELATIONSHIP_CONFIDENCE = 0.5
 """Least confidence of a relationship that is kept."""
 DEEP = 5
 """Number of the most relevant Sources that count for a concept's relevance."""
+MANY = 50_000
+"""Relationships of a document from which on those between terms are left out: about a megabyte of text has as many."""
 CLEAR = 0.7
 """Least confidence at which a relationship raises the score of its ends."""
 
@@ -46,6 +48,19 @@ class Meaning(Protocol):
     def __call__(self, labels: Sequence[str]) -> tuple[Vectors, Vectors] | None:
         """Return one row a label, and the windows of the document; None without an embedder."""
         ...
+
+
+class CouldBe(Protocol):
+    """Tells which of a document's candidates may be concepts."""
+
+    def __call__(self, concepts: Sequence[FoundConcept]) -> Collection[str]:
+        """Return the normalised forms of those that may be, as they are when they are complete."""
+        ...
+
+
+def all_forms(concepts: Sequence[FoundConcept]) -> Collection[str]:
+    """Return all forms: each may be a concept."""
+    return {normalise_label(form) for concept in concepts for form in concept.forms}
 
 
 def no_meaning(labels: Sequence[str]) -> None:
@@ -69,14 +84,25 @@ def rank(
 
 
 def rank_gathered(
-    title: str, chunks: Sequence[Chunk], gathered: Gathered, limit: int, meaning: Meaning = no_meaning
+    title: str,
+    chunks: Sequence[Chunk],
+    gathered: Gathered,
+    limit: int,
+    meaning: Meaning = no_meaning,
+    could_be: CouldBe = all_forms,
 ) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
-    """Return the same for extractions that are grouped already. Sets scores and odds of the groups."""
+    """Return the same for extractions that are grouped already. Sets scores and odds of the groups.
+
+    Of a document with more than MANY relationships, RELATED_TO is left out where an end is not among the forms that
+    ``could_be`` returns for its concepts: it is not shown between terms, of which a long text has hundreds of thousands of pairs.
+    """
     groups = gathered.groups
     if any(group.signs for group in groups.values()):
         signs = {group.key: group.signs for group in groups.values() if group.signs}
         chosen = _chosen(gathered, title, meaning)
         kept = {group.key: replace(_found(group, gathered), kinds=by_name.kinds(group.key, signs)) for group in chosen}
+        if len(gathered.relationships) > MANY:
+            return tuple(kept.values()), _relationships(gathered, kept, could_be(tuple(kept.values())))
         return tuple(kept.values()), _relationships(gathered, kept)
     _score(groups, _linked(gathered), title, chunks)
     tokens = sum(chunk.tokens for chunk in chunks)
@@ -239,11 +265,18 @@ def _found(group: Group, gathered: Gathered) -> FoundConcept:
     )
 
 
-def _relationships(gathered: Gathered, kept: dict[str, FoundConcept]) -> tuple[FoundRelationship, ...]:
-    """Return the relationships between kept concepts, each statement once per quote, with its highest confidence."""
+def _relationships(
+    gathered: Gathered, kept: dict[str, FoundConcept], forms: Collection[str] | None = None
+) -> tuple[FoundRelationship, ...]:
+    """Return the relationships between kept concepts, each statement once per quote, with its highest confidence.
+
+    With ``forms``, normalised, RELATED_TO is returned only between concepts whose label is one of them.
+    """
+    ends = kept if forms is None else {key: found for key, found in kept.items() if found.norm in forms}
     found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
     for subject_key, type_, object_key, number, confidence in gathered.relationships:
-        subject, object_ = kept.get(subject_key), kept.get(object_key)
+        of = ends if type_ == "RELATED_TO" else kept
+        subject, object_ = of.get(subject_key), of.get(object_key)
         if subject is None or object_ is None or subject is object_ or confidence < RELATIONSHIP_CONFIDENCE:
             continue
         quote = gathered.quotes[number]

@@ -10,12 +10,14 @@ made, so that an interrupted document asks nothing a second time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from kgfs.domain.documents import Document
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.languages import ENGLISH, language_of
 from kgfs.domain.parts import Part, PartKind
 from kgfs.domain.text import LONGEST_PROSE
@@ -23,7 +25,7 @@ from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse as parse_file
-from kgfs.ingest.reading import embeddings, records
+from kgfs.ingest.reading import choice, embeddings, records
 from kgfs.ingest.reading.as_prose import prose_only, prose_told
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.defined import with_definitions
@@ -163,7 +165,7 @@ def validate(draft: Draft) -> None:
     packs: dict[str, None] = {}
     words = prose_only(draft.parsed.media_type, draft.parsed.text)
     for chunk in draft.passed:
-        record = draft.records[chunk.index]
+        record = draft.records.pop(chunk.index)
         packs[record.pack] = None
         try:
             extraction = draft.compute.parse(record.raw_output)
@@ -176,7 +178,6 @@ def validate(draft: Draft) -> None:
             _count(draft.dropped, reason, count)
         draft.valid.add(valid)
     draft.packs = list(packs)
-    draft.records = {}
     border("validated")
 
 
@@ -212,16 +213,28 @@ def rank(draft: Draft) -> None:
                 draft.labels[label] = every[at]
         return every, embeddings.mean_of(draft.windows)
 
-    concepts, relationships = rank_gathered(draft.parsed.title, draft.passed, draft.valid, limit, meaning)
-    draft.valid = Gathered()
     words = prose_told(draft.parsed.media_type, draft.parsed.text)
+
+    def could_be(concepts: Sequence[FoundConcept]) -> Collection[str]:
+        found, _ = _completed(draft, words, concepts, ())
+        return {normalise_label(form) for one in found if choice.may_be_concept(one) for form in one.forms}
+
+    concepts, relationships = rank_gathered(draft.parsed.title, draft.passed, draft.valid, limit, meaning, could_be)
+    draft.valid = Gathered()
     draft.acronyms = introductions(words)
-    concepts, relationships = join(concepts, relationships, words)
-    concepts = with_definitions(draft.parsed, draft.passed, concepts)
-    concepts, draft.relationships = with_links(draft.parsed, draft.filename, draft.passed, concepts, relationships)
-    draft.concepts = said_once(draft.parsed.text, concepts)
+    draft.concepts, draft.relationships = _completed(draft, words, concepts, relationships)
     chosen = {concept.label for concept in draft.concepts}
     draft.labels = {label: row.copy() for label, row in draft.labels.items() if label in chosen}
+
+
+def _completed(
+    draft: Draft, words: str, concepts: Sequence[FoundConcept], relationships: Sequence[FoundRelationship]
+) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
+    """Return concepts and relationships with those joined that are one thing, and with what source defines and notes link."""
+    concepts, relationships = join(concepts, relationships, words)
+    concepts = with_definitions(draft.parsed, draft.passed, concepts)
+    concepts, relationships = with_links(draft.parsed, draft.filename, draft.passed, concepts, relationships)
+    return said_once(draft.parsed.text, concepts), relationships
 
 
 def embed(draft: Draft) -> None:
