@@ -114,7 +114,7 @@ class Models:
 
     embedder: str = "auto"
     """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``.
-    Another model than before takes over once all documents have its vectors; ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that."""
+    Another model than before takes over once all documents have its vectors; ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that, and homes of the same bucket follow one that did."""
     extractor: str = "auto"
     """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
     threads: int = 0

@@ -2,23 +2,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgfs.compute.contract import Compute
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, Quote
 from kgfs.domain.text import Chunk
+from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading import rank as ranking
 from kgfs.ingest.reading.embeddings import mean_of
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship
 from kgfs.models.contract import Signs
+from tests.fakes.garage import MemoryObjects
 
 LONG = 400
+NO_MODEL = cast("Compute", None)
+"""A model that is never asked."""
 
 
 def _chunks(count: int, tokens: int = LONG, section: tuple[str, ...] = ()) -> list[Chunk]:
@@ -239,3 +245,16 @@ def test_of_two_quotes_of_one_span_the_one_that_says_more_is_kept() -> None:
 def test_the_mean_of_windows_is_that_of_their_matrix(rows: list[list[list[float]]]) -> None:
     windows = [(n, np.array(some, np.float32)) for n, some in enumerate(rows)]
     assert np.array_equal(mean_of(windows)[0], np.concatenate([some for _, some in windows]).mean(axis=0))
+
+
+def test_vectors_are_stored_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.arange(24, dtype=np.float32).reshape(6, 4)
+    found = [FoundConcept(label, label, (label,), "term", 0.5, "", (_quote(0),)) for label in ("zen", "koan")]
+    for windows, concepts in (([(0, rows[:2]), (3, rows[2:3])], found), ([], found), ([(1, rows[:1])], []), ([], [])):
+        known = {one.label: rows[n + 3] for n, one in enumerate(concepts)}
+        encoded = embeddings.assemble(NO_MODEL, windows, concepts, known).encode()
+        for large in (embeddings.LARGE, 1):
+            monkeypatch.setattr(embeddings, "LARGE", large)
+            objects = MemoryObjects()
+            key = embeddings.put(objects, NO_MODEL, "d", windows, concepts, dict(known))
+            assert objects.get(key) == encoded and key == embeddings.key_of("d", encoded)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +39,8 @@ Labels = dict[str, npt.NDArray[np.float32]]
 
 BATCH = 64
 """Sources embedded per call."""
+LARGE = 1 << 22
+"""Bytes of vectors from which on they are stored by way of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,60 @@ class Embeddings:
 
 def key_of(doc_id: str, encoded: bytes) -> str:
     """Return the garage key of encoded vectors of a document."""
-    return f"vectors/{doc_id}/{hashlib.sha256(encoded).hexdigest()[:32]}.npz"
+    return _key(doc_id, hashlib.sha256(encoded).hexdigest())
+
+
+def _key(doc_id: str, sha256: str) -> str:
+    return f"vectors/{doc_id}/{sha256[:32]}.npz"
+
+
+def put(
+    objects: Objects, compute: Compute, doc_id: str, windows: Windows, concepts: Sequence[FoundConcept], known: Labels
+) -> str:
+    """Store the vectors of a Reading of a document, and return their key. They are durable then.
+
+    Vectors of labels that are not ``known`` are computed, and put there. Many vectors are written to a file first, so that
+    they are not held twice.
+    """
+    missing = [concept.label for concept in concepts if concept.label not in known]
+    if missing:
+        known |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
+    labels = [known[concept.label] for concept in concepts]
+    size = sum(rows.nbytes for _, rows in windows) + sum(row.nbytes for row in labels)
+    if size < LARGE:
+        out = io.BytesIO()
+        _write(out, windows, labels)
+        key = key_of(doc_id, out.getvalue())
+        objects.put(key, out.getvalue())
+        return key
+    with tempfile.NamedTemporaryFile(prefix="kgfs-vectors-") as file:
+        _write(file, windows, labels)
+        file.flush()
+        file.seek(0)
+        key = _key(doc_id, hashlib.file_digest(file, "sha256").hexdigest())
+        objects.put(key, Path(file.name))
+    return key
+
+
+def _write(out: IO[bytes], windows: Windows, labels: Sequence[npt.NDArray[np.float32]]) -> None:
+    """Write the bytes that :meth:`Embeddings.encode` returns for these."""
+    chunks = np.array([index for index, rows in windows for _ in range(len(rows))], np.int32)
+    numbers = np.array([number for _, rows in windows for number in range(len(rows))], np.int32)
+    rows = len(chunks)
+    arrays: tuple[tuple[str, tuple[int, ...], Iterable[npt.NDArray[Any]]], ...] = (
+        ("windows", (rows, windows[0][1].shape[1] if windows else 0), (part for _, part in windows)),
+        ("window_chunks", (rows,), (chunks,)),
+        ("window_numbers", (rows,), (numbers,)),
+        ("concepts", (len(labels), len(labels[0]) if labels else 0), labels),
+    )
+    with zipfile.ZipFile(out, "w", allowZip64=True) as archive:
+        for name, shape, parts in arrays:
+            kind = np.dtype(np.int32 if len(shape) == 1 else np.float32)
+            header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array_header_1_0(file, header)
+                for part in parts:
+                    file.write(np.ascontiguousarray(part, kind).tobytes())
 
 
 def compute_windows(
@@ -117,23 +175,17 @@ def assemble(
     compute: Compute, windows: Windows, concepts: Sequence[FoundConcept], known: Labels | None = None
 ) -> Embeddings:
     """Return ``windows`` together with vectors of the concepts' labels. Vectors of ``known`` labels are not computed
-    again; those of the concepts are taken out of it."""
-    vectors = known if known is not None else {}
+    again."""
+    vectors = dict(known or {})
     missing = [concept.label for concept in concepts if concept.label not in vectors]
     if missing:
         vectors |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
-    labels = np.zeros((0, 0), np.float32)
-    if concepts:
-        labels = np.empty((len(concepts), vectors[concepts[0].label].shape[0]), np.float32)
-    last = {concept.label: at for at, concept in enumerate(concepts)}
-    for at, concept in enumerate(concepts):
-        # Taken out, so that a long document's are not held twice.
-        labels[at] = vectors.pop(concept.label) if last[concept.label] == at else vectors[concept.label]
+    labels = [vectors[concept.label] for concept in concepts]
     return Embeddings(
         windows=np.concatenate([rows for _, rows in windows]) if windows else np.zeros((0, 0), np.float32),
         window_chunks=np.array([index for index, rows in windows for _ in range(len(rows))], np.int32),
         window_numbers=np.array([number for _, rows in windows for number in range(len(rows))], np.int32),
-        concepts=labels,
+        concepts=np.stack(labels) if labels else np.zeros((0, 0), np.float32),
     )
 
 

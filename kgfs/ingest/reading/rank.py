@@ -274,12 +274,14 @@ def _relationships(
     """
     ends = kept if forms is None else {key: found for key, found in kept.items() if found.norm in forms}
     found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
+    last: tuple[int, Quote] | None = None
     for subject_key, type_, object_key, number, confidence in gathered.relationships:
         of = ends if type_ == "RELATED_TO" else kept
         subject, object_ = of.get(subject_key), of.get(object_key)
         if subject is None or object_ is None or subject is object_ or confidence < RELATIONSHIP_CONFIDENCE:
             continue
-        quote = gathered.quotes[number]
+        quote = last[1] if last and last[0] == number else gathered.quotes[number]
+        last = (number, quote)  # neighbours share the quote of their sentence
         place = (subject.norm, type_, object_.norm, quote.start, quote.end)
         known = found.get(place)
         if known is None or known.confidence < confidence:

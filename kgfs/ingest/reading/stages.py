@@ -242,8 +242,6 @@ def embed(draft: Draft) -> None:
     compute = draft.compute
     if not compute.embedding_model:
         return
-    assembled = embeddings.assemble(compute, draft.windows, draft.concepts, draft.labels)
+    doc_id = draft.document.doc_id
+    draft.vectors_key = embeddings.put(draft.objects, compute, doc_id, draft.windows, draft.concepts, draft.labels)
     draft.windows, draft.labels = [], {}
-    encoded = assembled.encode()
-    draft.vectors_key = embeddings.key_of(draft.document.doc_id, encoded)
-    draft.objects.put(draft.vectors_key, encoded)
