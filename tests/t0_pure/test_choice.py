@@ -32,6 +32,15 @@ def test_common_words_and_phrases_nothing_is_said_of_are_no_concepts() -> None:
     assert not chosen(replace(PASSAGE, rank=100, says=0.0), 0.8)
 
 
+def test_a_phrase_that_is_said_once_is_at_most_a_term() -> None:
+    once = Signs(whole=1)
+    assert choice.could_be_a_term("hash table", once, 1) and choice.could_be_a_term("Zen", once, 1)
+    assert not choice.could_be_a_term("table", once, 1) and not choice.could_be_a_term("hash table", Signs(), 1)
+    odds = choice.log_odds("hash table", "", replace(PASSAGE, whole=1), 0.9, 0.1, 0.9, passed=False)
+    found = FoundConcept("x", "x", ("x",), "term", 0.5, "", (Quote(0, 1, 0),), odds)
+    assert choice.is_term(odds) and not choice.is_concept(found, 0, 0)
+
+
 def test_what_many_documents_have_is_a_term() -> None:
     found = FoundConcept("x", "x", ("x",), "term", 0.8, "", (Quote(0, 1, 0),), odds=2.5)
     assert choice.is_concept(found, 0, 1000)

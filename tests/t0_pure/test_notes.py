@@ -91,6 +91,11 @@ def test_a_link_alone_is_quoted_with_the_words_before_its_list() -> None:
     assert quotes["mite"].score == BARE < quotes["whitefly"].score
 
 
+def test_in_a_text_without_links_a_tag_is_a_line_of_tags() -> None:
+    found, _ = _read('Ask in #people-ops, or in "#channel".\n\n#pests #plant-care\n', "2024-05-01.md")
+    assert found.keys() == {"pests", "plant-care"}
+
+
 def test_a_common_word_that_a_link_shows_is_no_alias() -> None:
     found, _ = _read(
         "See [[Probability measure|distribution]] and [[Standard deviation|deviation of a sample]].\n", "n.md"

@@ -64,6 +64,7 @@ _MIDDLE = 8.5
 _LONG = 3
 _CODE = re.compile(r"[_.]\w|[a-z][A-Z]|\(\)")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
+_PHRASE = re.compile(r"[\s-]")
 _WORD = re.compile(r"\w+")
 
 
@@ -76,16 +77,33 @@ def passed_on(signs: Signs, mentions: int, *, defined: bool) -> bool:
     return defined or signs.whole >= 3 or (signs.whole >= 2 and signs.subject >= 1)
 
 
-def log_odds(label: str, title: str, signs: Signs, like_document: float, like_labels: float, best: float) -> float:
+def could_be_a_term(label: str, signs: Signs, mentions: int) -> bool:
+    """Return whether a candidate that is not passed on may be a term, and no concept: said whole in a sentence, and a
+    phrase, a name or an acronym."""
+    if signs.record or signs.pointed * 2 >= max(mentions, 1) or not signs.whole:
+        return False
+    return bool(_PHRASE.search(label)) or label[:1].isupper() or bool(_CODE.search(label))
+
+
+def log_odds(
+    label: str,
+    title: str,
+    signs: Signs,
+    like_document: float,
+    like_labels: float,
+    best: float,
+    *,
+    passed: bool = True,
+) -> float:
     """Return the log odds that a candidate is worth looking up.
 
     ``like_document`` and ``like_labels`` are the cosines of its label to the document and to the mean of all labels,
     0 without an embedder. ``best`` is the Q of its best sentence: without a telling sentence, and without a link, it
-    is never above that of a term.
+    is never above that of a term; nor is that of a candidate that is not ``passed`` on.
     """
     odds = _BIAS + sum(_WEIGHTS[name] * value for name, value in features(label, title, signs).items())
     odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels + _BEST * best
-    if best < TELLING and not signs.link:
+    if (best < TELLING and not signs.link) or not passed:
         odds = min(odds, _logit(CONCEPT) - 0.1)
     return round(odds, 3)
 
@@ -142,15 +160,15 @@ def probability(odds: float) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def likeness(labels: Vectors, windows: Vectors) -> tuple[list[float], list[float]]:
-    """Return the cosine of each label to the mean of a document's windows, and to the mean of the labels.
+def likeness(labels: Vectors, windows: Vectors, typical: int) -> tuple[list[float], list[float]]:
+    """Return the cosine of each label to the mean of a document's windows, and to the mean of the first ``typical`` labels.
 
     Rounded, so that the last bits of another machine's arithmetic decide nothing.
     """
-    document, typical = _direction(windows), _direction(labels)
+    document, direction = _direction(windows), _direction(labels[:typical])
     return (
         [round(float(one), 3) for one in labels @ document],
-        [round(float(one), 3) for one in labels @ typical],
+        [round(float(one), 3) for one in labels @ direction],
     )
 
 

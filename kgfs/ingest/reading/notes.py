@@ -25,7 +25,7 @@ from kgfs.models.extractor.prose import ANCHOR
 from kgfs.models.extractor.quotes import TELLING
 
 MEDIA_TYPES = ("text/markdown", "text/plain")
-SURE = 5.0
+SURE = 12.0
 """Log odds of what a writer linked or tagged: a concept in however many documents it is."""
 OWN, LISTS, SAYS, BARE = 0.93, 0.6, 0.3, 0.1
 """The scores of evidence: a note's own sentence for its title, its own list for its title, a sentence for what it only
@@ -48,7 +48,7 @@ _TOGETHER = 3
 _LINK = re.compile(
     r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\W_][^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:(?<! )\|(?P<alias>[^\]\[\n]+))?\]\]"
 )
-_TAG = re.compile(r"(?<![\w#&/{\]\[(`])#(?P<tag>[^\W\d_][\w-]*(?:/[\w-]+)*)(?![\w/#])")
+_TAG = re.compile(r"(?<![\w#&/{\]\[(`\"'“])#(?P<tag>[^\W\d_][\w-]*(?:/[\w-]+)*)(?![\w/#])")
 _FIELD = r"^{}[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[ \t]+[^\n]+)*)"
 _TAGS = re.compile(_FIELD.format("(?:tags?|keywords)"), re.MULTILINE | re.IGNORECASE)
 _ALIASES = re.compile(_FIELD.format("alias(?:es)?"), re.MULTILINE | re.IGNORECASE)
@@ -110,7 +110,7 @@ def with_links(
         found[key] = known = replace(known, forms=(*known.forms, *forms))
         return known
 
-    inline = list(_tags(text, chunks))
+    inline = list(_tags(text, chunks, alone=not links))
     for tag in (*(_field_tags(text, chunks) if links or inline else ()), *inline):
         name(tag)
     titled = _title(text, filename, chunks)
@@ -244,8 +244,9 @@ def _field_tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
             yield _Named(word, Quote(start, end, chunk))
 
 
-def _tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
-    """Yield the tags in the text of a Markdown document."""
+def _tags(text: Text, chunks: Sequence[Chunk], *, alone: bool) -> Iterator[_Named]:
+    """Yield the tags in the text of a Markdown document; with ``alone`` only those on lines without other words, as
+    elsewhere ``#name`` may be a channel."""
     if text.media_type != "text/markdown":
         return
     for block, start, end in _prose(text):
@@ -253,8 +254,15 @@ def _tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
         for tag in _TAG.finditer(text.text, start, end):
             quote = _quote(text.text, block, tag.start(), tag.end(), chunks)
             inside = any(first < tag.start() < last for first, last in code)
-            if quote and not inside and not junk.reason(tag["tag"]):
+            if quote and not inside and not junk.reason(tag["tag"]) and not (alone and _in_words(text.text, tag)):
                 yield _Named(tag["tag"], quote)
+
+
+def _in_words(content: str, tag: re.Match[str]) -> bool:
+    """Return whether words beside tags stand on the line of a tag."""
+    first, last = content.rfind("\n", 0, tag.start()) + 1, content.find("\n", tag.end())
+    line = content[first : last if last >= 0 else len(content)]
+    return _SPOKEN.search(_TAG.sub(" ", line).replace("tags", "").replace("Tags", "")) is not None
 
 
 def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:

@@ -141,10 +141,17 @@ def _chosen(gathered: Gathered, title: str, meaning: Meaning) -> list[Group]:
     looked = [
         group
         for group in gathered.groups.values()
-        if group.key not in banned and key_of(group.label) not in banned and _passed_on(group, title)
+        if group.key not in banned and key_of(group.label) not in banned and _looked_at(group, title)
     ]
-    ordered = _by_odds(looked, title, meaning)
+    strict = [group for group in looked if _passed_on(group, title)]
+    ordered = _by_odds(strict, title, meaning, [group for group in looked if not _passed_on(group, title)])
     return [one for one in ordered if choice.is_term(one.odds or 0.0) or (one.signs is not None and one.signs.heading)]
+
+
+def _looked_at(group: Group, title: str) -> bool:
+    signs = _signs(group, title)
+    weak = not signs.language and choice.could_be_a_term(group.label, signs, group.frequency)
+    return weak or _passed_on(group, title)
 
 
 def _passed_on(group: Group, title: str) -> bool:
@@ -160,16 +167,21 @@ def _signs(group: Group, title: str) -> Signs:
     return replace(signs, heading=True) if group.key == key_of(title) else signs
 
 
-def _by_odds(groups: Collection[Group], title: str, meaning: Meaning) -> list[Group]:
-    """Set score and log odds of the groups, and return them, the likeliest first."""
+def _by_odds(passed: Collection[Group], title: str, meaning: Meaning, weak: Collection[Group] = ()) -> list[Group]:
+    """Set score and log odds of the groups, and return them, the likeliest first. The ``weak`` are at most terms."""
+    groups = [*passed, *weak]
     vectors = meaning([group.label for group in groups]) if groups else None
-    like = choice.likeness(*vectors) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
+    typical = len(passed) or len(groups)
+    like = choice.likeness(*vectors, typical) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
+    strict = {group.key for group in passed}
     for group, document, labels in zip(groups, *like, strict=True):
         signs = _signs(group, title)
         if signs.language:
             group.odds = choice_by_counts.log_odds(group.label, title, signs, group.best)
         else:
-            group.odds = choice.log_odds(group.label, title, signs, document, labels, group.best)
+            group.odds = choice.log_odds(
+                group.label, title, signs, document, labels, group.best, passed=group.key in strict
+            )
         group.score = round(choice.probability(group.odds), 4)
     return sorted(groups, key=lambda group: (-(group.odds or 0.0), group.key))
 
