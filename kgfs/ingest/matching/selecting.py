@@ -22,7 +22,7 @@ from kgfs.stores.graph.terms import HEADINGS
 from kgfs.stores.readings import Reading, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 
-FIRST_VERSION = 8
+FIRST_VERSION = 9
 """The first ingest version whose decisions a new version keeps."""
 NOTHING_KEPT: Mapping[str, bool] = MappingProxyType({})
 
