@@ -21,14 +21,14 @@ from kgfs.models.extractor import junk
 
 Vectors = npt.NDArray[np.float32]
 
-CONCEPT = 0.7
+CONCEPT = 0.65
 """The least probability of a concept."""
 TERM = 0.35
 """The least probability of a term, which can be looked up and is no concept."""
 NEARLY = 0.05
 """Log odds below CONCEPT that a candidate may have and still be treated as one that may be a concept. Those without a telling
 sentence have more."""
-TELLING = 0.75
+TELLING = 0.7
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
 SPEAKER = 3
 """A lead that stands so often is a speaker or a field."""
