@@ -14,7 +14,8 @@ def test_every_border_is_listed_and_no_other() -> None:
     """Of those that are wrong nobody is told: a test that names one kills nothing."""
     passed: set[str] = set()
     for path in Path(kgfs.__file__).parent.rglob("*.py"):
-        for call in ast.walk(ast.parse(path.read_bytes())):
+        content = path.read_bytes()
+        for call in ast.walk(ast.parse(content)) if b"border(" in content else ():
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "border":
                 (name,) = call.args
                 assert isinstance(name, ast.Constant), f"{path}:{call.lineno}"
