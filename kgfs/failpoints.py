@@ -2,7 +2,7 @@
 
 They are for tests of durability. A border costs one lookup where nothing is set. Names are those of the stage borders,
 by alphabet:
-``built-aside``, ``chunked``, ``confirmed``, ``decided``, ``delivered``, ``embedded-again``, ``erased``, ``followed``,
+``built-aside``, ``chunked``, ``confirmed``, ``decided``, ``delivered``, ``erased``, ``followed``,
 ``followed-in-graph``, ``forgetting-committed``, ``forgetting-done``, ``forgetting-owed``, ``forgotten``,
 ``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``looked-back``, ``mended``,
 ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``, ``migrate-entries``, ``migrate-front``,
@@ -10,10 +10,10 @@ by alphabet:
 ``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``,
 ``page-recognised``, ``parsed``, ``part-put``, ``parts-found``, ``parts-noted``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``, ``projected``, ``projection-followed``, ``projection-shown``, ``publication-delivered``,
 ``publication-recorded``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
-``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``second-model-in-use``, ``settled``,
-``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``, ``snapshot-in-place``,
-``snapshot-part-fetched``, ``snapshot-part-put``, ``snapshot-put``, ``staged``, ``survivors-named``,
-``survivors-planned``, ``text-kept``, ``text-noted``, ``text-published``, ``text-staged``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``,
+``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``,
+``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-in-place``,
+``snapshot-part-fetched``, ``snapshot-put``, ``staged``, ``survivors-named``,
+``survivors-planned``, ``text-kept``, ``text-noted``, ``text-published``, ``validated``, ``vectors-derived``,
 ``waiting-put``, ``waits-too``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
 
 With ``KGFS_STOP_AT=name[:n]`` the process stops there (SIGSTOP) until it gets SIGCONT.

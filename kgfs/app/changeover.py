@@ -19,7 +19,6 @@ from kgfs.app.home import model_in_use, open_to_derive
 from kgfs.app.turns import replay
 from kgfs.config import Config
 from kgfs.errors import AWAY, CorruptError, LostLeaseError, MissingError, ModelMissingError
-from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.embed_again import Giving
 from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
 from kgfs.stores.error_log import ErrorLog
@@ -172,7 +171,6 @@ class Changeover:
             def use() -> None:
                 undo.pop_all()  # who uses them closes them
                 self._put_in_use(vectors)
-                border("second-model-in-use")
 
             if self._on_shared_server and vectors.complete():  # another home was first
                 use()

@@ -152,7 +152,6 @@ def _make(config: Config, stores: Stores, objects: Objects, model: str, stop: St
         for name, path, at in copies:
             files.append(put_file(objects, folder, name, path, at, stop, model if name == VECTORS else ""))
             path.unlink()
-        border("snapshot-files-put")
         _refuse(not is_ours(), "The lease of the snapshot ran out while it was put.")
         manifest = Manifest(folder, int(time.time()), tuple(files))
         objects.put(folder + MANIFEST, layout.encode(manifest))

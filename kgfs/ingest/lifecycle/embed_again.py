@@ -14,7 +14,6 @@ from kgfs.compute.heartbeat import PASSAGES
 from kgfs.domain.documents import Document
 from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import CorruptError, MissingError
-from kgfs.failpoints import border
 from kgfs.ingest.reading.embeddings import ByText, assemble, compute_windows
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import Reading, decode_reading, later_vectors, load_reading, reading_key, text_of
@@ -74,7 +73,6 @@ def give(
             found = compute_windows(compute, text, reading.chunks, reading.verdicts, known or {})
         objects.put(windows_key, assemble(compute, found, ()).encode())
         made = True
-    border("embedded-again")
     return made
 
 

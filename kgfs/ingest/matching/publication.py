@@ -147,7 +147,6 @@ def show_text(
     row = replace(build.document_row(content_version), status=TEXT_ONLY)
     for batch in build.batches(row):
         graph.stage(commit_id, document.doc_id, batch)
-    border("text-staged")
     return graph.publish(
         Publication(
             commit_id=commit_id,

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from kgfs.domain.names import decode_name, encode_name
 from kgfs.errors import BadInputError, KgfsError, MissingError
-from kgfs.failpoints import border
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.unheld import delete_unheld, drop_notes, left_parts
 from kgfs.ingest.writing.deposit import Deposits
@@ -101,7 +100,6 @@ def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = ""
     with deposits.settler.alone():
         parent = deposits.folder_below(ontology, parts[:-1])
         deposits.record(TrashRestored(gone.id, ontology.id, parent, parts[-1], time.time_ns()))
-    border("trash-restored")
     waiting = stores.catalog.names.name(gone.id)
     if waiting is not None and not waiting.settled:
         deposits.settler.settle([waiting])
@@ -122,7 +120,6 @@ def empty(
         with settler.alone():
             now_there = [name_id for name_id in some if stores.catalog.names.trashed(name_id)]
             stores.catalog.record(TrashEmptied(tuple(now_there), time.time_ns()))
-    border("trash-emptied")
     drop_unheld(stores, settler, between)
     return len(ids)
 

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from kgfs.errors import BusyError
-from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.snapshots.copying import schema_in
@@ -50,7 +49,6 @@ def put_file(
 
 def _put(objects: Objects, key: str, piece: bytes) -> None:
     objects.put(key, zlib.compress(piece, LEVEL))
-    border("snapshot-part-put")
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -11,7 +11,6 @@ from pathlib import Path
 import xxhash
 
 from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError, UnavailableError
-from kgfs.failpoints import border
 from kgfs.stores import timing
 from kgfs.stores.garage.contract import BLOCK, GarageEntry, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
@@ -155,7 +154,6 @@ class S3Objects:
         self._bucket.replace(upload_name(key), key.encode(), {})
         if len(sums.blocks) > BLOCKS_IN_META:
             self._bucket.put(sums_name(key, sums.sha256), encode_sums(sums), {})
-        border("upload-noted")
         try:
             done = self._bucket.put_parts(name, parts, encode_meta(sums, time.time_ns()))
         except MissingError:  # another process aborted the upload, or the source of the copy was deleted
