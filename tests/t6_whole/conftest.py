@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.logs import undeclared
-from tests.support.running import Place
+from tests.support.running import QUICK, Place
 from tests.support.sharing import homes  # noqa: F401 - a fixture
 
 
@@ -33,7 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One mount for all tests of a file; each makes ontologies of its own."""
     top = tmp_path_factory.mktemp("shared")
     (top / "mnt").mkdir()
-    found = Place(top / "home", top / "mnt").mount()
+    found = Place(top / "home", top / "mnt", dict(QUICK)).mount()
     yield found
     found.close()
     assert undeclared(found.home) == []

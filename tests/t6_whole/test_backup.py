@@ -23,7 +23,7 @@ pytestmark = [lifecycle, pytest.mark.files("refused")]
 def filled(place: Place, tmp_path: Path) -> Place:
     place.environment |= QUICK
     (tmp_path / "zen.md").write_text(ZEN)
-    (tmp_path / "large.txt").write_text(GARBAGE * 1_500)
+    (tmp_path / "large.txt").write_text(GARBAGE * 400)
     place.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
     place.run("ingest", tmp_path / "large.txt", "--ontology", "Large", "--no-wait")
     return place
@@ -63,7 +63,7 @@ def test_each_backup_made_while_it_is_written_and_read_can_be_restored(filled: P
     names = []
     for number in range(3):
         for part in range(5):
-            (folder / f"{number}-{part}.txt").write_text(f"Thing {number} {part} is a kind of thing. " * 40 * 5**part)
+            (folder / f"{number}-{part}.txt").write_text(f"Thing {number} {part} is a kind of thing. " * 10 * 5**part)
         names.append(filled.run("backup", tmp_path / "backups").stdout.strip())
     filled.wait()
     with restored(filled, tmp_path / "backups", "--snapshot", names[1]) as other:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.required import missing
-from tests.support.running import Place, one_line, shell, until
+from tests.support.running import QUICK, Place, one_line, shell, until
 from tests.support.stopping import stopped
 from tests.support.texts import GARBAGE, ZEN
 
@@ -23,11 +23,17 @@ AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "
 
 
 @pytest.fixture
+def place(place: Place) -> Place:
+    place.environment |= QUICK
+    return place
+
+
+@pytest.fixture
 def nobody() -> Iterator[Place]:
     """A home of an ordinary user, in a folder that this user can reach."""
     top = Path(tempfile.mkdtemp(prefix="kgfs-nobody-", dir="/tmp"))
     top.chmod(0o755)
-    place = Place(top / "home", top / "mnt", {"HOME": str(top)}, AS_NOBODY)
+    place = Place(top / "home", top / "mnt", {"HOME": str(top), **QUICK}, AS_NOBODY)
     for folder in (place.home, place.mountpoint):
         folder.mkdir(mode=0o700)
         shutil.chown(folder, "nobody", "nogroup")

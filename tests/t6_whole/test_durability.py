@@ -12,7 +12,7 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_of
-from tests.support.running import Place, shell
+from tests.support.running import QUICK, Place, shell
 from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
@@ -43,7 +43,7 @@ def copy_in(place: Place, top: Path) -> Path:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     top = tmp_path_factory.mktemp("undisturbed")
     (top / "mnt").mkdir()
-    place = Place(top / "home", top / "mnt").mount()
+    place = Place(top / "home", top / "mnt", dict(QUICK)).mount()
     try:
         copy_in(place, top)
         place.wait()
@@ -56,6 +56,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 @pytest.mark.parametrize("when", ["at once", "while it works", "twice"])
 @pytest.mark.logs("was a dead mount")
 def test_killed_after_cp(place: Place, tmp_path: Path, undisturbed: dict[str, object], when: str) -> None:
+    place.environment |= QUICK
     place.mount()
     source = copy_in(place, tmp_path)
     for kill in range(1 + (when == "twice")):

@@ -14,7 +14,7 @@ from tests.support.texts import GARBAGE
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow, pytest.mark.peers(EMBEDDED, "seaweedfs")]
 
-LARGE = GARBAGE * 1000
+LARGE = GARBAGE * 400
 """Goes through the spool."""
 
 

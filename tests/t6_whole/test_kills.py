@@ -13,7 +13,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from tests.support import starting
 from tests.support.knowledge_of import knowledge_of
-from tests.support.running import LIGHT, OTHER_HASHES, PATIENCE, Place, shell, until
+from tests.support.running import LIGHT, OTHER_HASHES, PATIENCE, QUICK, Place, shell, until
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "
@@ -30,7 +30,7 @@ BORDERS = [
 ]  # fmt: skip
 
 
-def kgfs(home: Path, *words: str, fail_at: str = "", env: Mapping[str, str] = MappingProxyType({})) -> int:
+def kgfs(home: Path, *words: str, fail_at: str = "", env: Mapping[str, str] = MappingProxyType(QUICK)) -> int:
     environment = {**LIGHT, **os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at, **env}
     done = starting.run(words, environment, PATIENCE)
     if done.returncode not in (0, -9):
@@ -48,8 +48,19 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(documents: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    home = tmp_path_factory.mktemp("undisturbed")
-    assert kgfs(home, "ingest", *documents, "--ontology", "Test", env=OTHER_HASHES) == 0
+    return undisturbed_with(QUICK, documents, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def undisturbed_embedded(documents: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    return undisturbed_with({}, documents, tmp_path_factory)
+
+
+def undisturbed_with(
+    env: Mapping[str, str], documents: list[str], factory: pytest.TempPathFactory
+) -> dict[str, object]:
+    home = factory.mktemp("undisturbed")
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", env={**env, **OTHER_HASHES}) == 0
     found = knowledge_of(home)
     assert len(found["Test"]["concepts"]) > 5
     assert found["Test"]["states"] == {"done": 3, "unsupported": 1}
@@ -63,9 +74,23 @@ TWICE = ["kept", "recorded", "decided", "published", "noted"]
 @pytest.mark.slow
 @pytest.mark.parametrize("border", [f"{name}:1" for name in BORDERS] + [f"{name}:2" for name in TWICE])
 def test_killed_at_a_border(border: str, home: Path, documents: list[str], undisturbed: dict[str, object]) -> None:
-    killed = kgfs(home, "ingest", *documents, "--ontology", "Test", fail_at=border)
+    killed_at(border, QUICK, home, documents, undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", ["reading-kept:1", "indexed:1"])
+def test_killed_where_vectors_are_kept(
+    border: str, home: Path, documents: list[str], undisturbed_embedded: dict[str, object]
+) -> None:
+    killed_at(border, {}, home, documents, undisturbed_embedded)
+
+
+def killed_at(
+    border: str, env: Mapping[str, str], home: Path, documents: list[str], undisturbed: dict[str, object]
+) -> None:
+    killed = kgfs(home, "ingest", *documents, "--ontology", "Test", fail_at=border, env=env)
     assert killed == -9, f"the run never passed {border}"
-    assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", env=env) == 0
     assert knowledge_of(home) == undisturbed
 
 
@@ -88,7 +113,7 @@ def looked_back(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], di
     paths = [str(folder / name) for name in EARLIER]
     home = tmp_path_factory.mktemp("undisturbed-earlier")
     for path in paths:
-        assert kgfs(home, "ingest", path, "--ontology", "Test", env=OTHER_HASHES) == 0
+        assert kgfs(home, "ingest", path, "--ontology", "Test", env=QUICK | OTHER_HASHES) == 0
     found = knowledge_of(home)
     [(_, places)] = [found["Test"]["concepts"]["lantern-wheel"]["mentions"][0]]
     assert len(places) == 1, "that of the first document, which had no candidate of that name"
@@ -131,6 +156,7 @@ def copied(place: Place, source: Path) -> bool:
 @pytest.mark.parametrize("border", ["kept:1", "kept:3", "garage-put:1", "settled:1", "shipped:1"])
 def test_the_mount_is_killed(border: str, place: Place, documents: list[str], undisturbed: dict[str, object]) -> None:
     """A person repeats what failed, and finds what did not. The mount alone passes these borders first."""
+    place.environment |= QUICK
     place.run("mount", place.mountpoint, "--no-worker", env={"KGFS_FAIL_AT": border})
     kills = 0
     for path in map(Path, documents):

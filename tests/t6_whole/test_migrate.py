@@ -23,7 +23,7 @@ from tests.support.running import LET_GO_SOON, QUICK, Place, contents, one_line
 from tests.support.texts import GARBAGE, ZEN
 
 PLAIN = '[models]\nembedder = "none"\nextractor = "statistics"\n'
-LARGE = GARBAGE * 1000
+LARGE = GARBAGE * 400
 BORDERS = (
     *("begun", "entries", "ledger", "object", "objects", "caught-up", "front", "derived", "proved"),
 )  # fmt: skip

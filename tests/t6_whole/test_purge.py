@@ -43,7 +43,7 @@ def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> Non
     markers = ["quxascii", "quxwide", "quxlarge", "quxfirst", "quxsecond", "quxrenamed", "quxtrashed", "quxdouble"]
     ingest(small, tmp_path, "ascii.txt", told("quxascii").encode())
     ingest(small, tmp_path, "wide.txt", told("quxwide").encode("utf-16"))
-    ingest(small, tmp_path, "large.md", (told("quxlarge") + FILLER * 2000 + told("quxlarge")).encode())
+    ingest(small, tmp_path, "large.md", (told("quxlarge") + FILLER * 900 + told("quxlarge")).encode())
     ingest(small, tmp_path, "edited.md", told("quxfirst").encode())
     ingest(small, tmp_path, "edited.md", told("quxsecond").encode())
     ingest(small, tmp_path, "edited.md", told("quxascii").replace("koan", "riddle").encode())
