@@ -113,7 +113,7 @@ def looked_back(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], di
     paths = [str(folder / name) for name in EARLIER]
     home = tmp_path_factory.mktemp("undisturbed-earlier")
     for path in paths:
-        assert kgfs(home, "ingest", path, "--ontology", "Test", env=QUICK | OTHER_HASHES) == 0
+        assert kgfs(home, "ingest", path, "--ontology", "Test", env=OTHER_HASHES) == 0
     found = knowledge_of(home)
     [(_, places)] = [found["Test"]["concepts"]["lantern-wheel"]["mentions"][0]]
     assert len(places) == 1, "that of the first document, which had no candidate of that name"
@@ -127,11 +127,11 @@ def test_killed_while_earlier_documents_are_looked_through(
 ) -> None:
     (*earlier, last), undisturbed = looked_back
     for path in earlier:
-        assert kgfs(home, "ingest", path, "--ontology", "Test") == 0
-    assert kgfs(home, "ingest", last, "--ontology", "Test", fail_at=border) == -9
-    assert kgfs(home, "worker", "--until-idle") == 0
+        assert kgfs(home, "ingest", path, "--ontology", "Test", env={}) == 0
+    assert kgfs(home, "ingest", last, "--ontology", "Test", fail_at=border, env={}) == -9
+    assert kgfs(home, "worker", "--until-idle", env={}) == 0
     assert knowledge_of(home) == undisturbed
-    assert kgfs(home, "rebuild", "--yes") == 0
+    assert kgfs(home, "rebuild", "--yes", env={}) == 0
     assert knowledge_of(home) == undisturbed
 
 
