@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import overload
 
 from kgfs.domain.documents import Ontology
 from kgfs.errors import MissingError
@@ -14,7 +13,7 @@ from kgfs.tree.changes import ConceptChanged
 from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, StayingFile, token_of
 from kgfs.tree.evidence import EvidenceFolder, Owner, living
 from kgfs.tree.invalidation import Invalidations
-from kgfs.tree.listing import name_bytes
+from kgfs.tree.listing import MadeOnAccess, name_bytes
 from kgfs.tree.node import FOLDER_MODE, Attr, Folder, Node, inode_of_concept
 from kgfs.tree.places import CONCEPT
 from kgfs.tree.tree_context import TreeContext
@@ -56,28 +55,11 @@ class ConceptsFolder(DerivedFolder[None]):
         while page:
             rows += page
             page = graph.concept_names(ontology_id, after=page[-1][1], limit=PAGE) if len(page) == PAGE else []
-        return _Listed(self.context, rows)
+        return MadeOnAccess(rows, self._entry)
 
-
-class _Listed(Sequence[tuple[str, Node]]):
-    """A sequence of concepts for ``entries`` that makes each node on access, because there may be a million."""
-
-    def __init__(self, context: TreeContext, rows: list[tuple[str, str, int]]) -> None:
-        self._context = context
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, at: int) -> tuple[str, Node]: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[tuple[str, Node]]: ...
-    def __getitem__(self, at: int | slice) -> tuple[str, Node] | Sequence[tuple[str, Node]]:
-        if isinstance(at, slice):
-            return _Listed(self._context, self._rows[at])
-        name, concept_id, mtime = self._rows[at]
-        return name + SUFFIX, ConceptFolder(self._context, concept_id, mtime)
+    def _entry(self, row: tuple[str, str, int]) -> tuple[str, Node]:
+        name, concept_id, mtime = row
+        return name + SUFFIX, ConceptFolder(self.context, concept_id, mtime)
 
 
 class ConceptFolder(Folder):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
 
 from kgfs.domain.documents import Document, Ontology
 from kgfs.domain.names import decode_name
@@ -19,6 +18,7 @@ from kgfs.stores.garage.contract import GarageEntry, Segment, SegmentReader
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.derived import Original
+from kgfs.tree.listing import MadeOnAccess
 from kgfs.tree.node import FILE_MODE, FOLDER_MODE, ROOT_INODE, Attr, AttrChange, File, Folder, Handle, Node, inode_of
 from kgfs.tree.places import GARAGE
 from kgfs.tree.view import Views
@@ -84,7 +84,13 @@ class KeysFolder(_KeptFolder):
         return found_at(self.view, below(self.path, name))
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        return Entries(self.view, self.path, self.view.stores.garage.objects.names(self.path))
+        return MadeOnAccess(self.view.stores.garage.objects.names(self.path), self._entry)
+
+    def _entry(self, listed: str) -> tuple[str, Node]:
+        name = listed.removesuffix("/")
+        path = f"{self.path}/{name}" if self.path else name
+        shown = name.replace("%", "%25")  # the encoding of encode_name, for characters that a key may have
+        return shown, KeysFolder(self.view, path) if listed.endswith("/") else KeptObject(self.view, path)
 
 
 class GarageRoot(KeysFolder):
@@ -104,32 +110,6 @@ class GarageRoot(KeysFolder):
     def entries(self) -> Sequence[tuple[str, Node]]:
         views = self.view.views.entries(GARAGE, self.view, self.view)
         return sorted([*super().entries(), *views], key=lambda entry: entry[0])
-
-
-class Entries(Sequence[tuple[str, Node]]):
-    """A listing that holds names only and makes a node on access, since a folder may have 100,000 of them."""
-
-    def __init__(self, view: GarageView, folder: str, names: Sequence[str]) -> None:
-        self._view = view
-        self._folder = folder
-        self._names = names
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    @overload
-    def __getitem__(self, at: int) -> tuple[str, Node]: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[tuple[str, Node]]: ...
-
-    def __getitem__(self, at: int | slice) -> tuple[str, Node] | Sequence[tuple[str, Node]]:
-        if isinstance(at, slice):
-            return Entries(self._view, self._folder, self._names[at])
-        name = self._names[at].removesuffix("/")
-        path = f"{self._folder}/{name}" if self._folder else name
-        shown = name.replace("%", "%25")  # the encoding of encode_name, for characters that a key may have
-        return shown, KeysFolder(self._view, path) if self._names[at].endswith("/") else KeptObject(self._view, path)
 
 
 class KeptObject(_Kept, File):

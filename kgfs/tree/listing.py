@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from kgfs.domain.names import decode_name
 from kgfs.errors import MissingError
@@ -15,6 +15,7 @@ from kgfs.tree.node import Attr, Node
 if TYPE_CHECKING:
     from kgfs.tree.inodes import Known
 
+Row = TypeVar("Row")
 _numbers = itertools.count(1)
 
 MAX_ENTRIES = 250_000
@@ -22,6 +23,26 @@ MAX_ENTRIES = 250_000
 one listing of a million names does not cost memory as long as the mount exists; of such a listing at most a page of
 entries is held at a time.
 """
+
+
+class MadeOnAccess(Sequence[tuple[str, Node]], Generic[Row]):
+    """The entries of a folder as rows, of which ``make`` makes a node on access, since there may be a million."""
+
+    def __init__(self, rows: Sequence[Row], make: Callable[[Row], tuple[str, Node]]) -> None:
+        self._rows = rows
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[str, Node]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[tuple[str, Node]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[str, Node] | Sequence[tuple[str, Node]]:
+        if isinstance(at, slice):
+            return MadeOnAccess(self._rows[at], self._make)
+        return self._make(self._rows[at])
 
 
 @dataclass(slots=True)
