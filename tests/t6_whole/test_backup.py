@@ -63,7 +63,7 @@ def test_each_backup_made_while_it_is_written_and_read_can_be_restored(filled: P
     names = []
     for number in range(3):
         for part in range(5):
-            (folder / f"{number}-{part}.txt").write_text(f"Thing {number} {part} is a kind of thing. " * 10 * 5**part)
+            (folder / f"{number}-{part}.txt").write_text(f"Thing {number} {part} is a kind of thing. " * 4 * 5**part)
         names.append(filled.run("backup", tmp_path / "backups").stdout.strip())
     filled.wait()
     with restored(filled, tmp_path / "backups", "--snapshot", names[1]) as other:
