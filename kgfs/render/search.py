@@ -281,12 +281,12 @@ def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     if len(folded) <= length:
         return folded
     places = [(at.start(), form) for at in WORD.finditer(folded) for form in forms_of(at[0]) if form in wanted]
-    best, most = 0, 0
+    best, most, before = 0, 0, length // 4  # a quarter of what is shown stands before the first of the words
     for first, _ in places:
-        different = len({word for at, word in places if first <= at < first + length})
+        different = len({word for at, word in places if first <= at < first + length - before})
         if different > most:
             best, most = first, different
-    start = max(0, min(best - length // 4, len(folded) - length))
+    start = max(0, min(best - before, len(folded) - length))
     begin = folded.rfind(" ", 0, start) + 1 if start else 0
     end = folded.find(" ", begin + length)
     cut = folded[begin : end if end >= 0 else len(folded)]

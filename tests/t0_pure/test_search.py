@@ -109,6 +109,11 @@ def test_function_words_do_not_count_where_there_are_others() -> None:
     assert telling("?! …") == "?! …"
 
 
+def test_an_excerpt_shows_the_words_that_it_was_chosen_for() -> None:
+    text = f"{'x ' * 100}koan {'y ' * 36}tea {'z ' * 200}koan tea {'z ' * 100}"
+    assert excerpt(text, frozenset({"koan", "tea"}), 100).count("koan tea") == 1
+
+
 def test_an_excerpt_has_no_rules_of_headings_and_tables() -> None:
     text = "Zen\n===\n\nA koan.\n\n+-----+\n| one |\n+-----+\n\n...\n--x\n"
     assert excerpt(text, frozenset({"zen"})) == "Zen A koan. | one | ... --x"
