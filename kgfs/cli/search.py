@@ -65,8 +65,9 @@ def command(
     The same as cat <mount>/search/'WORDS'/results.md, without a mount. Meaning needs a worker that runs (kgfs mount starts
     one); without it the full text is searched alone. WORDS may have '"an exact phrase"' and -without, and the filters
     ontology:, path: (the start of a path), type: (md, text/html …), concept:, after: and before: (2024, 2024-01, 2024-01-31; by the
-    date in front matter or of a mail, else the time at which the file was last changed). Nothing found is no error: stderr says
-    "nothing found", and the exit code is 0. --json has the exact text of each document around what was found.
+    date in front matter or of a mail, else the time at which the file was last changed). Files and concepts that WORDS name come
+    first. Nothing found is no error: stderr says "nothing found", and the exit code is 0. --json has the exact text of each document
+    around what was found.
 
     \b
     Example:
@@ -116,8 +117,12 @@ def command(
         return
     if not (found.documents or found.files if isinstance(found, Results) else found.hits):
         click.echo("nothing found", err=True)
-    for file in found.files if isinstance(found, Results) else ():
-        click.echo(f"file: {file.path.encode('utf-8', 'replace').decode()}")
+    if isinstance(found, Results):
+        if found.meant:
+            click.echo(f"did you mean: {', '.join(concept.label for concept in found.meant)}?", err=True)
+        for kind, named in (("file", found.files), ("concept", found.named)):
+            for one in named:
+                click.echo(f"{kind}: {_text(one.path)}")
     for line in lines:
         click.echo(line.encode("utf-8", "replace").decode())
     if isinstance(found, Results) and found.pagination.has_next:

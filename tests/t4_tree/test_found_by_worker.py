@@ -88,6 +88,18 @@ def test_it_costs_no_numpy(library: Library, worker: Finder) -> None:
     assert "no embedding model" in only_text
 
 
+def test_what_the_words_name_comes_first(library: Library, worker: Finder) -> None:
+    def asked(*words: str) -> tuple[list[str], list[str]]:
+        words = ("search", *words, "--home", str(library.context.config.home))
+        told = subprocess.run([sys.executable, "-m", "kgfs", *words], capture_output=True, text=True)
+        return told.stdout.splitlines()[:1], told.stderr.splitlines()[1:]
+
+    library.add("Zen/documents/koan-7.txt", b"Mu.\n", {"mu": ["Mu."]})
+    assert asked("koan") == (["concept: Zen/concepts/koan.concept/concept.md"], [])
+    assert asked("koan-7") == (["file: Zen/documents/koan-7.txt"], [])
+    assert asked("koaan", "--ontology", "Zen") == ([], ["nothing found", "did you mean: koan?"])
+
+
 def test_a_worker_of_before_is_asked_what_it_knows(library: Library) -> None:
     """It knows the question ``nearest`` and refuses ``find``."""
     asked: list[str] = []
