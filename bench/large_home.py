@@ -39,11 +39,12 @@ from kgfs.knowledge.by_document import documents
 from kgfs.knowledge.match import MatchFilters, match_chunks
 from kgfs.knowledge.search import search
 from kgfs.settings import Models
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
-ASKED = 60
-"""Questions of which the nearest are compared, and match_chunks under each filter."""
+ASKED, MATCHED = 60, 20
+"""Questions of which the nearest are compared, and of match_chunks under each filter."""
 FILTERS = {
     "no filter": MatchFilters(),
     "ontology": MatchFilters(ontology="Bench"),
@@ -72,15 +73,22 @@ def main() -> None:
     print(f"before a home is open: {memory()}")
     with open_stores(config, vectors_of=compute.embedding_model) as stores:
         materials = Materials(compute.embed, stores.vectors)
-        with QuestionServer(config.run, answering(materials)), taken("the first question"):
-            ask(config, stores, questions[0])
+        assert stores.vectors is not None
+        with taken("vectors are looked at first"):
+            stores.vectors.query(compute.embed(["warm"])[0][0], Filter(kind="source"), 200)
         with QuestionServer(config.run, answering(materials)):
+            with taken("the first question"):
+                ask(config, stores, questions[0])
             print(f"when it is answered: {memory()}")
             nearest(compute, stores, questions)
             for name, filters in FILTERS.items():
-                tell(f"match_chunks, {name}", partial(matched, config, stores, filters), questions)
+                tell(f"match_chunks, {name}", partial(matched, config, stores, filters), questions[:MATCHED])
             print(f"when all is asked: {memory()}")
             new_texts(config, stores, compute, abstracts, questions[: asked.new])
+        with taken("the index of words brought up to date, and checked whole"):
+            stores.graph.index_words()
+            assert isinstance(stores.graph, SqliteGraph)
+            print(stores.graph._word_index().fault() or "no fault", end="; ")
     if asked.purge:
         purged(config, compute, questions[0])
 
@@ -151,8 +159,10 @@ def purged(config: Config, compute: LocalCompute, words: str) -> None:
         if function in PURGING and "/stores/" in file:
             print(f"  {Path(file).parent.name}/{Path(file).stem}.{function}: {whole:.1f} s")
     with open_stores(config, vectors_of=compute.embedding_model) as stores:
-        materials = Materials(compute.embed, stores.vectors)
-        with QuestionServer(config.run, answering(materials)), taken("the first question after it"):
+        assert stores.vectors is not None
+        with taken("vectors are looked at first after it"):
+            stores.vectors.query(compute.embed(["warm"])[0][0], Filter(kind="source"), 200)
+        with taken("the first question by words after it"):
             ask(config, stores, words)
 
 

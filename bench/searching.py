@@ -34,6 +34,7 @@ from kgfs.render.results import results_json, texts_shown
 from kgfs.render.source import Marks
 from kgfs.settings import Models
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter
 
 QUESTIONS = 500
 FEW = 50
@@ -63,6 +64,8 @@ def main() -> None:
     with open_stores(config, vectors_of=compute.embedding_model) as stores:
         counts = stores.graph.counts()
         print(f"{asked.sources:,} Sources of {counts['documents']:,} documents; {', '.join(sizes(config))}")
+        assert stores.vectors is not None
+        stores.vectors.query(compute.embed(["warm"])[0][0], Filter(kind="source"))  # reads all rows once
         with QuestionServer(config.run, answering(Materials(compute.embed, stores.vectors))):
             by_the_api(config, stores, questions, asked.profile)
 

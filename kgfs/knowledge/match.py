@@ -119,10 +119,9 @@ def _documents(stores: Stores, filters: MatchFilters, ontology: str) -> frozense
     found = frozenset((filters.doc_id,)) if alone else allowed(stores, query, ontology)
     if not exactly:
         return found
-    rows = [row for doc_id in found if (row := stores.graph.document(doc_id)) is not None]
     return frozenset(
         row.doc_id
-        for row in rows
+        for row in stores.graph.documents_among([*found]).values()
         if all(getattr(row, name) == value for name, value in exactly.items())
         and (not ontology or row.ontology == ontology)
     )

@@ -19,6 +19,8 @@ from kgfs.stores.graph.vocabulary import CandidateRow, DocumentRow
 HEADINGS = 4
 """A heading that stands in so many documents of an ontology is structure, and no term."""
 
+FREQUENT = 1000
+
 _SHOWN = f"""
     SELECT candidate.label, term.count, document.doc_id, candidate.line, candidate.char_start, candidate.char_end
     FROM term CROSS JOIN document ON document.key = term.document
@@ -203,7 +205,13 @@ class TermReads:
         """Return the terms with these keys, the longest first, then those that have all the ``words`` in their key, those
         with the most places first. ``ontology`` is '' for all."""
         with self._database.snapshot() as connection:
-            return _found(connection, ontology, keys, words, limit)
+            return _found(connection, ontology, keys, _rarest_first(connection, words), limit)
+
+
+def _rarest_first(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:
+    """Return the words, those that fewer terms have first: of these the terms are read. Terms above FREQUENT are not counted."""
+    count = f"SELECT count(*) FROM (SELECT 1 FROM term_word WHERE word = ? LIMIT {FREQUENT})"
+    return sorted(words, key=lambda word: connection.execute(count, (word,)).fetchone()[0])
 
 
 def _found(
