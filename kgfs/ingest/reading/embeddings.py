@@ -11,6 +11,7 @@ import io
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from kgfs.compute.contract import Compute
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
-from kgfs.stores.garage.contract import Objects
+from kgfs.stores.garage.contract import Objects, Reader
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row, Vectors
@@ -189,27 +190,62 @@ def assemble(
     )
 
 
-def load(objects: Objects, reading: Reading, model: str = "") -> Embeddings | None:
+def load(objects: Objects, reading: Reading, model: str = "", *, labels_only: bool = False) -> Embeddings | None:
     """Return the Reading's vectors by ``model`` or, without one, by the model that the Reading was made with.
 
     None where the Reading was made without an embedder, or has no vectors by that model. A Reading that was not shown
-    when it got vectors by a later model has no windows by it. Raise StoreError for an object that cannot be decoded.
+    when it got vectors by a later model has no windows by it; with ``labels_only`` none are read. Raise StoreError for an
+    object that cannot be decoded.
     """
     if not model or model == reading.embedding_model:
-        return _decoded(objects, reading.vectors_key) if reading.vectors_key else None
+        return _decoded(objects, reading.vectors_key, labels_only) if reading.vectors_key else None
     labels_key, windows_key = later_vectors(reading.doc_id, reading.id, model)
     if not objects.exists(labels_key):
         return None
-    labels = _decoded(objects, labels_key)
-    return replace(_decoded(objects, windows_key), concepts=labels.concepts) if objects.exists(windows_key) else labels
+    labels = _decoded(objects, labels_key, labels_only)
+    if labels_only or not objects.exists(windows_key):
+        return labels
+    return replace(_decoded(objects, windows_key, False), concepts=labels.concepts)
 
 
-def _decoded(objects: Objects, key: str) -> Embeddings:
+def _decoded(objects: Objects, key: str, labels_only: bool) -> Embeddings:
+    nothing = np.zeros(0, np.int32)
     try:
-        with np.load(io.BytesIO(objects.get(key)), allow_pickle=False) as arrays:
+        with closing(objects.open(key)) as reader, np.load(_Opened(reader), allow_pickle=False) as arrays:
+            if labels_only:
+                return Embeddings(np.zeros((0, 0), np.float32), nothing, nothing, arrays["concepts"])
             return Embeddings(arrays["windows"], arrays["window_chunks"], arrays["window_numbers"], arrays["concepts"])
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise StoreError(f"{key}: not the vectors of a Reading ({error}).") from error
+
+
+class _Opened(io.RawIOBase):
+    """An object of the garage as a file, so that its arrays are read one by one."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._at = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._reader.sums.size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(0, self._reader.sums.size - self._at)
+        length = left if size is None or size < 0 else min(size, left)
+        found = self._reader.read_at(self._at, length) if length else b""
+        self._at += len(found)
+        return found
 
 
 def payloads(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, dict[str, Any]]:

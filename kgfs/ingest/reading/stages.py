@@ -10,6 +10,7 @@ made, so that an interrupted document asks nothing a second time.
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -48,6 +49,8 @@ TOO_LONG = (
     f"longer than {LONGEST_PROSE // 1_000_000} million characters: it is found by its words, and no concepts were looked for."
     " Split it to have them"
 )
+LONG = 1 << 20
+"""Characters of a text whose concepts are packed before they are held on to."""
 READ = 0.9
 """Share of the progress of a document that is complete when its models have answered."""
 
@@ -223,6 +226,11 @@ def rank(draft: Draft) -> None:
     draft.valid = Gathered()
     draft.acronyms = introductions(words)
     draft.concepts, draft.relationships = _completed(draft, words, concepts, relationships)
+    if len(draft.parsed.text) >= LONG:
+        # What is left lies between what is given up, in the same pages: taken out and put back, it fills few.
+        packed = pickle.dumps((draft.concepts, draft.relationships), pickle.HIGHEST_PROTOCOL)
+        draft.concepts, draft.relationships, concepts, relationships = (), (), (), ()
+        draft.concepts, draft.relationships = pickle.loads(packed)
     chosen = {concept.label for concept in draft.concepts}
     draft.labels = {label: row.copy() for label, row in draft.labels.items() if label in chosen}
 

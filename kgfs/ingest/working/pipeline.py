@@ -169,7 +169,7 @@ class Pipeline:
         """
         catalog, graph = self.stores.catalog, self.stores.graph
         found_parts(self.config, self.stores, document, reading)
-        vectors_of_reading = self._embedded(document, reading)
+        self._embed(document, reading)
         decisions = self._carried_out(document, reading)
         if decisions is None:
             superseded = tuple(catalog.names.predecessors(document.doc_id))
@@ -181,7 +181,7 @@ class Pipeline:
         if decisions is None:
             still_ours()
             joinings.part_before(self.stores, {document.doc_id, *superseded}, reading.acronyms)
-            decisions = self._decide(document, reading, vectors_of_reading, superseded, job)
+            decisions = self._decide(document, reading, superseded, job)
             border("decided")
             still_ours()
             if self.stores.publish is not None:
@@ -195,7 +195,7 @@ class Pipeline:
         if shown is None:
             raise StoreError(f"The graph has lost document {document.doc_id}, which was published. Run kgfs rebuild.")
         with self.clock.stage("index"):
-            index(self.stores, document, reading, decisions, vectors_of_reading, superseded, touched)
+            index(self.stores, document, reading, decisions, self._vectors(reading), superseded, touched)
         border("indexed")
         fact = _publication(
             document, reading, decisions, superseded, shown.ingested_at, shown.deposit, shown.content_version
@@ -239,7 +239,6 @@ class Pipeline:
         self,
         document: Document,
         reading: Reading,
-        vectors_of_reading: embeddings.Embeddings | None,
         superseded: tuple[str, ...],
         job: Job | None,
     ) -> Decisions:
@@ -255,7 +254,7 @@ class Pipeline:
                 self.stores.vectors,
                 document.ontology,
                 reading,
-                vectors_of_reading,
+                self._vectors(reading, labels_only=True),
                 self.config.pipeline,
                 _scope(job),
                 first_source(names, document),
@@ -420,15 +419,17 @@ class Pipeline:
             )
         return load_decisions(objects, published[max(published)])
 
-    def _embedded(self, document: Document, reading: Reading) -> embeddings.Embeddings | None:
-        """Return the Reading's vectors by the model of the vector store; None without any.
-
-        The model is asked where the Reading was made with another one.
-        """
-        objects, vectors = self.stores.garage.objects, self.stores.vectors
+    def _embed(self, document: Document, reading: Reading) -> None:
+        """Ask the model for the vectors of a Reading that was made with another one than that of the vector store."""
+        vectors = self.stores.vectors
         if vectors is not None and vectors.model == self.compute.embedding_model:
-            give(objects, self.compute, document, reading, windows=True)
-        return embeddings.load(objects, reading, vectors.model if vectors is not None else "")
+            give(self.stores.garage.objects, self.compute, document, reading, windows=True)
+
+    def _vectors(self, reading: Reading, *, labels_only: bool = False) -> embeddings.Embeddings | None:
+        """Return the Reading's vectors by the model of the vector store; None without any."""
+        vectors = self.stores.vectors
+        model = vectors.model if vectors is not None else ""
+        return embeddings.load(self.stores.garage.objects, reading, model, labels_only=labels_only)
 
 
 def _publication(
