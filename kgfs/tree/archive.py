@@ -97,38 +97,8 @@ class Archived(DerivedFolder[Document]):
         return [*listed, *own_files(self.context, document).items()]
 
 
-class _ArchivedFile(DerivedFile[None]):
-    """The base of files in ``archive/<doc_id>/``."""
-
-    __slots__ = ("_doc_id",)
-    name = ""
-
-    def __init__(self, context: TreeContext, doc_id: str) -> None:
-        super().__init__(context, keys.archived(doc_id, self.name))
-        self._doc_id = doc_id
-
-
-class OriginalFile(_ArchivedFile):
-    """Serve the bytes as they were deposited. They never change."""
-
-    __slots__ = ()
-    name = "original"
-
-    def measure(self) -> tuple[int, int]:
-        document = known(self.context.stores, self._doc_id)
-        return document.size, document.deposited_at
-
-    def handle(self) -> Handle:
-        document = known(self.context.stores, self._doc_id)
-        return open_original(self.context.stores, document.key, document.sha256)
-
-
-MAILS = "mails"
-"""The group of the pages that show a conversation."""
-
-
-class OwnFile(DerivedFile[None]):
-    """Serve the bytes of a Document under a name that it was given."""
+class _DocumentFile(DerivedFile[None]):
+    """The base of files that show a Document."""
 
     __slots__ = ("_doc_id",)
 
@@ -136,6 +106,16 @@ class OwnFile(DerivedFile[None]):
         super().__init__(context, key)
         self._doc_id = doc_id
 
+
+MAILS = "mails"
+"""The group of the pages that show a conversation."""
+
+
+class OwnFile(_DocumentFile):
+    """Serve the bytes of a Document as they were deposited, under some name. They never change."""
+
+    __slots__ = ()
+
     def measure(self) -> tuple[int, int]:
         document = known(self.context.stores, self._doc_id)
         return document.size, document.deposited_at
@@ -145,14 +125,13 @@ class OwnFile(DerivedFile[None]):
         return open_original(self.context.stores, document.key, document.sha256)
 
 
-class CompanionFile(DerivedFile[None]):
+class CompanionFile(_DocumentFile):
     """Serve ``<name>.md``, the readable form of the Document whose bytes stand at ``name``."""
 
-    __slots__ = ("_doc_id", "_name")
+    __slots__ = ("_name",)
 
     def __init__(self, context: TreeContext, doc_id: str, key: keys.Key, name: str) -> None:
-        super().__init__(context, key)
-        self._doc_id = doc_id
+        super().__init__(context, doc_id, key)
         self._name = name
 
     def measure(self) -> tuple[int, int]:
@@ -200,14 +179,10 @@ def own_files(context: TreeContext, document: Document) -> dict[str, Node]:
     return found
 
 
-class ConversationFile(DerivedFile[None]):
+class ConversationFile(_DocumentFile):
     """Serve ``email.eml.md``, the conversation that a mail holds."""
 
-    __slots__ = ("_doc_id",)
-
-    def __init__(self, context: TreeContext, doc_id: str, key: keys.Key) -> None:
-        super().__init__(context, key)
-        self._doc_id = doc_id
+    __slots__ = ()
 
     def group(self) -> tuple[str, Hashable]:
         return MAILS, None
@@ -232,11 +207,10 @@ class ConversationFile(DerivedFile[None]):
         return (*found, row)
 
 
-class TextTxt(_ArchivedFile):
+class TextTxt(_DocumentFile):
     """Serve the exact Text as UTF-8. The character and byte offsets of citations refer to it."""
 
     __slots__ = ()
-    name = "text.txt"
 
     def measure(self) -> tuple[int, int]:
         stores = self.context.stores
@@ -313,12 +287,14 @@ class FoundConcept(DerivedLink[None]):
 def original(context: TreeContext, doc_id: str) -> Node | None:
     """Return the original; None if the garage no longer has it."""
     document = context.stores.catalog.names.document(doc_id)
-    return OriginalFile(context, doc_id) if document and has_original(context.stores, document) else None
+    if document is None or not has_original(context.stores, document):
+        return None
+    return OwnFile(context, doc_id, keys.archived(doc_id, "original"))
 
 
 def text_txt(context: TreeContext, doc_id: str) -> Node | None:
     """Return the Text; None if the document was never read, or left the graph and its original is not kept."""
-    return TextTxt(context, doc_id) if has_text(context.stores, doc_id) else None
+    return TextTxt(context, doc_id, keys.archived(doc_id, "text.txt")) if has_text(context.stores, doc_id) else None
 
 
 def found_concepts(context: TreeContext, doc_id: str) -> Node | None:
