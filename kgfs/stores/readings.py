@@ -7,6 +7,7 @@ are put before it."""
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,9 @@ from kgfs.stores.garage.contract import Objects
 FORMAT = 1
 FORMAT_OF_CHANGES = 2
 """The format of decisions that change others, which a kgfs of before refuses."""
+
+PIECE = 4096
+"""Rows of a Reading or of Decisions that are encoded at once."""
 
 OF_TEXT = "t"
 """What ids of Readings of the text alone begin with; other ids begin with a hexadecimal digit."""
@@ -99,7 +103,7 @@ class Reading:
     @property
     def id(self) -> str:
         """Return a hash of the content: two equal interpretations have the same id. That of a text alone begins with a ``t``."""
-        found = hashlib.sha256(self.encode()).hexdigest()
+        found = _sha256(self._body())
         return f"{OF_TEXT}{found[:15]}" if self.is_text else found[:16]
 
     @property
@@ -114,11 +118,14 @@ class Reading:
 
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal Readings have equal bytes."""
+        return _json(self._body())
+
+    def _body(self) -> dict[str, Any]:
         body = {"format": FORMAT, **_plain(self)}
         for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"):
             if not body[name]:
                 del body[name]  # so Readings that are older than the field keep their ids
-        return _json(body)
+        return body
 
     def section_path(self, quote: Quote) -> tuple[str, ...]:
         """Return the path of the section in which a quote begins; if no heading precedes the quote, the section
@@ -132,7 +139,37 @@ class Reading:
 
 
 def _json(body: dict[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+    out = io.BytesIO()
+    for piece in _pieces(body):
+        out.write(piece)
+    return out.getvalue()
+
+
+def _sha256(body: dict[str, Any]) -> str:
+    """Return the SHA-256 of the JSON, which is not put together for it: that of a long document has tens of megabytes."""
+    found = hashlib.sha256()
+    for piece in _pieces(body):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _pieces(body: dict[str, Any]) -> Iterator[bytes]:
+    """Yield the JSON of a body in pieces: sorted, in ASCII, and without spaces."""
+    lead = b"{"
+    for name in sorted(body):
+        yield lead + _dumped(name) + b":"
+        lead, value = b",", body[name]
+        if not isinstance(value, (tuple, list)) or len(value) <= PIECE:
+            yield _dumped(value)
+            continue
+        for at in range(0, len(value), PIECE):
+            yield (b"," if at else b"[") + _dumped(value[at : at + PIECE])[1:-1]
+        yield b"]"
+    yield b"}"
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=_plain).encode()
 
 
 def _plain(row: Any) -> dict[str, Any]:
@@ -366,15 +403,18 @@ class Decisions:
     def commit_id(self) -> str:
         """Return the commit id of the publication that carries the decisions out: equal decisions have the same commit
         id. It is a hash of all that was decided, since a rebuilt graph may count its epochs differently."""
-        return self.carried_out_as or hashlib.sha256(self.encode()).hexdigest()[:24]
+        return self.carried_out_as or _sha256(self._body())[:24]
 
     def encode(self) -> bytes:
         """Return the stored form, JSON. Equal decisions have equal bytes."""
+        return _json(self._body())
+
+    def _body(self) -> dict[str, Any]:
         body = {"format": FORMAT_OF_CHANGES if self.of else FORMAT, **_plain(self)}
         for name in ("carried_out_as", "of", "without", "not_named"):
             if not body[name]:
                 del body[name]  # the commit id is the hash of this encoding
-        return _json(body)
+        return body
 
 
 def load_decisions(objects: Objects, key: str) -> Decisions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import MissingError
+from kgfs.stores import readings
 from kgfs.stores.changed_decisions import as_changes
 from kgfs.stores.readings import (
     Candidate,
@@ -118,3 +120,12 @@ def test_what_changes_all_is_stored_whole() -> None:
     assert as_changes(objects, BASE.key, other) is other
     turned = replace(BASE, concepts=BASE.concepts[::-1], supersedes=())
     assert as_changes(objects, BASE.key, turned) is turned
+
+
+@pytest.mark.parametrize("piece", [1, 3, 4096])
+def test_what_is_encoded_in_pieces_is_the_same(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded, commit_id = BASE.encode(), BASE.commit_id
+    monkeypatch.setattr(readings, "PIECE", piece)
+    assert BASE.encode() == encoded and BASE.commit_id == commit_id
+    assert decode_decisions(encoded, BASE.key) == BASE
+    assert encoded == json.dumps(json.loads(encoded), sort_keys=True, separators=(",", ":")).encode()
