@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-CLIENTS = ("minio", "neo4j", "qdrant_client", "ray", "onnxruntime", "spacy", "tiktoken", "numpy", "pyfuse3", "trio")
+CLIENTS = (
+    "minio",
+    "neo4j",
+    "qdrant_client",
+    "ray",
+    "onnxruntime",
+    "spacy",
+    "tiktoken",
+    "numpy",
+    "pyfuse3",
+    "trio",
+    "pydantic",
+    "rich",
+)
 WRITERS = (
     "kgfs.stores.catalog.facts",
     "kgfs.stores.graph.commit",
