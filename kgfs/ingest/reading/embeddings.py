@@ -190,31 +190,36 @@ def assemble(
     )
 
 
-def load(objects: Objects, reading: Reading, model: str = "", *, labels_only: bool = False) -> Embeddings | None:
+def load(
+    objects: Objects, reading: Reading, model: str = "", *, labels: bool = True, windows: bool = True
+) -> Embeddings | None:
     """Return the Reading's vectors by ``model`` or, without one, by the model that the Reading was made with.
 
     None where the Reading was made without an embedder, or has no vectors by that model. A Reading that was not shown
-    when it got vectors by a later model has no windows by it; with ``labels_only`` none are read. Raise StoreError for an
-    object that cannot be decoded.
+    when it got vectors by a later model has no windows by it. Without ``labels``, or without ``windows``, these are not
+    read, and are empty. Raise StoreError for an object that cannot be decoded.
     """
     if not model or model == reading.embedding_model:
-        return _decoded(objects, reading.vectors_key, labels_only) if reading.vectors_key else None
+        return _decoded(objects, reading.vectors_key, labels, windows) if reading.vectors_key else None
     labels_key, windows_key = later_vectors(reading.doc_id, reading.id, model)
     if not objects.exists(labels_key):
         return None
-    labels = _decoded(objects, labels_key, labels_only)
-    if labels_only or not objects.exists(windows_key):
-        return labels
-    return replace(_decoded(objects, windows_key, False), concepts=labels.concepts)
+    of_labels = _decoded(objects, labels_key, labels, windows)
+    if not windows or not objects.exists(windows_key):
+        return of_labels
+    return replace(_decoded(objects, windows_key, labels, windows), concepts=of_labels.concepts)
 
 
-def _decoded(objects: Objects, key: str, labels_only: bool) -> Embeddings:
-    nothing = np.zeros(0, np.int32)
+def _decoded(objects: Objects, key: str, labels: bool, windows: bool) -> Embeddings:
+    nothing, numbers = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
     try:
         with closing(objects.open(key)) as reader, np.load(_Opened(reader), allow_pickle=False) as arrays:
-            if labels_only:
-                return Embeddings(np.zeros((0, 0), np.float32), nothing, nothing, arrays["concepts"])
-            return Embeddings(arrays["windows"], arrays["window_chunks"], arrays["window_numbers"], arrays["concepts"])
+            return Embeddings(
+                arrays["windows"] if windows else nothing,
+                arrays["window_chunks"] if windows else numbers,
+                arrays["window_numbers"] if windows else numbers,
+                arrays["concepts"] if labels else nothing,
+            )
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise StoreError(f"{key}: not the vectors of a Reading ({error}).") from error
 
@@ -279,7 +284,7 @@ def concept_rows(ontology: str, reading: Reading, decisions: Decisions, found: E
     """Return a row with the label vector for each concept that these decisions about the Reading founded or renamed."""
     index = {concept.norm: at for at, concept in enumerate(reading.concepts)}
     return [
-        Row("concept", matched.concept_id, 0, found.concepts[index[matched.norm]], ontology)
+        Row("concept", matched.concept_id, 0, found.concepts[index[matched.norm]].copy(), ontology)
         for matched in decisions.concepts
         if matched.how in FOUNDING
     ]

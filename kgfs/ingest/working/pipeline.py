@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
@@ -195,7 +196,7 @@ class Pipeline:
         if shown is None:
             raise StoreError(f"The graph has lost document {document.doc_id}, which was published. Run kgfs rebuild.")
         with self.clock.stage("index"):
-            index(self.stores, document, reading, decisions, self._vectors(reading), superseded, touched)
+            index(self.stores, document, reading, decisions, partial(self._vectors, reading), superseded, touched)
         border("indexed")
         fact = _publication(
             document, reading, decisions, superseded, shown.ingested_at, shown.deposit, shown.content_version
@@ -254,7 +255,7 @@ class Pipeline:
                 self.stores.vectors,
                 document.ontology,
                 reading,
-                self._vectors(reading, labels_only=True),
+                self._vectors(reading, windows=False),
                 self.config.pipeline,
                 _scope(job),
                 first_source(names, document),
@@ -425,11 +426,11 @@ class Pipeline:
         if vectors is not None and vectors.model == self.compute.embedding_model:
             give(self.stores.garage.objects, self.compute, document, reading, windows=True)
 
-    def _vectors(self, reading: Reading, *, labels_only: bool = False) -> embeddings.Embeddings | None:
+    def _vectors(self, reading: Reading, *, labels: bool = True, windows: bool = True) -> embeddings.Embeddings | None:
         """Return the Reading's vectors by the model of the vector store; None without any."""
         vectors = self.stores.vectors
         model = vectors.model if vectors is not None else ""
-        return embeddings.load(self.stores.garage.objects, reading, model, labels_only=labels_only)
+        return embeddings.load(self.stores.garage.objects, reading, model, labels=labels, windows=windows)
 
 
 def _publication(
