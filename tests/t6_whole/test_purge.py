@@ -31,27 +31,29 @@ def small(place: Place) -> Place:
     return place
 
 
-def ingest(place: Place, tmp_path: Path, path: str, content: bytes) -> None:
+def ingest(place: Place, tmp_path: Path, path: str, content: bytes, *more: str) -> None:
     source = tmp_path / "source"
     source.write_bytes(content)
-    place.run("ingest", source, "--ontology", "Notes", "--as", path)
+    place.run("ingest", source, "--ontology", "Notes", "--as", path, *more)
 
 
 @pytest.mark.claim("GONE-6")
 def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> None:
     small.environment["KGFS_MODELS_EMBEDDER"] = "auto"  # vectors too, where there is a model
     markers = ["quxascii", "quxwide", "quxlarge", "quxfirst", "quxsecond", "quxrenamed", "quxtrashed", "quxdouble"]
-    ingest(small, tmp_path, "ascii.txt", told("quxascii").encode())
-    ingest(small, tmp_path, "wide.txt", told("quxwide").encode("utf-16"))
-    ingest(small, tmp_path, "large.md", (told("quxlarge") + FILLER * 900 + told("quxlarge")).encode())
-    ingest(small, tmp_path, "edited.md", told("quxfirst").encode())
-    ingest(small, tmp_path, "edited.md", told("quxsecond").encode())
-    ingest(small, tmp_path, "edited.md", told("quxascii").replace("koan", "riddle").encode())
-    ingest(small, tmp_path, "names.md", told("quxdouble").encode())
-    ingest(small, tmp_path, "other/names.md", told("quxdouble").encode())
-    ingest(small, tmp_path, "old.md", told("quxrenamed").encode())
-    ingest(small, tmp_path, "gone.md", told("quxtrashed").encode())
-    ingest(small, tmp_path, "kept.md", told("stays").encode())
+    for path, content in {
+        "ascii.txt": told("quxascii").encode(),
+        "wide.txt": told("quxwide").encode("utf-16"),
+        "large.md": (told("quxlarge") + FILLER * 900 + told("quxlarge")).encode(),
+        "names.md": told("quxdouble").encode(),
+        "other/names.md": told("quxdouble").encode(),
+        "old.md": told("quxrenamed").encode(),
+        "gone.md": told("quxtrashed").encode(),
+        "kept.md": told("stays").encode(),
+    }.items():
+        ingest(small, tmp_path, path, content, "--no-wait")
+    for content in (told("quxfirst"), told("quxsecond"), told("quxascii").replace("koan", "riddle")):
+        ingest(small, tmp_path, "edited.md", content.encode())
     known = json.loads(small.run("forget", "Notes/gone.md", "--dry-run", "--json").stdout)["documents"][0]["doc_id"]
     small.run("forget", "Notes/gone.md", "--yes")
     assert {marker for _, marker in traces(small.home, *markers)} == set(markers)
