@@ -265,7 +265,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield found
 
 
-EXAMPLES, STEPS = 150, 80
+EXAMPLES, STEPS = 60 if os.environ.get("CI") else 150, 80
+"""Fewer where they are the same ones each time."""
 
 
 @pytest.mark.claim("POSIX-1")
@@ -284,5 +285,5 @@ def test_documents_behave_as_a_plain_folder(place: Place, tmp_path: Path) -> Non
         )
     finally:
         os.umask(before)
-    assert SideBySide.outcomes.total() > 5000
+    assert SideBySide.outcomes.total() > 33 * EXAMPLES
     settled(place)
