@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench import generated
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
@@ -31,7 +32,7 @@ from kgfs.domain.documents import Document
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash, normalise_label
 from kgfs.domain.knowledge import FoundConcept, Quote
-from kgfs.domain.text import Chunk, Verdict
+from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -332,28 +333,6 @@ def _reading_of(
     key = embeddings.key_of(document.doc_id, encoded)
     stores.garage.objects.put(key, encoded)
     text = "".join(pieces)
-    return Reading(
-        doc_id=document.doc_id,
-        content_hash=document.sha256,
-        ingest_version=document.ingest_version,
-        parser="plain/1",
-        media_type="text/plain",
-        encoding="utf-8",
-        text_key="",
-        text_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        text_length=len(text),
-        title=f"Text {document.doc_id[:6]}",
-        chunk_method="bench/1",
-        chunks=tuple(chunks),
-        verdicts=(Verdict(passed=True),) * len(pieces),
-        extractor="bench/1",
-        extractor_model="",
-        strategy="hybrid",
-        known=(),
-        records=(),
-        concepts=tuple(concepts),
-        relationships=(),
-        dropped={},
-        embedding_model=compute.embedding_model,
-        vectors_key=key,
-    )
+    title = f"Text {document.doc_id[:6]}"
+    model = compute.embedding_model
+    return generated.reading(document, text, chunks, concepts, title=title, embedding_model=model, vectors_key=key)
