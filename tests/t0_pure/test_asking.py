@@ -115,6 +115,14 @@ def test_marks_links_and_code_are_no_sentences_and_lines_end_on_purpose() -> Non
     ]
 
 
+def test_a_line_that_was_broken_before_a_link_or_an_abbreviation_ends_no_sentence() -> None:
+    text = (
+        "The council appointed the\n`Foundation <https://example.org/some/long/address>`__ to count (ie. Tea only) by\n"
+        "Monday, as it was asked to do by those who drink."
+    )
+    assert sentences(text) == [text]
+
+
 def test_what_a_sentence_introduces_and_points_back_to() -> None:
     text = "Tea needs warm water:\n\n- hot, not boiling\n- soft\n\nMore."
     blocks = blocks_of(text)

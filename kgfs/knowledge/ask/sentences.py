@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from kgfs.domain.sentences import sentence_starts
+from kgfs.render.search import FUNCTION_WORDS
 
 LONGEST = 700
 """Characters of a sentence that an answer quotes; a longer one is cut at a line end or space."""
@@ -43,6 +44,8 @@ _QUOTED = re.compile(r"\s*(?:>\s?)+(?=\S)")
 _LINK = re.compile(
     r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()]*\))?)*\](?:\([^()]*\)|\[[^\[\]]*\])|`[^`<>]*<[^<>`]*>`_{1,2}|<?https?://[^\s<>]+>?"
 )
+_SHORT = re.compile(r"\b(?:ie|eg|ex|aka|resp|incl)\.\s*\Z")
+"""Abbreviations after which no sentence begins, as notes have them."""
 _POINTING = re.compile(
     r"[\"'“(*_]*(?:It|Its|This|That|These|Those|They|Their|Them|He|She|His|Her|Such|However|Therefore|Thus|Hence|Also|But|And|So|Then"
     r"|Instead|Otherwise|Moreover|Furthermore|Rather|Similarly|Conversely|Here|For example|For instance|In addition|In other words)\b"
@@ -218,18 +221,26 @@ def sentences_of(text: str, blocks: list[Block]) -> list[Sentence]:
 def _sentence_starts(text: str, start: int, end: int) -> Iterator[int]:
     """Yield where sentences begin: behind a full stop, and on a line of its own. Lines that were wrapped are as long as they can be;
     where the next word would have had room, the line ends on purpose."""
-    found = set(sentence_starts(text, start, end))
+    found = {at for at in sentence_starts(text, start, end) if not _SHORT.search(text, start, at)}
     lines = [(first, min(last, end), line) for first, last, line in _lines(text, start) if first < end]
-    widest = max((len(line) for _, _, line in lines), default=0)
+    widest = max((len(line) for _, _, line in lines if "://" not in line), default=0)
     for (_, _, line), (first, last, _) in pairwise(lines):
         following = text[first:last].split(maxsplit=1)
-        if following and len(line) + 1 + len(following[0]) <= widest and _begins(line.rstrip(), following[0]):
+        if following and len(line) + 1 + len(following[0]) <= widest and _begins(line, following[0]):
             found.add(first)
     yield from sorted(found)
 
 
 def _begins(line: str, word: str) -> bool:
-    return bool(line) and line[-1] not in _STOPS and word.lstrip("*_`\"'“(")[:1].isupper()
+    """Return whether a sentence begins with a word behind a line that ends before it was full: lines are broken before long links,
+    too, and no sentence ends with an article or a preposition."""
+    said = line.split()
+    return (
+        bool(said)
+        and said[-1][-1] not in _STOPS
+        and said[-1].lower() not in FUNCTION_WORDS
+        and word.lstrip("*_\"'“(")[:1].isupper()
+    )
 
 
 def end_of_introduced(text: str, blocks: list[Block], sentence: Sentence) -> int:
