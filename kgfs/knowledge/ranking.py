@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # it is loaded where something is searched
 
 WORDS, HEADER, MEANING, BESIDE = 1.0, 0.5, 1.3, 0.2
 """The weights of the z-scores."""
-PROSE_HEADER = 0.25
-"""The weight of the header of prose, which all Sources of a section share."""
-PRIOR = 0.25
+PROSE_HEADER, PROSE_BESIDE = 0.25, 0.0
+"""Those of prose: all Sources of a section share its header, and what stands beside a passage is another passage."""
+PRIOR, PROSE_PRIOR = 0.25, 0.5
 """The weight of the document's score."""
 BEST = 2
 """The number of Sources that make the document's score."""
@@ -31,8 +31,10 @@ SMOOTHED = 50
 """The number of best Sources among which those of prose lend their scores."""
 LIKE = 5
 """The number of Sources that a Source takes scores from."""
-BY_MEANING, BY_WORDS = 0.35, 0.3
-"""The share of a score that comes from Sources like it, where likeness is that of vectors, and where it is that of words."""
+BY_MEANING, BY_WORDS = 0.4, 0.3
+"""The share of a score that comes from Sources like it, where likeness is that of vectors, and where it is that of words. It is
+divided by the number of Sources of the same document among the best: what is like a passage of a long document is mostly its
+own document, which the document's score counts already."""
 
 ChunkRef = tuple[str, int]
 """The doc_id and chunk index of a Source."""
@@ -79,7 +81,7 @@ def ranked(
 ) -> list[tuple[ChunkRef, float]]:
     """Return the Sources with their scores, best first; ties are in order of document and chunk.
 
-    ``share`` is what a score takes from Sources alike. Scores are rounded, so that they do not depend on the order of
+    ``share`` is what a score takes from Sources alike, at most. Scores are rounded, so that they do not depend on the order of
     additions.
     """
     import numpy as np
@@ -96,19 +98,23 @@ def ranked(
     rest = np.minimum(first + BEST, behind)
     sums = np.concatenate([[0.0], np.cumsum(own[order])])
     prior = (sums[rest] - sums[first]) / (rest - first)
-    scores = own + PRIOR * prior[documents]
+    is_code = np.array([matches[place].is_code for place in places])
+    scores = own + np.where(is_code, PRIOR, PROSE_PRIOR) * prior[documents]
     best = np.lexsort((np.arange(len(places)), -np.round(scores, 6)))[:SMOOTHED]
-    prose = [at for at in best.tolist() if not matches[places[at]].is_code]
+    prose = best[~is_code[best]].tolist()
     if len(prose) > 1 and len(cosines := likeness([places[at] for at in prose])):
-        scores[prose] = smoothed(scores[prose], cosines, share)
+        of_document = np.bincount(documents[prose])[documents[prose]]
+        scores[prose] = smoothed(scores[prose], cosines, share / of_document)
     scores = np.round(scores, 6)
     best = np.lexsort((np.arange(len(places)), -scores))
     return [(places[at], score) for at, score in zip(best.tolist(), scores[best].tolist(), strict=True)]
 
 
-def smoothed(scores: Sequence[float] | Numbers, cosines: Sequence[Sequence[float]] | Numbers, share: float) -> Numbers:
-    """Return each score, of which ``share`` is replaced by the mean of those of the LIKE Sources most like it, weighted by
-    their cosines. Negative cosines, and that of a Source with itself, are 0."""
+def smoothed(
+    scores: Sequence[float] | Numbers, cosines: Sequence[Sequence[float]] | Numbers, share: float | Numbers
+) -> Numbers:
+    """Return each score, of which ``share`` (of all, or of each) is replaced by the mean of those of the LIKE Sources most like it,
+    weighted by their cosines. Negative cosines, and that of a Source with itself, are 0."""
     import numpy as np
 
     own, near = np.asarray(scores, float), np.maximum(np.asarray(cosines, float), 0.0)
@@ -132,6 +138,7 @@ def _own(matches: Sequence[Match]) -> Numbers:
     from_mean = columns - columns.mean(axis=0)
     spread = np.sqrt((from_mean**2).mean(axis=0))
     standard = np.where(spread > 1e-12, from_mean / np.maximum(spread, 1e-12), 0.0)
-    weights = [(WORDS, HEADER if match.is_code else PROSE_HEADER, MEANING, BESIDE) for match in matches]
+    code, prose = (WORDS, HEADER, MEANING, BESIDE), (WORDS, PROSE_HEADER, MEANING, PROSE_BESIDE)
+    weights = [code if match.is_code else prose for match in matches]
     found: Numbers = (standard * np.array(weights)).sum(axis=1)
     return found

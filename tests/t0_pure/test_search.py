@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.knowledge.ranking import MEANING, PRIOR, WORDS, ChunkRef, Match, ranked, smoothed
+from kgfs.knowledge.ranking import MEANING, PROSE_PRIOR, WORDS, ChunkRef, Match, ranked, smoothed
 from kgfs.knowledge.search import file_name
 from kgfs.render.search import (
     EXCERPT,
@@ -40,8 +40,8 @@ def test_both_ways_count_alike() -> None:
     found = ranked({by_words: Match(9, 0.1), by_meaning: Match(0, 0.9), by_both: Match(9, 0.9), by_none: Match(0, 0.1)})
     assert [place for place, _ in found] == [by_both, by_meaning, by_words, by_none]
     scores = dict(found)
-    assert scores[by_meaning] == -scores[by_words] == pytest.approx((MEANING - WORDS) * (1 + PRIOR))
-    assert scores[by_both] == -scores[by_none] == pytest.approx((MEANING + WORDS) * (1 + PRIOR))
+    assert scores[by_meaning] == -scores[by_words] == pytest.approx((MEANING - WORDS) * (1 + PROSE_PRIOR))
+    assert scores[by_both] == -scores[by_none] == pytest.approx((MEANING + WORDS) * (1 + PROSE_PRIOR))
 
 
 def test_header_and_neighbours_count() -> None:
