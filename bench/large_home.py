@@ -43,8 +43,8 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
-ASKED, MATCHED = 60, 20
-"""Questions of which the nearest are compared, and of match_chunks under each filter."""
+ASKED = 60
+"""Questions of which the nearest are compared; a third of them is asked of match_chunks under each filter."""
 FILTERS = {
     "no filter": MatchFilters(),
     "ontology": MatchFilters(ontology="Bench"),
@@ -62,12 +62,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
     parser.add_argument("--eval", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=ASKED)
     parser.add_argument("--new", type=int, default=20)
     parser.add_argument("--purge", action="store_true")
     asked = parser.parse_args()
     config = load(asked.home)
     abstracts = cranfield(asked.eval / "cranfield/cran.all.1400")
-    questions = drawn(abstracts, ASKED)
+    questions = drawn(abstracts, asked.questions)
     compute = LocalCompute(Models(embedder="minilm-int8"))
     compute.embed(["warm"])
     print(f"before a home is open: {memory()}")
@@ -82,7 +83,11 @@ def main() -> None:
             print(f"when it is answered: {memory()}")
             nearest(compute, stores, questions)
             for name, filters in FILTERS.items():
-                tell(f"match_chunks, {name}", partial(matched, config, stores, filters), questions[:MATCHED])
+                tell(
+                    f"match_chunks, {name}",
+                    partial(matched, config, stores, filters),
+                    questions[: asked.questions // 3],
+                )
             print(f"when all is asked: {memory()}")
             new_texts(config, stores, compute, abstracts, questions[: asked.new])
         with taken("the index of words brought up to date, and checked whole"):
