@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.upkeep import restore_originals
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle.forget import carry_out, order
@@ -19,7 +20,7 @@ from kgfs.stores.part_notes import part_notes
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
 from tests.support.following import Home, same
-from tests.support.mails import mail, mailbox
+from tests.support.mails import mail, mailbox, transcript
 from tests.support.running import until
 from tests.support.working import Counting, documents, work
 
@@ -106,6 +107,27 @@ def test_a_part_whose_bytes_were_lost_is_put_again_under_the_name_that_it_has(ho
         work(config, stores, Counting())
         assert stores.garage.objects.get(report.key) == REPORT
         assert len(originals(stores)) == 3 and list(part_notes(stores.garage.objects)) == []
+
+
+@pytest.mark.parametrize("kind", ["mailbox", "transcript"])
+def test_lost_parts_are_restored_from_the_document_that_has_them(home: Path, tmp_path: Path, kind: str) -> None:
+    """One after the other, where a part of a part is lost with it. Their texts would not give these bytes."""
+    config = load(home)
+    page = b"<html><body><p>The granite millstone grinds the rye.</p></body></html>"
+    path, content = ("all.mbox", mailbox(mail("oats"), mail("rye", ("page.html", page))))
+    if kind == "transcript":
+        path, content = "session.jsonl", transcript("quxsegment")
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, path, content)
+        work(config, stores, Counting())
+        parts = {one.key: stores.garage.objects.get(one.key) for one in documents(stores) if one.parent}
+        assert len(parts) == (3 if kind == "mailbox" else 2)
+        for key in parts:
+            stores.garage.objects.delete(key)
+    restored = restore_originals(config, dry_run=False, progress=lambda done, total, what: None)
+    assert {key for key, source in restored if "of which it is a part" in source} == set(parts)
+    with open_stores(config) as stores:
+        assert {key: stores.garage.objects.get(key) for key in parts} == parts
 
 
 @pytest.mark.claim("PART-2")

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgfs.config import Config
-from kgfs.errors import MissingError, StoreError
+from kgfs.domain.parts import PartKind
+from kgfs.errors import MissingError, ParserFailedError, StoreError, UnreadableTextError
 from kgfs.failpoints import border
+from kgfs.formats.sandbox import Limits
+from kgfs.formats.table import parse
 from kgfs.stores.pending_uploads import WAITING, copies_leaving
 from kgfs.stores.quarantine import quarantine
 from kgfs.stores.readings import load_reading, pages_prefix, texts_prefix
@@ -87,6 +90,7 @@ def _candidates(config: Config, stores: Stores, original: Lost) -> Iterator[tupl
                 yield f"the working copy {path.name}", path.read_bytes()
         except FileNotFoundError:
             continue
+    yield from _in_parents(config, stores, original)
     for doc_id in original.doc_ids:
         for where, text in _texts(stores, doc_id):
             for encoding in _encodings(stores, doc_id):
@@ -94,6 +98,33 @@ def _candidates(config: Config, stores: Stores, original: Lost) -> Iterator[tupl
                     yield where, text.encode(encoding, "surrogatepass")
                 except UnicodeError:
                     continue  # the text has characters that this encoding lacks
+
+
+def _in_parents(config: Config, stores: Stores, original: Lost) -> Iterator[tuple[str, bytes]]:
+    """Yield the bytes as the mails, mailboxes and transcripts have them that the original is a part of."""
+    names, settings = stores.catalog.names, config.pipeline
+    limits = Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files)
+    found: list[bytes] = []
+
+    def keep(name: str, sha256: str, part: bytes) -> str:
+        if sha256 == original.sha256:
+            found.append(part)
+        return ""
+
+    rows = [row for doc_id in original.doc_ids for row in names.part_of(doc_id, held=False)]
+    for parent in dict.fromkeys(row.parent for row in rows):
+        document = names.document(parent)
+        if document is None:
+            continue
+        sizes = [row.size for row in names.parts(parent) if row.kind == PartKind.SEGMENT]
+        try:
+            content = stores.garage.objects.get(document.key)
+            parse(document.source_id.rpartition("/")[2], content, limits, keep=keep, segments=sizes)
+        except (MissingError, StoreError, UnreadableTextError, ParserFailedError):
+            pass  # it is lost, too, or can be read in part only
+        if found:
+            yield f"document {parent}, of which it is a part", found[0]
+            found.clear()
 
 
 def _aside(stores: Stores, original: Lost) -> list[str]:
