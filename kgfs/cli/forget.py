@@ -89,13 +89,22 @@ def command(
 
 
 def _print(planned: Plan) -> None:
-    for leaving in planned.documents:
-        amount = f"{count(leaving.versions, 'version')}, {count(leaving.evidence, 'piece')} of evidence"
-        click.echo(f"document {leaving.document.doc_id}: {amount}")
+    parts = [leaving for leaving in planned.documents if not (leaving.paths or leaving.trashed)]
+    named = [leaving for leaving in planned.documents if leaving.paths or leaving.trashed]
+    for leaving in [*named, *parts[:SHOWN]]:
+        amounts = [count(leaving.versions, "version")] if leaving.versions else []
+        amounts.append(f"{count(leaving.evidence, 'piece')} of evidence")
+        click.echo(f"document {leaving.document.doc_id}: {', '.join(amounts)}")
         for path in leaving.paths:
             click.echo(f"  {path}")
         for path in leaving.trashed:
             click.echo(f"  formerly {path}")
+        for path in leaving.part_of:
+            click.echo(f"  part {path}")
+    if len(parts) > SHOWN:
+        rest = sum(leaving.evidence for leaving in parts[SHOWN:])
+        click.echo(f"and {count(len(parts) - SHOWN, 'part')} more, {count(rest, 'piece')} of evidence")
+    _print_some("parts that stay, others have them", [f"{name} ({others})" for name, others in planned.staying])
     others = len(planned.names) - sum(len(leaving.paths) for leaving in planned.documents)
     if others > 0:
         click.echo(f"and {count(others, 'name')} that stand for no document (folders, links, empty files)")

@@ -24,7 +24,7 @@ def mailbox(*mails: bytes) -> bytes:
 
 
 def transcript(marker: str, entries: int = 20) -> bytes:
-    """A transcript of 80 KB an entry, which is read in two segments."""
+    """A transcript of 80 KB an entry, which is read in several segments."""
     lines = [
         {
             "type": role,

@@ -103,8 +103,13 @@ def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(hom
                 purge=True,
             )
         for n in range(3):
+            planned = plan(stores, [found_at(stores, f"m{n}.eml")], "orphans", purge=True)
+            assert planned.staying == ((("report.md", 2 - n),) if n < 2 else ())
+            assert [one.part_of for one in planned.documents if one.part_of] == [
+                (f"Test/documents/m{n}.eml/report.md",)
+            ] * (n == 2)
             with open_deposits(config, stores) as (deposits, _):
-                ordered = order(deposits, stores, plan(stores, [found_at(stores, f"m{n}.eml")], "orphans", purge=True))
+                ordered = order(deposits, stores, planned)
                 assert carry_out(config, stores, ordered.id) == 1
             assert (stores.catalog.names.document(report.doc_id) is None) == (n == 2)
             assert stores.garage.objects.exists(report.key) == (n < 2)

@@ -121,7 +121,7 @@ def test_lost_parts_are_restored_from_the_document_that_has_them(home: Path, tmp
         deposit(config, stores, tmp_path, path, content)
         work(config, stores, Counting())
         parts = {one.key: stores.garage.objects.get(one.key) for one in documents(stores) if one.parent}
-        assert len(parts) == (3 if kind == "mailbox" else 2)
+        assert len(parts) > 2
         for key in parts:
             stores.garage.objects.delete(key)
     restored = restore_originals(config, dry_run=False, progress=lambda done, total, what: None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ class Leaving:
     """The number of path versions that are this Document."""
     evidence: int
     """The number of pieces of evidence that it gives now."""
+    part_of: tuple[str, ...] = ()
+    """The places at which it is a part of others of the plan, as ``Ontology/documents/path/name``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Plan:
     """Concepts that leave the graph."""
     lessened: tuple[tuple[Concept, int], ...]
     """Concepts that stay, each with the number of pieces of evidence that it loses."""
+    staying: tuple[tuple[str, int], ...]
+    """Parts that stay, by name, each with the number of files and other documents that have it."""
     others: tuple[tuple[str, int], ...]
     """``doc_id`` of each document that stays, with the number of its pieces of evidence that go (cascade ``all``
     only)."""
@@ -70,6 +74,7 @@ class Plan:
                     "trashed": leaving.trashed,
                     "versions": leaving.versions,
                     "evidence": leaving.evidence,
+                    "part_of": leaving.part_of,
                 }
                 for leaving in self.documents
             ],
@@ -77,6 +82,7 @@ class Plan:
             "ontologies": [ontology.name for ontology in self.ontologies],
             "concepts_gone": [concept.name for concept in self.gone],
             "concepts_lessened": {concept.name: lost for concept, lost in self.lessened},
+            "parts_that_stay": [{"name": name, "held_by": others} for name, others in self.staying],
             "other_documents": dict(self.others),
         }
 
@@ -124,11 +130,14 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
     return Plan(
         cascade=cascade,
         purge=purge,
-        documents=tuple(_leaving(stores, document, evidence[doc_id]) for doc_id, document in sorted(wanted.items())),
+        documents=tuple(
+            _leaving(stores, document, evidence[doc_id], wanted.keys()) for doc_id, document in sorted(wanted.items())
+        ),
         names=tuple(_deepest_first(stores, own.values())),
         ontologies=tuple(ontologies),
         gone=tuple(gone),
         lessened=tuple(lessened),
+        staying=_staying(stores, wanted.keys(), purge=purge),
         others=tuple(others),
     )
 
@@ -288,7 +297,32 @@ def _others(stores: Stores, concepts: Sequence[Concept], wanted: dict[str, Docum
     return sorted(lost.items())
 
 
-def _leaving(stores: Stores, document: Document, evidence: int) -> Leaving:
+def _staying(stores: Stores, wanted: Set[str], *, purge: bool) -> tuple[tuple[str, int], ...]:
+    """Return the parts of these documents that stay: their names, and how many files and other documents have each."""
+    names, found = stores.catalog.names, dict[str, tuple[str, int]]()
+    for doc_id in wanted:
+        for row in names.parts(doc_id):
+            if row.child and row.child not in wanted and row.child not in found:
+                above = {held.parent for held in names.part_of(row.child, held=not purge)} - wanted
+                found[row.child] = (row.name, len(above) + len(names.names_of(row.child)))
+    return tuple(sorted(found.values()))
+
+
+def _part_of(stores: Stores, doc_id: str, wanted: Container[str]) -> tuple[str, ...]:
+    """Return the places at which a document is a part of others of the plan."""
+    names = stores.catalog.names
+    found = []
+    for row in names.part_of(doc_id, held=False):
+        parent = names.document(row.parent) if row.parent in wanted else None
+        if parent is not None:
+            top = f"{ontology_of(names, parent.ontology, parent.key).name}/documents"
+            live = [names.path(name.id) or name.name for name in names.names_of(parent.doc_id)]
+            above = live[0] if live else parent.source_id.partition("/")[2]
+            found.append(f"{top}/{above}/{row.name}")
+    return tuple(found)
+
+
+def _leaving(stores: Stores, document: Document, evidence: int, wanted: Container[str]) -> Leaving:
     names = stores.catalog.names
     top = f"{ontology_of(names, document.ontology, document.key).name}/documents"
     live = [f"{top}/{names.path(name.id)}" for name in names.names_of(document.doc_id)]
@@ -301,4 +335,5 @@ def _leaving(stores: Stores, document: Document, evidence: int) -> Leaving:
         trashed=tuple(removed),
         versions=len(versions),
         evidence=evidence,
+        part_of=_part_of(stores, document.doc_id, wanted),
     )
