@@ -78,6 +78,9 @@ def test_an_attachment_is_read_as_a_document_of_its_own(home: Path, tmp_path: Pa
         rows = stores.catalog.names.parts(parent.doc_id)
         assert [(row.name, row.given) for row in rows] == [("report.md", "report.md"), ("report~2.md", "../report.md")]
         assert stores.graph.concepts_of(report.doc_id), "it gives evidence"
+        labels = {concept.label for concept in stores.graph.concepts_of(parent.doc_id)}
+        assert "grain store" in {label.lower()[:11] for label in labels}
+        assert not [label for label in labels if "octet" in label or "bytes" in label or label == "John"], labels
         shown = comparable(stores, ontology.id)
         rebuild(stores)
         assert comparable(stores, ontology.id) == shown

@@ -24,6 +24,7 @@ MOST_NOISE = 0.5
 
 _EXEMPT = frozenset({"code", "table"})
 FURNITURE = "menus, side bars, footers or repeated headers of a page"
+_MAIL = "message/rfc822"
 _SILENT = frozenset({"heading", "rule"})
 
 _URL = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]{1,11}://|www\.|mailto:)[^\s<>\"'`]+")
@@ -116,8 +117,10 @@ def _judge_block(piece: str, kind: str, verbs: Verbs | None, domains: Sequence[s
 
 
 def furniture_of(text: Text) -> list[Block]:
-    """Return the blocks of furniture, in order."""
-    return [block for block in text.blocks if block.kind == "furniture"]
+    """Return the blocks that nothing is extracted from, in order: furniture, and of mails the fields of headers and the
+    lists of attachments."""
+    kinds = ("furniture", "meta") if text.media_type == _MAIL else ("furniture",)
+    return [block for block in text.blocks if block.kind in kinds]
 
 
 def without(words: str, furniture: Sequence[Block], start: int, end: int) -> str:
