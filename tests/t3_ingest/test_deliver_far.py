@@ -78,13 +78,13 @@ def test_what_a_process_put_that_another_has_settled_is_taken_away_together(here
     for n in range(COUNT):
         here.file(f"{n}.txt", b"content %d" % n)
     far.deliver()
-    assert waits(here) == COUNT == len(far._put)
+    assert waits(here) == COUNT == len(far.uploads.put)
     here.settle()
     here.exchange.deliver()
     begun, before = time.monotonic(), asked["garage"]
     far.deliver()
     took, requests = time.monotonic() - begun, asked["garage"] - before
-    assert waits(here) == len(far._put) == 0
+    assert waits(here) == len(far.uploads.put) == 0
     assert requests > COUNT and took < requests * WAY / 3, f"{requests} requests in {took:.1f} s"
 
 

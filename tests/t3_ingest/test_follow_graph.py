@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from kgfs.ingest.lifecycle import forget, rebuild, survivors
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching import publication
 from kgfs.ingest.repair.repair import repair
+from kgfs.ingest.working.claims import Claim
 from kgfs.ingest.working.worker import Worker
 from kgfs.sharing import follow_graph as following
 from kgfs.sharing import report_progress as acknowledging
@@ -72,14 +74,16 @@ def test_one_that_cannot_go_on_for_a_fault_of_its_own_lets_the_others(
         patched.setattr(ingest_timing, "JOB_RETRY", 2.0)
         met: list[str] = []
 
-        def look(*_: object) -> bool:
+        claim = worker._claim
+
+        def look(**given: Any) -> Claim | None:
             if turns._ours is not None:
                 met.append("the disk is full")
                 raise NoSpaceError("only here")
-            return not met  # it claims before it has its turn
+            return None if met else claim(**given)  # it claims before it has its turn
 
         if fault is NoSpaceError:
-            patched.setattr(worker, "_has_room", look)
+            patched.setattr(worker, "_claim", look)
         else:
             patched.setattr(here.compute, "answers", 0)
         working = pool.submit(worker.run)
