@@ -50,6 +50,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "A sentence that a document repeats is quoted once; a note's title has the note's own first sentence as evidence, a link"
         " alone on its line the words before its list; sentences and concepts are judged by weights fitted anew"
         "; header fields and lists of attachments of mails are found by their words, and give no concepts"
+        "; what is defined is likelier a concept, what numbers the items of a document is none"
     ),
 }
 """The versions of the ingest logic, by number.

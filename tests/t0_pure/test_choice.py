@@ -41,6 +41,18 @@ def test_a_phrase_that_is_said_once_is_at_most_a_term() -> None:
     assert choice.is_term(odds) and not choice.is_concept(found, 0, 0)
 
 
+def test_a_definition_makes_up_for_a_sentence_that_says_little() -> None:
+    said = {defined: choice.log_odds("x", "", PASSAGE, 0.5, 0.4, 0.6, defined=defined) for defined in (False, True)}
+    assert said[False] <= choice.MOST_OF_A_TERM < said[True]
+
+
+def test_numbers_of_items_are_told_from_names_with_a_number() -> None:
+    series = ["REQ-1", "REQ-2", "REQ-3", "REQ-17"]
+    assert choice.numbered([*series, "UTF-8", "UTF-16", "UTF-32", "SHA-1", "SHA-256", "AWAY-4", "B-1", "B-2"]) == set(
+        series
+    )
+
+
 def test_what_many_documents_have_is_a_term() -> None:
     found = FoundConcept("x", "x", ("x",), "term", 0.8, "", (Quote(0, 1, 0),), odds=2.5)
     assert choice.is_concept(found, 0, 1000)

@@ -174,14 +174,24 @@ def _by_odds(passed: Collection[Group], title: str, meaning: Meaning, weak: Coll
     typical = len(passed) or len(groups)
     like = choice.likeness(*vectors, typical) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
     strict = {group.key for group in passed}
+    numbers = choice.numbered(group.label for group in groups)
     for group, document, labels in zip(groups, *like, strict=True):
         signs = _signs(group, title)
         if signs.language:
             group.odds = choice_by_counts.log_odds(group.label, title, signs, group.best)
         else:
             group.odds = choice.log_odds(
-                group.label, title, signs, document, labels, group.best, passed=group.key in strict
+                group.label,
+                title,
+                signs,
+                document,
+                labels,
+                group.best,
+                passed=group.key in strict,
+                defined=bool(group.definitions),
             )
+        if group.label in numbers:
+            group.odds = min(group.odds, choice.MOST_OF_A_TERM)
         group.score = round(choice.probability(group.odds), 4)
     return sorted(groups, key=lambda group: (-(group.odds or 0.0), group.key))
 
