@@ -1,8 +1,8 @@
 """How soon a file that was written is found by its words, and has its concepts: ``python -m bench.first_words DIR``.
 
 A worker is started on a new home. Then texts of 500 bytes, 100 KB and 1 MB, cut from the texts of the folder DIR, are
-deposited one after the other, and a note while the last one is being read. When that is read, a log of 6 MB is deposited, and
-then a note of 548 bytes; and the same with a text of 6 MB in place of the log. Times are in seconds from the deposit on; a
+deposited one after the other, and a note while the last one is being read. Another home gets a log of 6 MB, and, while that is
+being read, a note of 548 bytes; a third one the same with a text of 6 MB in place of the log. Times are in seconds from the deposit on; a
 mount adds the ``settle`` seconds for which a file must be quiet. Behind each line stand the processor seconds of the worker
 and of all processes of the machine meanwhile: what is between the two, others took. Last, as many texts of DIR as ``--many``
 says are read at once, and the words for each CPU second of all processes are told. The machine should do nothing else.
@@ -62,15 +62,22 @@ def latencies(home: Path, folder: Path, material: str) -> None:
                     words = _file(folder, stem, material[7000 : 7000 + size])
                     _show(stores, deposits, words, worker.pid, read=size < 1_000_000)
                 _show(stores, deposits, _file(folder, "note", NOTE * 2), worker.pid, read=True)
-                for kind, large in (("log", log_of(material)), ("text", material[:LARGE])):
-                    until(lambda: not stores.catalog.jobs.owed())
-                    first = deposits.ingest_file(_file(folder, f"large{kind}", large), "Bench").doc_id
-                    until(
-                        lambda first=first: any(job.doc_id == first and job.stage for job in stores.catalog.jobs.all())
-                    )
-                    print(f"while a {kind} of {len(large)} bytes that came first is read:", flush=True)
-                    note = NOTE * 3 + f"This note came behind a {kind}. "
-                    _show(stores, deposits, _file(folder, f"behind{kind}", note, SMALL), worker.pid, read=True)
+            finally:
+                worker.terminate()
+
+
+def behind(home: Path, folder: Path, kind: str, large: str) -> None:
+    """Deposit a note behind a large file that a warm worker has begun to read."""
+    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+        deposits.ingest_file(_file(folder, "first", NOTE), "Bench")
+        with subprocess.Popen(WORKER, env={**os.environ, "KGFS_HOME": str(home)}) as worker:
+            try:
+                until(lambda: not stores.catalog.jobs.owed())
+                doc_id = deposits.ingest_file(_file(folder, f"large{kind}", large), "Bench").doc_id
+                until(lambda: any(job.doc_id == doc_id and job.stage for job in stores.catalog.jobs.all()))
+                print(f"while a {kind} of {len(large)} bytes that came first is read:", flush=True)
+                note = NOTE * 3 + f"This note came behind a {kind}. "
+                _show(stores, deposits, _file(folder, f"behind{kind}", note, SMALL), worker.pid, read=True)
             finally:
                 worker.terminate()
 
@@ -141,6 +148,8 @@ def main() -> None:
     material = "".join(path.read_text(errors="replace") for path in sources)
     with tempfile.TemporaryDirectory() as top:
         latencies(Path(top) / "home", Path(top), material)
+        for kind, large in (("log", log_of(material)), ("text", material[:LARGE])):
+            behind(Path(top) / kind, Path(top), kind, large)
         step = max(1, len(sources) // max(asked.many, 1))
         if asked.many:
             many(Path(top) / "many", sources[::step][: asked.many])

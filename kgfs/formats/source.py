@@ -112,12 +112,14 @@ _CPP = re.compile(r"^(?:class|namespace|template)\b", re.MULTILINE)
 """What a header of C does not have."""
 
 
-@lru_cache(4)
 def outline(media_type: str, source: str) -> Outline | None:
     """Return the comments and names of a source. None for what is no program, not valid, or too long."""
     program = _BY_TYPE.get(media_type)
-    if program is None or len(source) > LARGEST:
-        return None
+    return None if program is None or len(source) > LARGEST else _outline(program, source)
+
+
+@lru_cache(4)
+def _outline(program: Program, source: str) -> Outline | None:
     if not program.lexer:
         return python_source.outline(source)
     is_header = program.lexer == "c" and _CPP.search(source)
