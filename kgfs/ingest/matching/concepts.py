@@ -18,7 +18,7 @@ from kgfs.ingest.matching.publication import content_of
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit, PlacesAdded
-from kgfs.stores.graph.vocabulary import DocumentContent, Joining, Mark, NamedRow
+from kgfs.stores.graph.vocabulary import DocumentContent, Joining, Mark
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Row
@@ -128,7 +128,7 @@ def spoken(
     Of the concepts that a document only names, those with an id in ``looked_for`` are in it.
     """
     found: list[DocumentContent] = []
-    nowhere = [NamedRow(concept_id, False, ()) for concept_id in looked_for]
+    looked = frozenset(looked_for)
     for key in keys:
         document = stores.catalog.names.document(key.split("/")[1])
         row = stores.graph.document(document.doc_id) if document else None
@@ -141,7 +141,7 @@ def spoken(
         reading = known.reading if known else load_reading(stores.garage.objects, document.doc_id, decisions.reading)
         text = known.text if known else _text(stores, document, reading, key)
         as_shown = replace(document, deposit=row.deposit)
-        said = content_of(stores.graph, as_shown, reading, decisions, text=text, at=at, looked_for=nowhere)
+        said = content_of(stores.graph, as_shown, reading, decisions, text=text, at=at, looked_for=looked)
         found.append(said)
     return found
 

@@ -170,17 +170,20 @@ def content_of(
     *,
     text: str,
     at: int,
-    looked_for: Sequence[NamedRow] = (),
+    looked_for: frozenset[str] = frozenset(),
 ) -> DocumentContent:
     """Return what a document that the graph shows says by these decisions. ``at`` is the time of new evidence.
 
-    Of the concepts that it only names, those of ``looked_for`` are in it, whose rows are given without places.
+    Of the concepts that it only names, those of ``looked_for`` are in it: without places where it names them no more.
     """
     build = _Build(graph, document, reading, decisions, text, at)
     named = [*build.named()]
     rows = [row for row in named if row.matched]
     only = {row.owner: row for row in named if not row.matched}
-    rows += [only.get(row.owner, row) for row in looked_for]
+    if looked_for:  # thousands, of which a document names few
+        rows += [row for owner, row in only.items() if owner in looked_for]
+        gone = (graph.named.only_named(document.doc_id) & looked_for) - only.keys()
+        rows += [NamedRow(owner, False, ()) for owner in sorted(gone)]
     instances = list(build.instances())
     return DocumentContent(document.doc_id, build.concepts(), build.relationships(), instances, {"named": rows})
 

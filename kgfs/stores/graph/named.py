@@ -91,6 +91,15 @@ class NamedReads:
         rows: list[tuple[str, int]] = self._database.rows(_DOCUMENTS, (concept_id,))
         return rows
 
+    def only_named(self, doc_id: str) -> set[str]:
+        """Return the ids of the concepts that a visible document names and does not have."""
+        rows = self._database.rows(
+            "SELECT named.owner FROM document CROSS JOIN named ON named.document = document.key"
+            f" WHERE document.doc_id = ? AND document.state = {SHOWN} AND named.matched = 0",
+            (doc_id,),
+        )
+        return {owner for (owner,) in rows}
+
     def lines(self, concept_id: str, doc_id: str) -> bytes:
         """Return the lines of one visible document in a concept's ``mentions.tsv``; empty if it has none."""
         with self._database.snapshot() as connection:
