@@ -105,7 +105,8 @@ def _print(planned: Plan) -> None:
         rest = sum(leaving.evidence for leaving in parts[SHOWN:])
         click.echo(f"and {count(len(parts) - SHOWN, 'part')} more, {count(rest, 'piece')} of evidence")
     _print_some("parts that stay, others have them", [f"{name} ({others})" for name, others in planned.staying])
-    others = len(planned.names) - sum(len(leaving.paths) for leaving in planned.documents)
+    _print_some("files that go, though their documents stay as parts", planned.alone)
+    others = len(planned.names) - sum(len(leaving.paths) for leaving in planned.documents) - len(planned.alone)
     if others > 0:
         click.echo(f"and {count(others, 'name')} that stand for no document (folders, links, empty files)")
     for ontology in planned.ontologies:

@@ -58,6 +58,20 @@ def test_what_is_present_elsewhere_may_be_copied_and_is_the_content_all_the_same
 
 
 @pytest.mark.parametrize("kind", S3)
+def test_what_is_probably_there_is_not_sent_where_it_is(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = garage_of(kind, tmp_path, request).objects
+    sums = objects.put(KEY, MIDDLE, present=KEY)
+    assert objects.get(KEY) == MIDDLE
+    with monkeypatch.context() as patched:
+        patched.setattr(S3Objects, "_place", lambda *_: pytest.fail("bytes are sent"))
+        assert objects.put(KEY, MIDDLE, present=KEY) == sums
+    with pytest.raises(ExistsError):
+        objects.put(KEY, LARGE, present=KEY)
+
+
+@pytest.mark.parametrize("kind", S3)
 def test_what_took_the_place_of_what_was_to_be_copied_is_not_copied(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

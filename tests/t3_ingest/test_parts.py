@@ -98,7 +98,10 @@ def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(hom
         location = standing_of(stores.catalog.names, report.doc_id).origin
         parents = [document.doc_id for document in documents(stores) if not document.parent]
         assert {location.path, *location.others} == {f"archive/{one}/attachments/report.md" for one in parents}
-        with pytest.raises(BadInputError, match="is a part of"):
+        attachment = Found(FoundKind.DOCUMENT, stores.catalog.names.ontologies()[0], document=report)
+        planned = plan(stores, [attachment], "orphans", purge=False)
+        assert planned.nothing and planned.staying == (("report.md", 3),)
+        with pytest.raises(BadInputError, match=r"report.md is a part of Test/documents/m\d.eml and of 2 more"):
             plan(
                 stores,
                 [Found(FoundKind.DOCUMENT, stores.catalog.names.ontologies()[0], document=report)],

@@ -51,7 +51,10 @@ class Plan:
     lessened: tuple[tuple[Concept, int], ...]
     """Concepts that stay, each with the number of pieces of evidence that it loses."""
     staying: tuple[tuple[str, int], ...]
-    """Parts that stay, by name, each with the number of files and other documents that have it."""
+    """Parts that stay, by name, each with the number of files and other documents that have it. Those are among them
+    that were to be forgotten, and are held by others."""
+    alone: tuple[str, ...]
+    """Paths that leave while their Documents stay, since others hold them as parts."""
     others: tuple[tuple[str, int], ...]
     """``doc_id`` of each document that stays, with the number of its pieces of evidence that go (cascade ``all``
     only)."""
@@ -82,6 +85,7 @@ class Plan:
             "ontologies": [ontology.name for ontology in self.ontologies],
             "concepts_gone": [concept.name for concept in self.gone],
             "concepts_lessened": {concept.name: lost for concept, lost in self.lessened},
+            "names_alone": self.alone,
             "parts_that_stay": [{"name": name, "held_by": others} for name, others in self.staying],
             "other_documents": dict(self.others),
         }
@@ -117,7 +121,9 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
         wanted |= _versions_with(stores, wanted)
     for document in wanted.values():
         own |= {name.id: name for name in names.names_of(document.doc_id)}
-    wanted = _with_parts(stores, _without_held(stores, wanted, purge=purge), purge=purge)
+    asked = wanted
+    wanted = _with_parts(stores, _without_held(stores, asked, purge=purge), purge=purge)
+    held = asked.keys() - wanted.keys()
     if not purge:
         wanted = {doc_id: document for doc_id, document in wanted.items() if document.commit_id or names.held(doc_id)}
     for document in wanted.values():
@@ -137,7 +143,8 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
         ontologies=tuple(ontologies),
         gone=tuple(gone),
         lessened=tuple(lessened),
-        staying=_staying(stores, wanted.keys(), purge=purge),
+        staying=_staying(stores, wanted.keys(), held, purge=purge),
+        alone=tuple(sorted(_shown(stores, name) for name in own.values() if name.doc_id in held)),
         others=tuple(others),
     )
 
@@ -214,9 +221,10 @@ def _without_held(stores: Stores, wanted: dict[str, Document], *, purge: bool) -
             return staying
         for doc_id in held:
             if purge:
-                row = next(row for row in names.part_of(doc_id) if row.parent not in staying)
+                first, *more = [row for row in names.part_of(doc_id) if row.parent not in staying]
+                others = f" and of {len(more)} more, which hold its bytes" if more else ", which holds its bytes"
                 raise BadInputError(
-                    f"{row.name} is a part of document {row.parent}, which holds its bytes. Forget that one (too)."
+                    f"{first.name} is a part of {_place_of(stores, first.parent)}{others}. Forget what it is a part of."
                 )
             del staying[doc_id]
 
@@ -297,34 +305,49 @@ def _others(stores: Stores, concepts: Sequence[Concept], wanted: dict[str, Docum
     return sorted(lost.items())
 
 
-def _staying(stores: Stores, wanted: Set[str], *, purge: bool) -> tuple[tuple[str, int], ...]:
-    """Return the parts of these documents that stay: their names, and how many files and other documents have each."""
+def _staying(stores: Stores, wanted: Set[str], held: Iterable[str], *, purge: bool) -> tuple[tuple[str, int], ...]:
+    """Return the parts of the documents ``wanted`` that stay, and the documents ``held``, which stay as parts of others:
+    their names, and how many files and other documents have each."""
     names, found = stores.catalog.names, dict[str, tuple[str, int]]()
-    for doc_id in wanted:
-        for row in names.parts(doc_id):
-            if row.child and row.child not in wanted and row.child not in found:
-                above = {held.parent for held in names.part_of(row.child, held=not purge)} - wanted
-                found[row.child] = (row.name, len(above) + len(names.names_of(row.child)))
+    rows = [row for doc_id in wanted for row in names.parts(doc_id) if row.child and row.child not in wanted]
+    for row in [*rows, *(names.part_of(doc_id)[0] for doc_id in held)]:
+        if row.child not in found:
+            above = {one.parent for one in names.part_of(row.child, held=not purge)} - wanted
+            live = 0 if row.child in held else len(names.names_of(row.child))
+            found[row.child] = (row.name, len(above) + live)
     return tuple(sorted(found.values()))
 
 
 def _part_of(stores: Stores, doc_id: str, wanted: Container[str]) -> tuple[str, ...]:
     """Return the places at which a document is a part of others of the plan."""
-    names = stores.catalog.names
-    found = []
-    for row in names.part_of(doc_id, held=False):
-        parent = names.document(row.parent) if row.parent in wanted else None
-        if parent is not None:
-            top = f"{ontology_of(names, parent.ontology, parent.key).name}/documents"
-            live = [names.path(name.id) or name.name for name in names.names_of(parent.doc_id)]
-            above = live[0] if live else parent.source_id.partition("/")[2]
-            found.append(f"{top}/{above}/{row.name}")
-    return tuple(found)
+    rows = stores.catalog.names.part_of(doc_id, held=False)
+    return tuple(f"{_place_of(stores, row.parent)}/{row.name}" for row in rows if row.parent in wanted)
+
+
+def _place_of(stores: Stores, doc_id: str) -> str:
+    """Return a path of a document, or the one at which it came first, as ``Ontology/documents/path``."""
+    names, document = stores.catalog.names, stores.catalog.names.document(doc_id)
+    if document is None:
+        return f"document {doc_id}"
+    live = names.names_of(doc_id)
+    if live:
+        return _shown(stores, live[0])
+    return f"{_documents_of(stores, document)}/{document.source_id.partition('/')[2]}"
+
+
+def _shown(stores: Stores, name: Name) -> str:
+    ontology = stores.catalog.names.ontology(name.ontology)
+    top = ontology.name if ontology is not None else name.ontology
+    return f"{top}/documents/{stores.catalog.names.path(name.id)}"
+
+
+def _documents_of(stores: Stores, document: Document) -> str:
+    return f"{ontology_of(stores.catalog.names, document.ontology, document.key).name}/documents"
 
 
 def _leaving(stores: Stores, document: Document, evidence: int, wanted: Container[str]) -> Leaving:
     names = stores.catalog.names
-    top = f"{ontology_of(names, document.ontology, document.key).name}/documents"
+    top = _documents_of(stores, document)
     live = [f"{top}/{names.path(name.id)}" for name in names.names_of(document.doc_id)]
     lineages = names.lineages(document.doc_id)
     versions = [v for lineage in lineages for v in names.history(lineage) if v.doc_id == document.doc_id]
