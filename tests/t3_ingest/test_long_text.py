@@ -11,8 +11,10 @@ from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import embed_again
 from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.matching import earlier
 from kgfs.ingest.reading import draft
 from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.working import pipeline
 from kgfs.knowledge.check import check
 from kgfs.stores.readings import load_reading
 from tests.support.working import OTHER, TEXT, Counting, Embedding, deposit, documents, states, work
@@ -21,11 +23,11 @@ from tests.support.working import OTHER, TEXT, Counting, Embedding, deposit, doc
 def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (draft, embed_again):
+    for module in (draft, embed_again, pipeline, earlier):
         monkeypatch.setattr(module, "LONGEST_PROSE", len(TEXT))
     config, compute = load(home), Counting()
     with open_stores(config) as stores:
-        deposit(config, stores, tmp_path, short=TEXT, long=TEXT + OTHER)
+        deposit(config, stores, tmp_path, long=TEXT + OTHER, short=TEXT)
         work(config, stores, compute)
         assert states(stores) == {State.DONE: 2} and compute.asked == [TEXT]
         long = next(document for document in documents(stores) if document.source_id.endswith("/long.txt"))
@@ -40,5 +42,5 @@ def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
             if again:
                 rebuild(stores)
             assert {row.full_text for row, _ in stores.graph.find_text("roots")} == {TEXT + OTHER}
-            assert stores.graph.concepts_of(long.doc_id) == []
+            assert stores.graph.concepts_of(long.doc_id) == [] and stores.graph.named.only_named(long.doc_id) == set()
             assert check(config, stores, alive_sessions(config.run), worker=False, deep=True) == []

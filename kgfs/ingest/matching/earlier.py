@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from kgfs.domain.forms import Known, Span, either, form_key, goes_on, known_among, places_of, plurals, whole_words
 from kgfs.domain.identity import normalise_label
-from kgfs.domain.text import Chunk, Verdict
+from kgfs.domain.text import LONGEST_PROSE, Chunk, Verdict
 from kgfs.errors import BusyError, CorruptError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.concept_plans import Speaker, commit_id_of, speaker_of
@@ -103,6 +103,8 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
         with suppress(BusyError):  # it is published after this, with the concepts of then
             try:
                 speaker = speaker_of(stores, doc_id)
+                if speaker.reading.text_length > LONGEST_PROSE:
+                    continue
                 text = text_of(stores.garage.objects, speaker.document, speaker.reading)
             except (MissingError, CorruptError) as error:
                 _LOG.info("%s is not looked through: %s", doc_id, error)

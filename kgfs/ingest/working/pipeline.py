@@ -22,6 +22,7 @@ from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
 from kgfs.domain.identity import commit_id_of_text
+from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import CorruptError, KgfsError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.embed_again import give
@@ -263,14 +264,15 @@ class Pipeline:
                 kept_from(self.stores, reading, text, superseded),
             )
             decisions = without_suppressed(names, document, reading, decisions)
-            decisions = with_places(
-                self.stores.graph,
-                document.ontology,
-                reading,
-                decisions,
-                text,
-                lambda concept_ids: names.suppressed(concept_ids, document.doc_id),
-            )
+            if reading.text_length <= LONGEST_PROSE:
+                decisions = with_places(
+                    self.stores.graph,
+                    document.ontology,
+                    reading,
+                    decisions,
+                    text,
+                    lambda concept_ids: names.suppressed(concept_ids, document.doc_id),
+                )
             decisions = replace(decisions, supersedes=superseded)
             if self.stores.publish is not None:  # each home counts epochs for itself, and their decisions must differ
                 decisions = replace(decisions, epoch=self.stores.graph.followed() or 0)
