@@ -18,6 +18,8 @@ from kgfs.render.words import counted, fold, rendered
 MARKDOWN = "text/markdown"
 RESTRUCTURED = "text/x-rst"
 
+_PIECE = 1 << 20
+"""Characters whose size is counted at the same time."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _TYPES = {
     "text/plain": "Plain text",
@@ -60,7 +62,10 @@ def render(title: str, media_type: str, size: int, text: str, path: str) -> byte
 
 def base_size(title: str, media_type: str, size: int, text: str) -> int:
     """Return the size of the file in bytes without the link's target, as it is stored at commit."""
-    return len(rendered(_render(title, media_type, size, text, "")))
+    words = _body(media_type, text)
+    # In pieces, since each character is shown by itself: a rendered copy of a long text would take several times its memory.
+    pieces = (words[at : at + _PIECE] for at in range(0, len(words), _PIECE))
+    return header_size(title, media_type, size) + sum(len(rendered(piece)) for piece in pieces)
 
 
 def type_of(media_type: str) -> str:
