@@ -51,6 +51,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         " alone on its line the words before its list; sentences and concepts are judged by weights fitted anew"
         "; header fields and lists of attachments of mails are found by their words, and give no concepts"
         "; what is defined is likelier a concept, what numbers the items of a document is none"
+        "; speakers are told by the whole document, with their handles in lists and before dashes"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -59,6 +59,8 @@ class Passage:
     """The overlap before the Source. An extractor may use it to understand the text, and must not quote from it."""
     language: str = ENGLISH
     """As :mod:`kgfs.domain.languages` names it."""
+    speakers: tuple[str, ...] = ()
+    """The normalised names of those who speak in the document and are named in the Source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import validate
 from kgfs.models.contract import Passage
 from kgfs.models.extractor.grammar import GrammarExtractor
+from kgfs.models.extractor.speakers import speakers_told
 
 TURNS = (
     ("Ada Lovelace", "The tide table for spring is late again. The printing office has a broken press."),
@@ -24,10 +25,13 @@ TURNS = (
 
 
 @pytest.mark.models
-@pytest.mark.parametrize("line", ["{0}: {1}\n", "[12:03] {0}: {1}\n", "{0}: {1}\n\n"])
+@pytest.mark.parametrize(
+    "line", ["{0}: {1}\n", "[12:03] {0}: {1}\n", "{0}: {1}\n\n", "- {0}: {1}\n", "* {0} - {1}\n\n"]
+)
 def test_turns_are_read_and_speakers_are_no_concepts(line: str, grammar_extractor: GrammarExtractor) -> None:
-    text = "".join(line.format(*turn) for turn in TURNS)
-    [raw] = grammar_extractor.extract([Passage("Harbour", (), text)])
+    handles = {"Ada Lovelace": "ada", "Grace Hopper": "grace", "Linus": "linus"} if line[0] in "-*" else {}
+    text = "".join(line.format(handles.get(name, name), said) for name, said in TURNS)
+    [raw] = grammar_extractor.extract([Passage("Harbour", (), text, speakers=speakers_told(text))])
     chunk = Chunk(0, 0, len(text), 1, 1, 0, len(text), (), 200, 0)
     concepts, _ = rank("Harbour", [chunk], [validate(grammar_extractor.parse(raw), text, chunk)], 40)
     said = {one.label.casefold(): [text[quote.start : quote.end] for quote in one.quotes] for one in concepts}

@@ -308,7 +308,10 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
         words = prose_only(reading.media_type, text)
         found = passages_of(reading.title, words, reading.chunks, reading.language)
         told = reading.ingest_version >= FIRST_WITH_LANGUAGE
-        passages += found if told else (replace(one, language=ENGLISH) for one in found)
+        for one in found:
+            passages.append(one if told else replace(one, language=ENGLISH))
+            if one.speakers:  # versions before 9 told none
+                passages.append(replace(passages[-1], speakers=()))
     kept: list[bytes] = []
     for line in lines:
         body = json.loads(line)

@@ -18,6 +18,7 @@ from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.models.contract import Signs
 from kgfs.models.extractor import junk
+from kgfs.models.extractor.speakers import SPEAKER
 
 Vectors = npt.NDArray[np.float32]
 
@@ -30,8 +31,6 @@ NEARLY = 0.05
 sentence have more."""
 TELLING = 0.7
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
-SPEAKER = 3
-"""A lead that stands so often is a speaker or a field."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
 _BIAS = -1.95

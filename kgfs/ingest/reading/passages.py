@@ -9,6 +9,7 @@ from kgfs.domain.text import Block, Chunk, Text
 from kgfs.ingest.reading.as_prose import prose_told
 from kgfs.ingest.reading.gate import without
 from kgfs.models.contract import Passage
+from kgfs.models.extractor.speakers import named_in, speakers_told
 
 FIRST_WITH_LANGUAGE = 8
 """The first ingest version that tells languages; all was English before."""
@@ -23,13 +24,14 @@ def passages_of(
 
     A Source that is clearly in another language than its document is read in that.
     """
+    speakers = speakers_told(words)
     for chunk in chunks:
         text = without(words, furniture, chunk.start, chunk.end)
         context = without(words, furniture, chunk.context_start, chunk.start)
         own = language_of(text, language or ENGLISH)
         if own == UNKNOWN and language:
             own = language  # names and code alone tell no language
-        yield Passage(title, chunk.section_path, text, context, own)
+        yield Passage(title, chunk.section_path, text, context, own, named_in(text, speakers))
 
 
 def _beginning(text: Text) -> str:

@@ -51,7 +51,7 @@ def fingerprint(compute: Compute, passage: Passage) -> str:
     """Return a hash of everything that shapes a Record.
 
     The hash covers extractor, version, model, prompt, text of the Source and its context (title, sections, overlap,
-    the language if it is not English).
+    the language if it is not English, the speakers whom it names).
     The list of known concepts is stored in the Record and is no part of it.
     """
     return fingerprint_of(compute.extractor, compute.extractor_model, compute.prompt_hash, passage)
@@ -66,6 +66,7 @@ def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passag
         _hash(passage.text),
         _hash(json.dumps([passage.title, passage.section_path, passage.context])),
         *([passage.language] if passage.language != ENGLISH else []),
+        *([_hash(json.dumps(passage.speakers))] if passage.speakers else []),
     )
     return _hash("\n".join(shaped))[:32]
 

@@ -22,6 +22,7 @@ from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, Sign
 from kgfs.models.extractor import junk
 from kgfs.models.extractor.prose import Prose, prose_of
 from kgfs.models.extractor.quotes import TELLING
+from kgfs.models.extractor.speakers import SPEAKER
 
 LONGEST = 3
 """The most words of a phrase, not counting those that join them."""
@@ -108,7 +109,7 @@ class _Candidate:
 def extraction(passage: Passage) -> Extraction:
     """Return the candidates of a passage in the language that it names, with signs and quotes."""
     language = passage.language if passage.language in READ else UNKNOWN
-    blocks = prose_of(passage.text)
+    blocks = prose_of(passage.text, passage.speakers)
     sentences = [one for block in blocks for one in _sentences(block)]
     nouns = _nouns(sentences, language)
     found: dict[str, _Candidate] = {}
@@ -122,7 +123,9 @@ def extraction(passage: Passage) -> Extraction:
         concept = _concept(passage.text, found[key], sentences, language)
         if concept is not None:
             concepts += [concept, *_other_forms(concept, found[key], language)]
-    return Extraction(tuple(concepts), (), tuple(block.lead for block in blocks if block.lead))
+    leads = [block.lead for block in blocks if block.lead]
+    leads += [name for name in passage.speakers for _ in range(SPEAKER)]
+    return Extraction(tuple(concepts), (), tuple(leads))
 
 
 def key_of(label: str, language: str) -> str:

@@ -15,13 +15,12 @@ from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import Prose, attendees, prose_of
 from kgfs.models.extractor.quotes import Definitions, forms_of, read
 from kgfs.models.extractor.related import stated_by
+from kgfs.models.extractor.speakers import SPEAKER
 from kgfs.models.grammar import English
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-SPEAKER = 3
-"""How often a lead stands that is a speaker (``kgfs.ingest.reading.choice``)."""
 TOGETHER = 8
 """The number of passages that are parsed at the same time. It bounds memory."""
 
@@ -30,7 +29,7 @@ class GrammarExtractor:
     """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
-    version = "5"
+    version = "6"
     billed = False
     takes_known = False
 
@@ -63,19 +62,19 @@ class GrammarExtractor:
         ]
 
     def _in_english(self, passages: Sequence[Passage]) -> list[str]:
-        prose = [prose_of(passage.text) for passage in passages]
+        prose = [prose_of(passage.text, passage.speakers) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
         pages = [
-            _page(passage.text, [(block, next(parsed)) for block in blocks])
+            _page(passage, [(block, next(parsed)) for block in blocks])
             for blocks, passage in zip(prose, passages, strict=True)
         ]
         return [output.encode(_extraction(passage.text, page)) for passage, page in zip(passages, pages, strict=True)]
 
 
-def _page(text: str, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]]) -> Page:
+def _page(passage: Passage, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]]) -> Page:
     """Return the page of a passage. Persons whom it lists count as speakers."""
-    page = page_of(blocks, text)
-    page.leads.extend(name for name in attendees(text) for _ in range(SPEAKER))
+    page = page_of(blocks, passage.text)
+    page.leads.extend(name for name in (*attendees(passage.text), *passage.speakers) for _ in range(SPEAKER))
     return page
 
 

@@ -7,8 +7,10 @@ comments and addresses are left out. Inline markup is removed and its words stay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+
+from kgfs.domain.identity import normalise_label
 
 
 @dataclass(slots=True)
@@ -106,6 +108,10 @@ _ATTENDEE = re.compile(
 _BETWEEN = re.compile(r"(?:[ \t,;*•–-]|\n(?![ \t]*\n)|@[\w-]+|\([^()\n]{1,40}\))*")
 _FEWEST_NAMES = 3
 _LEAD = re.compile(r"(?:\[[\d:.]{4,12}\]\s*)?(?P<lead>[A-ZÀ-ÖØ-Þ][\w.'’-]*(?: [\w.'’()@-]+){0,4})\s?:\s+(?=\S)")
+SPOKEN_LEAD = re.compile(
+    r"[*_]{0,3}@?(?P<lead>[^\W\d_][\w.'’-]*(?: [^\W\d_(][\w.'’-]*){0,2})[*_]{0,3}(?:\s?:[*_]{0,3}\s+|\s+[-–—]\s+)(?=\S)"
+)
+"""What may be a speaker before a colon or dash: a name or handle, whatever its case."""
 _LONGEST_CONTEXT = 160
 """The most characters of the words before a list that its items are quoted with."""
 _SHORT = 160
@@ -137,8 +143,12 @@ _PLAIN = re.compile(r"[^\W_]+(?:[ ’'-][^\W_]+)+")
 _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 
 
-def prose_of(passage: str) -> list[Prose]:
-    """Return the passage's prose in order. Comments of HTML are none."""
+def prose_of(passage: str, speakers: Collection[str] = ()) -> list[Prose]:
+    """Return the passage's prose in order. Comments of HTML are none.
+
+    ``speakers`` are the normalised names of those who speak in the document: they are leads wherever a block or line begins
+    with one.
+    """
     if "<!--" in passage:
         passage = _COMMENT.sub(lambda found: _SHOWN.sub(" ", found[0]), passage)
     found: list[Prose] = list(_title(passage))
@@ -146,9 +156,9 @@ def prose_of(passage: str) -> list[Prose]:
     if front:
         found.extend(_keywords(passage, *front.span("inside")))
     before, headed = -1, False
-    for kind, lines in _blocks(passage, front.end() if front else 0):
+    for kind, lines in _blocks(passage, front.end() if front else 0, speakers):
         block = _read(kind, passage, lines)
-        _cut_lead(block)
+        _cut_lead(block, speakers)
         if _WORD.search(block.text):
             found.append(block)
         if kind == "paragraph" and headed and lines[-1].end - lines[0].start <= _SHORT:
@@ -161,6 +171,12 @@ def prose_of(passage: str) -> list[Prose]:
         elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
             block.context = before
     return found
+
+
+def lines_of(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the kind of each paragraph, item and heading of a text, and its lines as they stand; the first without its mark."""
+    for kind, lines in _blocks(text, 0, ()):
+        yield kind, [line.text for line in lines]
 
 
 def attendees(passage: str) -> list[str]:
@@ -196,13 +212,22 @@ def _keywords(passage: str, start: int, end: int) -> Iterator[Prose]:
                 yield block
 
 
-def _cut_lead(block: Prose) -> None:
+def _spoken(text: str, speakers: Collection[str]) -> re.Match[str] | None:
+    """Return the speaker that a text begins with; None if that is none of these."""
+    found = SPOKEN_LEAD.match(text) if speakers else None
+    return found if found and normalise_label(found["lead"]) in speakers else None
+
+
+def _cut_lead(block: Prose, speakers: Collection[str]) -> None:
     """Cut a speaker or field off the start of a paragraph or item."""
-    found = _LEAD.match(block.text) if block.kind in ("paragraph", "item") else None
+    if block.kind not in ("paragraph", "item"):
+        return
+    spoken = _spoken(block.text, speakers)
+    found = spoken or _LEAD.match(block.text)
     if found is None:
         return
     marked = (*block.literal, *((start, end) for start, end, _ in block.marks))
-    if block.kind == "item" and any(start == 0 and end == found.end("lead") for start, end in marked):
+    if not spoken and block.kind == "item" and any(start == 0 and end == found.end("lead") for start, end in marked):
         block.lead = ""  # "- **Locality**: each …" explains a term
         return
     cut = found.end()
@@ -236,7 +261,7 @@ def _lines(passage: str) -> list[_Line]:
     return lines
 
 
-def _blocks(passage: str, start: int) -> Iterator[tuple[str, list[_Line]]]:
+def _blocks(passage: str, start: int, speakers: Collection[str]) -> Iterator[tuple[str, list[_Line]]]:
     fenced = False
     skip_deeper: int | None = None
     for group in _groups([line for line in _lines(passage) if line.start >= start]):
@@ -255,13 +280,13 @@ def _blocks(passage: str, start: int) -> Iterator[tuple[str, list[_Line]]]:
         if _DIRECTIVE.match(kept[0].text):
             rest = kept[1:]
             if _ADMONITION.match(kept[0].text):
-                yield from _paragraphs(rest)
+                yield from _paragraphs(rest, speakers)
             else:
                 skip_deeper = kept[0].indent
             continue
         if _is_table(kept) or _is_fields(kept) or _is_code(kept):
             continue
-        yield from _paragraphs(kept)
+        yield from _paragraphs(kept, speakers)
         if kept[-1].text.endswith("::"):
             skip_deeper = min(line.indent for line in kept)
 
@@ -279,7 +304,7 @@ def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
         yield group
 
 
-def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
+def _paragraphs(lines: Sequence[_Line], speakers: Collection[str]) -> Iterator[tuple[str, list[_Line]]]:
     """Yield the units of a group: headings without their rules, list items, terms with definitions, paragraphs."""
     current: list[_Line] = []
     kind, defined = "paragraph", -1
@@ -304,7 +329,7 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
             if current:
                 yield kind, current
             current, kind = [_cut(line, item.end())], "item"
-        elif current and kind == "paragraph" and _LEAD.match(line.text):
+        elif current and kind == "paragraph" and (_LEAD.match(line.text) or _spoken(line.text.lstrip(), speakers)):
             yield kind, current
             current = [line]
         elif following is not None and (not current or line.indent == defined) and _is_term(line, following):
