@@ -349,6 +349,23 @@ def test_a_copy_of_what_was_written_out_outlives_it(garage: Garage) -> None:
     assert objects.get(aside) == GROWN[-2]
 
 
+def test_what_was_deleted_in_part_and_put_again_is_written_out_again() -> None:
+    """The kill came when the bytes that had been written out were gone, and the link to them was not."""
+
+    stored = _Dying()
+    objects = PrefixObjects(stored, shared=True)
+    keys = grow(objects, GROWN[-3:-1])
+    objects.delete(keys[1])
+    stored.left = 2
+    with pytest.raises(_Killed):
+        objects.delete(keys[0])
+    assert not list(stored.keys(WRITTEN)) and list(stored.keys(OF))
+    stored.left = -1
+    grow(objects, [GROWN[-3], GROWN[-1]])
+    objects.delete(key_of(GROWN[-1]))
+    assert objects.get(keys[0]) == GROWN[-3]
+
+
 def test_rot_in_the_successor_is_rot_of_the_earlier_version_where_it_has_it(tmp_path: Path) -> None:
     objects = PrefixObjects(FileObjects(tmp_path / "objects"))
     keys = grow(objects, [WHOLE[: BLOCK - 5], WHOLE[: 2 * BLOCK], WHOLE])

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship
 from kgfs.models.contract import Signs
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.garage.files import FileObjects
 from tests.fakes.garage import MemoryObjects
 
 LONG = 400
@@ -258,3 +261,21 @@ def test_vectors_are_stored_as_numpy_does(monkeypatch: pytest.MonkeyPatch) -> No
             objects = MemoryObjects()
             key = embeddings.put(objects, NO_MODEL, "d", windows, concepts, dict(known))
             assert objects.get(key) == encoded and key == embeddings.key_of("d", encoded)
+
+
+@pytest.mark.claim("GONE-6")
+def test_no_file_has_the_vectors_of_a_long_text_by_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill would leave it outside of the home, where no purge looks."""
+    monkeypatch.setattr(embeddings, "LARGE", 1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    rows = np.arange(24, dtype=np.float32).reshape(6, 4)
+
+    class Watched(FileObjects):
+        def put(self, *args: Any, **kwargs: Any) -> Sums:
+            assert list((tmp_path / "temporary").iterdir()) == []
+            return super().put(*args, **kwargs)
+
+    objects = Watched(tmp_path / "objects")
+    key = embeddings.put(objects, NO_MODEL, "d", [(0, rows)], [], {})
+    assert objects.get(key) == embeddings.assemble(NO_MODEL, [(0, rows)], [], {}).encode()

@@ -25,6 +25,7 @@ from kgfs.domain.knowledge import FoundConcept
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects, Reader
+from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row, Vectors
@@ -94,12 +95,13 @@ def put(
         key = key_of(doc_id, out.getvalue())
         objects.put(key, out.getvalue())
         return key
-    with tempfile.NamedTemporaryFile(prefix="kgfs-vectors-") as file:
+    # It has no name, so that a kill leaves nothing of it.
+    with os_errors(f"writing the vectors of {doc_id}"), tempfile.TemporaryFile() as file:
         _write(file, windows, labels)
         file.flush()
         file.seek(0)
         key = _key(doc_id, hashlib.file_digest(file, "sha256").hexdigest())
-        objects.put(key, Path(file.name))
+        objects.put(key, Path(f"/proc/self/fd/{file.fileno()}"))
     return key
 
 

@@ -195,11 +195,15 @@ class PrefixObjects:
     def _keeps_bytes(self, key: str) -> bool:
         """Return whether a linked object has bytes that no other home may be about to give up."""
         # What stands under its own key may be deleted at any moment by the home that linked it, even hours later.
-        return any(link.is_whole for link in links_of(self._stored, key)) if self._shared else self._has_bytes(key)
+        return self._is_written_out(key) if self._shared else self._has_bytes(key)
 
     def _has_bytes(self, key: str) -> bool:
         """Return whether an object has bytes of its own, under its own key or written out."""
-        return self._stored.exists(key) or any(link.is_whole for link in links_of(self._stored, key))
+        return self._stored.exists(key) or self._is_written_out(key)
+
+    def _is_written_out(self, key: str) -> bool:
+        # A deletion that was killed leaves the link without the bytes, and the object may have been put again since.
+        return any(link.is_whole and self._stored.exists(link.successor) for link in links_of(self._stored, key))
 
     def _write_out(self, link: Link) -> None:
         """Give an object bytes of its own."""
