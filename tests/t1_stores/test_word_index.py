@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.words import index, scoring
 from kgfs.stores.words.merging import LARGEST, MOST, to_join
 from kgfs.stores.words.scoring import WordView
-from kgfs.stores.words.segment import Indexed, build, merge, opened, save
+from kgfs.stores.words.segment import Indexed, Segment, build, merge, opened, save
 from tests.support.graph_building import Doc, prepared, publish
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
@@ -91,6 +92,42 @@ def test_a_purge_leaves_no_word_in_the_files(graph: SqliteGraph, tmp_path: Path)
     assert found(graph, "koan") == [(B, 0)] and found(graph, "xylophone") == []
 
 
+def test_a_process_that_searches_lets_go_of_erased_files(graph: SqliteGraph, tmp_path: Path) -> None:
+    publish_texts(graph, A, ["The xylophone of Quebec.\n"], "c1")
+    publish_texts(graph, B, ["A koan.\n"], "c2")
+    graph.index_words()
+    with closing(SqliteGraph(tmp_path / "graph.sqlite")) as other:
+        graph.forget("c3", [A], 1)
+        assert found(other, "xylophone") == []  # while the files have it yet
+        graph.redact([], [])
+        view = other.word_view()
+        assert view is not None and not any(b"xylophon" in segment.words.tobytes() for segment in view.segments)
+        assert found(other, "koan") == [(B, 0)]
+
+
+def test_files_that_are_replaced_while_they_are_read_are_read_again(
+    graph: SqliteGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(MOST):
+        publish_texts(graph, f"{n:016}", ["A koan.\n"], f"c{n}")
+        graph.index_words()
+    publish_texts(graph, A, ["A koan.\n"], "c")
+    monkeypatch.setattr(index, "AT_ONCE", 0)
+    begun = False
+
+    def opened_late(path: Path) -> Segment:
+        nonlocal begun
+        if not begun:
+            begun = True
+            assert graph.index_words() and not path.exists()
+        return opened(path)
+
+    monkeypatch.setattr(index, "opened", opened_late)
+    with closing(SqliteGraph(tmp_path / "graph.sqlite")) as other:
+        assert len(found(other, "koan")) == MOST + 1
+    assert begun
+
+
 def test_damaged_files_are_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
@@ -122,13 +159,19 @@ def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(
     assert graph.index_words() and graph.faults() == []
 
 
-def test_what_another_version_made_is_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_what_another_version_made_is_made_again(
+    graph: SqliteGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
+    assert found(graph, "koan") == [(A, 0)]
     manifest = tmp_path / "words" / index.MANIFEST
     told = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**told, "made_by": ["another"], "segments": []}))
+    monkeypatch.setattr(index, "AT_ONCE", 0)  # a process that has all in memory needs no file
     assert found(graph, "koan") == [(A, 0)] and not graph.words_indexed()
+    with closing(SqliteGraph(tmp_path / "graph.sqlite")) as other:
+        assert other.word_view() is None
     assert graph.index_words() and graph.words_indexed()
 
 

@@ -6,17 +6,24 @@ The sizes depend on rows of the graph alone. So neither the garage nor a model i
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
-from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED
 from kgfs.render.words import folded_size, has_controls
 from kgfs.stores.database import Database
 from kgfs.stores.graph.pages import page_frame, page_size
 from kgfs.stores.graph.rows import LEAVING, words
-from kgfs.stores.graph.sizes_kept import RENDERED, RENDERED_BY
+from kgfs.stores.graph.sizes_kept import RENDERED
+
+SLICE = 0.1
+"""Seconds of one transaction, or those that one document or page takes."""
+_FOR, _UP_TO = "renewed_for", "renewed_up_to"
+"""Rows of ``meta`` while sizes are computed again: for which version of the renderers, and up to which key."""
+_EDITIONS = f"SELECT key, source_title FROM document WHERE state != {LEAVING} AND key > ? ORDER BY key LIMIT 100"
+_CONCEPTS = "SELECT key, concept_id FROM concept WHERE live = 1 AND key > ? ORDER BY key LIMIT 100"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,48 +37,66 @@ class _Piece:
     text: str
 
 
-def renew(database: Database) -> None:
-    """Compute all sizes again that an earlier version of the renderers gave, in one transaction."""
+def renew_some(database: Database) -> bool:
+    """Compute sizes again for about SLICE seconds, in one transaction; return whether there are more to compute.
+
+    It is kept with them how far this came, so another process, or this one after a kill, goes on from there. Each transaction
+    is short, so other processes may write between two of them. Another version of the renderers begins from the first row.
+    """
     with database.write(durable=False) as connection:
-        rendered = connection.execute(RENDERED_BY).fetchone()[0]
+        state = dict(
+            connection.execute(f"SELECT name, value FROM meta WHERE name IN ('rendered', '{_FOR}', '{_UP_TO}')")
+        )
+        rendered = state["rendered"]
+        if rendered >= RENDERED:
+            return False
+        end, reached = time.monotonic() + SLICE, state.get(_UP_TO, 0) if state.get(_FOR) == RENDERED else 0
         if rendered < 1:
-            concepts: set[str] = set()
-            for edition in list(_with_controls(connection)):
-                concepts |= _of_edition(connection, edition)
-            _of_concepts(connection, concepts)
-        if rendered < 2:
-            _of_pages(connection, _with_related(connection))
-        if rendered < 3:
-            many = connection.execute(
-                "SELECT concept_id FROM concept WHERE live = 1 AND evidence > ?", (SHOWN_EVIDENCE,)
-            )
-            _of_pages(connection, {concept_id for (concept_id,) in many})
-        if rendered < 4:
-            _of_pages(connection, _without_description(connection))
-        if rendered < 5:
-            _of_pages(connection, _below_headings(connection))
-        if rendered < RENDERED:
-            connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (RENDERED,))
+            reached, is_over = _renewed(connection, _EDITIONS, _of_edition, reached, end)
+            if is_over:
+                rendered, reached = 1, 0
+        if rendered >= 1:
+            reached, is_over = _renewed(connection, _CONCEPTS, _of_page, reached, end)
+            if is_over:
+                connection.execute(f"DELETE FROM meta WHERE name IN ('{_FOR}', '{_UP_TO}')")
+                connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (RENDERED,))
+                return False
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'rendered'", (rendered,))
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(_FOR, RENDERED), (_UP_TO, reached)])
+        return True
 
 
-def _with_controls(connection: sqlite3.Connection) -> Iterator[int]:
-    """Yield the keys of editions whose title or text has control characters."""
-    for key, title in connection.execute(f"SELECT key, source_title FROM document WHERE state != {LEAVING}"):
-        texts = connection.execute("SELECT full_text FROM source WHERE document = ?", (key,))
-        if has_controls(title) or any(has_controls(text) for (text,) in texts):
-            yield key
+def _renewed(
+    connection: sqlite3.Connection,
+    after: str,
+    renew: Callable[[sqlite3.Connection, int, str], None],
+    reached: int,
+    end: float,
+) -> tuple[int, bool]:
+    """Renew the rows after the key ``reached``, one at least, until the time ``end``. Return the key of the last one, and
+    whether there is none after it."""
+    while found := connection.execute(after, (reached,)).fetchall():
+        for key, name in found:
+            renew(connection, key, name)
+            reached = key
+            if time.monotonic() >= end:
+                return reached, False
+    return reached, True
 
 
-def _of_edition(connection: sqlite3.Connection, key: int) -> set[str]:
-    """Write the sizes of one edition, and return the ids of the concepts that it mentions."""
+def _of_edition(connection: sqlite3.Connection, key: int, title: str) -> None:
+    """Write the sizes of one edition and of the labels of the concepts that it mentions, if it has control characters."""
+    texts = connection.execute("SELECT full_text FROM source WHERE document = ?", (key,))
+    if not has_controls(title) and not any(has_controls(text) for (text,) in texts):
+        return
     rows = connection.execute(
         "SELECT chunk_index, char_start, char_end, line_start, page_number, full_text FROM source"
         " WHERE document = ? ORDER BY chunk_index",
         (key,),
     )
     pieces = {index: _Piece(*row) for index, *row in rows}
-    title, media_type, size = connection.execute(
-        "SELECT source_title, document_type, size_bytes FROM document WHERE key = ?", (key,)
+    media_type, size = connection.execute(
+        "SELECT document_type, size_bytes FROM document WHERE key = ?", (key,)
     ).fetchone()
     text = "".join(piece.text for piece in pieces.values())
     connection.execute(
@@ -90,10 +115,12 @@ def _of_edition(connection: sqlite3.Connection, key: int) -> set[str]:
                 (folded_size(quote), source_txt.base_size(excerpt), owner, n, key),
             )
     mentioned = connection.execute(
-        "SELECT DISTINCT concept_id FROM mention JOIN concept ON concept.key = mention.concept WHERE document = ?",
-        (key,),
+        "SELECT key, label FROM concept WHERE key IN (SELECT concept FROM mention WHERE document = ?)", (key,)
     )
-    return {concept_id for (concept_id,) in mentioned}
+    connection.executemany(
+        "UPDATE concept SET label_size = ? WHERE key = ?",
+        [(folded_size(label), at) for at, label in mentioned.fetchall()],
+    )
 
 
 def _excerpt(
@@ -111,43 +138,8 @@ def _excerpt(
     return source_txt.Excerpt(text, first.start, first.line, *quote, section_path, first.page)
 
 
-def _of_concepts(connection: sqlite3.Connection, concepts: set[str]) -> None:
-    """Write the sizes of the pages of these concepts and of their neighbours, which show their labels."""
-    pages = set(concepts)
-    for concept_id in concepts:
-        of_concept = (concept_id,)
-        (label,) = connection.execute("SELECT label FROM concept WHERE concept_id = ?", of_concept).fetchone()
-        connection.execute("UPDATE concept SET label_size = ? WHERE concept_id = ?", (folded_size(label), concept_id))
-        pages |= {other for (other,) in connection.execute("SELECT other FROM neighbour WHERE concept = ?", of_concept)}
-    _of_pages(connection, pages)
-
-
-def _with_related(connection: sqlite3.Connection) -> set[str]:
-    """Return the ids of concepts whose pages show other relationships than before, or show them otherwise."""
-    found = connection.execute(
-        "SELECT concept_id FROM concept WHERE live = 1 AND (related > ? OR concept_id IN"
-        " (SELECT concept FROM neighbour WHERE type = 'RELATED_TO'))",
-        (SHOWN_RELATED,),
-    )
-    return {concept_id for (concept_id,) in found}
-
-
-def _without_description(connection: sqlite3.Connection) -> set[str]:
-    """Return the ids of concepts whose pages quote their most telling sentence."""
-    found = connection.execute("SELECT concept_id FROM concept WHERE live = 1 AND description = ''")
-    return {concept_id for (concept_id,) in found}
-
-
-def _below_headings(connection: sqlite3.Connection) -> set[str]:
-    """Return the ids of concepts with evidence below a heading."""
-    found = connection.execute("SELECT DISTINCT owner FROM instance WHERE section_path != '[]'")
-    return {concept_id for (concept_id,) in found}
-
-
-def _of_pages(connection: sqlite3.Connection, concepts: set[str]) -> None:
-    """Write the sizes of the pages of these concepts."""
-    for concept_id in sorted(concepts):
-        found = page_frame(connection, concept_id)
-        if found is not None:
-            key, _, frame = found
-            connection.execute("UPDATE concept SET size = ? WHERE key = ?", (page_size(connection, frame), key))
+def _of_page(connection: sqlite3.Connection, key: int, concept_id: str) -> None:
+    """Write the size of the page of a concept."""
+    found = page_frame(connection, concept_id)
+    if found is not None:
+        connection.execute("UPDATE concept SET size = ? WHERE key = ?", (page_size(connection, found[2]), key))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from kgfs.stores.database import Database
 
 RENDERED = 5
@@ -13,10 +15,19 @@ sentence. 5: evidence is shown with the headings above it."""
 RENDERED_BY = "SELECT value FROM meta WHERE name = 'rendered'"
 
 
+PAUSE = 0.01
+"""Seconds between two transactions, in which another process comes to write."""
+
+
 def keep_sizes(database: Database) -> None:
     """Compute the sizes again if this version of kgfs renders other bytes than the one that stored them. Writes nothing
-    otherwise. One transaction; may take seconds in a large home, once."""
-    if database.row(RENDERED_BY)[0] < RENDERED:
-        from kgfs.stores.graph.sizes import renew
+    otherwise. May take a minute in a home with a million concepts, once.
 
-        database.removing(lambda: renew(database))
+    Returns when all sizes are exact. Processes that open the same graph meanwhile compute some of them each; a process that is
+    killed leaves the rest to the next one.
+    """
+    if database.row(RENDERED_BY)[0] < RENDERED:
+        from kgfs.stores.graph.sizes import renew_some
+
+        while database.removing(lambda: renew_some(database)):
+            time.sleep(PAUSE)

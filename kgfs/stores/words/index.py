@@ -87,19 +87,26 @@ class WordIndex:
         """
         with self._lock:
             moment = self._graph.moment()
-            if self._view is not None and self._state.moment == moment:
+            state = self._newest()
+            if state.moment == _NOTHING != self._state.moment:  # files that are incomplete, or made by another version
+                state = self._state
+            if self._view is not None and state is self._state and state.moment == moment:
                 return self._view
-            state = self._followed(self._newest(), moment, AT_ONCE)
-            if state is None:
+            followed = self._followed(state, moment, AT_ONCE)
+            if followed is None:
                 return None
-            self._state = state
-            self._view = WordView(state.segments, state.living)
+            self._state = followed
+            self._view = WordView(followed.segments, followed.living)
             return self._view
 
     def _newest(self) -> _State:
         """Return the state in memory, or that of the files where these were changed since."""
         manifest = self._manifest()
-        return self._state if manifest == self._state.manifest else self._read(manifest)
+        if manifest == self._state.manifest:
+            return self._state
+        while (state := self._read(manifest)).moment == _NOTHING and (newer := self._manifest()) != manifest:
+            manifest = newer  # another process has replaced the files while they were read
+        return state
 
     def _manifest(self) -> tuple[int, int]:
         try:
@@ -262,10 +269,13 @@ class WordIndex:
         gone, new = self._differences(state, changed)
         living = _without(state, gone)
         segments, masks = list(state.segments), list(living)
-        for some in batched(new.items(), BATCH, lambda item: max(item[1], 1), BATCH):
+        batches = [*batched(new.items(), BATCH, lambda item: max(item[1], 1), BATCH)]
+        for number, some in enumerate(batches, 1):
             added = self._saved(build(self._graph.indexed([doc_id for doc_id, _ in some])))
             segments.append(added)
             masks.append(_all(added))
+            if number == len(batches):
+                break
             segments, masks = self._merged(segments, masks, LARGEST // BATCH)  # no search uses them yet
             self._write(_State(_NOTHING, tuple(segments), tuple(masks), (0, 0)))
             if not go_on():
