@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from kgfs.app import timing
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import Answering, asking_itself
 from kgfs.config import Config
+from kgfs.knowledge import timing
 
 if TYPE_CHECKING:  # a worker that nobody asks needs none
     from kgfs.stores.graph.sqlite import SqliteGraph
@@ -34,7 +34,7 @@ class Finder:
         from kgfs.knowledge.query import parse
         from kgfs.knowledge.search import rank
 
-        patience = Deadline(timing.SEARCH)
+        patience = Deadline(timing.SEARCH_MODEL)  # nobody waits longer, and others want the place
         return as_data(rank(self._opened(), self._asking, parse(words), ontology, doc_ids, min_score, patience))
 
     def _opened(self) -> SqliteGraph:

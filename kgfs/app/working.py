@@ -379,9 +379,14 @@ class _Answering:
                 self.end()
 
     def end(self) -> None:
-        """Answer nothing any more."""
+        """Answer nothing any more. Return when no question is being answered, or after timing.ANSWERED_WITHIN seconds: the
+        caller closes the stores, of which no connection may be closed while a thread reads through it."""
         if self._server is not None:
             self._server.close()
+        if self._answers is not None:
+            from kgfs.compute.questions import Materials
+
+            self._answers.change(Materials(None, None), app_timing.ANSWERED_WITHIN)
         if self._closes is not None:
             self._closes.close()
         if self._finder is not None:

@@ -5,19 +5,29 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgfs.app.finding import Finder
+from kgfs.app.working import _Answering
 from kgfs.compute.answering import Answers
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.questions import Materials, QuestionServer
-from kgfs.errors import BadInputError, StoreError
-from kgfs.knowledge import timing
+from kgfs.compute.finding import find
+from kgfs.compute.local import LocalCompute
+from kgfs.compute.questions import CONCURRENCY, Materials, QuestionServer, ask
+from kgfs.config import Models
+from kgfs.errors import BadInputError, StoreError, TimedOutError
+from kgfs.knowledge import search, timing
 from kgfs.knowledge.nesting import search_nested
+from kgfs.knowledge.ranking import Ranked
+from kgfs.stores.graph.contract import Graph
 from tests.support.library import Library, library_at
 
 TEXTS = {
@@ -140,3 +150,38 @@ def test_a_silent_worker_is_waited_for_once(library: Library, monkeypatch: pytes
         found = search_nested(library.stores, library.context.config.run, ("koan",), "", Deadline(10), by_worker=True)
         assert time.monotonic() - before < 1
     assert len(asked) == 1 and found.order and "No answer within" in found.only_text
+
+
+def test_questions_that_nobody_waits_for_leave_the_worker(
+    library: Library, worker: Finder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "SEARCH_MODEL", 0.3)
+    monkeypatch.setattr(search, "rank", lambda *arguments: arguments[-1].wait(60))
+    run = library.context.config.run
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
+        given_up = [
+            pool.submit(find, partial(ask, run), "koan", "", None, None, Deadline(0.1)) for _ in range(CONCURRENCY)
+        ]
+        assert all(isinstance(one.exception(), TimedOutError) for one in given_up)
+    time.sleep(0.5)
+    with pytest.raises(TimedOutError):  # it is taken
+        find(partial(ask, run), "koan", "", None, None, Deadline(0.1))
+
+
+def test_a_worker_that_ends_answers_first_what_it_began(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connections that a question reads through are closed when it is answered."""
+    begun, rank = threading.Event(), search.rank
+
+    def slow(graph: Graph, *rest: Any) -> Ranked:
+        begun.set()
+        time.sleep(0.3)
+        return rank(graph, *rest)
+
+    monkeypatch.setattr(search, "rank", slow)
+    config = library.context.config
+    with _Answering(config) as answering, ThreadPoolExecutor(1) as pool:
+        answering.answer_with(LocalCompute(Models(extractor="statistics", embedder="none")), None)
+        told = pool.submit(find, partial(ask, config.run), "koan", "", None, None, Deadline(10))
+        assert begun.wait(10)
+        answering.end()
+        assert told.result()["found"]
