@@ -94,6 +94,32 @@ def test_a_purge_takes_what_was_read_of_parts_that_left_with_the_trash(home: Pat
 
 
 @pytest.mark.claim("PART-2")
+def test_nothing_is_left_of_the_parts_of_a_mailbox_that_left_with_the_trash_while_it_was_read(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.ingest.timing.PARTS_PUT_NS", 1 << 50)
+    config = load(home)
+    with open_stores(config) as stores:
+        deep = mail("oats", ("report.md", REPORT))
+        deposit(config, stores, tmp_path, "all.mbox", mailbox(mail("barley"), deep))
+        [parent] = documents(stores)
+        names = stores.catalog.names.names_of(parent.doc_id)
+
+        def meanwhile(border: str) -> None:
+            if border == "reading-kept" and names:
+                with open_deposits(config, stores) as (deposits, _):
+                    deposits.remove(names.pop().id)
+                    trash.empty(stores, deposits.settler)
+
+        monkeypatch.setattr("kgfs.ingest.pipeline.border", meanwhile)
+        work(config, stores, Counting())
+        assert names == sweep(config, stores) == list(part_notes(stores.garage.objects)) == []
+        deposit(config, stores, tmp_path, "all.mbox", mailbox(mail("barley"), deep))
+        work(config, stores, Counting())
+        assert len(originals(stores)) == 4
+
+
+@pytest.mark.claim("PART-2")
 @pytest.mark.logs("no such object")
 def test_a_part_whose_bytes_were_lost_is_put_again_under_the_name_that_it_has(home: Path, tmp_path: Path) -> None:
     """Another mail has the same bytes with another suffix."""

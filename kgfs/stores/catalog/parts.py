@@ -147,7 +147,8 @@ def replace(db: sqlite3.Connection, fact: PartsFound, seq: int) -> set[str]:
             current.add(child)
         row = (fact.doc_id, n, child, name, fact.given[n - 1], fact.kinds[n - 1], fact.media_types[n - 1], size)
         db.execute(f"INSERT INTO part ({PART}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    return former | current | let_go(db, former - current)
+    # It may have left with the trash while it was read.
+    return former | current | let_go(db, {fact.doc_id, *(former - current)})
 
 
 def drop(db: sqlite3.Connection, doc_id: str) -> set[str]:
