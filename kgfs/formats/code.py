@@ -36,13 +36,24 @@ _CODE_LINE = re.compile(
 )
 
 
+BEGINNING = SCANNED * 80
+"""Characters that these lines have at most."""
+
+
 def is_code(text: str) -> bool:
     """Return whether a text is program code, by the share of its lines that look like code."""
-    lines = [line for line in text[: SCANNED * 80].split("\n", SCANNED)[:SCANNED] if line.strip()]
-    alike = sum(_CODE_LINE.search(line) is not None for line in lines)
-    if alike < CODE_LINES * len(lines) or not lines:
-        return False
-    return alike >= ALONE * len(lines) or _DEFINED.search(text) is not None
+    share = _code_lines(text)
+    return share >= CODE_LINES and (share >= ALONE or _DEFINED.search(text) is not None)
+
+
+def may_be_code(beginning: str) -> bool:
+    """Return whether a text with these first BEGINNING characters may be program code; False only where it is none."""
+    return _code_lines(beginning) >= CODE_LINES
+
+
+def _code_lines(text: str) -> float:
+    lines = [line for line in text[:BEGINNING].split("\n", SCANNED)[:SCANNED] if line.strip()]
+    return sum(_CODE_LINE.search(line) is not None for line in lines) / max(1, len(lines))
 
 
 def names_defined(text: str) -> Iterator[str]:

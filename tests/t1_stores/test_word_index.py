@@ -216,6 +216,16 @@ def documents(texts: dict[str, list[str]]) -> list[Indexed]:
     ]
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.dictionaries(st.sampled_from([f"{n:016x}" for n in range(12)]), TEXTS), st.integers(1, 5))
+def test_a_segment_made_in_pieces_is_the_same(texts: dict[str, list[str]], piece: int) -> None:
+    whole, pieced = build(documents(texts)), build(documents(texts), piece)
+    assert pieced.ontologies == whole.ontologies
+    for name, values in whole.arrays().items():
+        other = pieced.arrays()[name]
+        assert other.dtype == values.dtype and other.tolist() == values.tolist(), name
+
+
 def scored(view: WordView, words: list[str]) -> list[tuple[tuple[str, int], float]]:
     return view.best(words, 100)
 

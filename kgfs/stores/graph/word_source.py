@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from kgfs.formats.code import BEGINNING, may_be_code
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import SHOWN
 
@@ -46,7 +49,7 @@ class WordSource:
         return {row[0]: (mark_of(*row), row[-1]) for row in rows}
 
     def indexed(self, doc_ids: Sequence[str]) -> Iterator[Indexed]:
-        from kgfs.stores.words.headers import headers
+        """Yield the documents. The Sources of one are read as they are taken, and no more after the next one is."""
         from kgfs.stores.words.segment import Indexed, mark_of
 
         for doc_id in doc_ids:
@@ -58,20 +61,31 @@ class WordSource:
                 if found is None:
                     continue
                 key, *marked = found
-                sources = connection.execute(
-                    "SELECT chunk_index, full_text, section_path, gated FROM source WHERE document = ? ORDER BY chunk_index",
-                    (key,),
-                ).fetchall()
-            title, ontology = marked[3], marked[4]
-            is_code, heads = headers(title, [(text, json.loads(path)) for _, text, path, _ in sources])
-            yield Indexed(
-                doc_id,
-                mark_of(*marked),
-                ontology,
-                is_code,
-                [
-                    (index, text, head)
-                    for (index, text, _, gated), head in zip(sources, heads, strict=True)
-                    if not gated
-                ],
-            )
+                title, ontology = marked[3], marked[4]
+                is_code, sources = _with_headers(connection, key, title)
+                yield Indexed(doc_id, mark_of(*marked), ontology, is_code, sources)
+
+
+def _with_headers(
+    connection: sqlite3.Connection, edition: int, title: str
+) -> tuple[bool, Iterator[tuple[int, str, str]]]:
+    """Return whether a document is program code, and chunk index, text and header of its Sources. Only code is held at
+    once: a text of prose may be longer than memory has room for."""
+    from kgfs.stores.words.headers import header_of_prose, headers
+
+    rows = connection.execute(
+        "SELECT chunk_index, full_text, section_path, gated FROM source WHERE document = ? ORDER BY chunk_index",
+        (edition,),
+    )
+    first = list[Any]()
+    length = 0
+    while length < BEGINNING and (row := rows.fetchone()):
+        first.append(row)
+        length += len(row[1])
+    if not may_be_code("".join(text for _, text, _, _ in first)):
+        passed = (row for row in chain(first, rows) if not row[3])
+        return False, ((at, text, header_of_prose(title, json.loads(path))) for at, text, path, _ in passed)
+    first += rows
+    is_code, heads = headers(title, [(text, json.loads(path)) for _, text, path, _ in first])
+    passed_with = zip(first, heads, strict=True)
+    return is_code, ((at, text, head) for (at, text, _, gated), head in passed_with if not gated)

@@ -24,7 +24,7 @@ def headers(title: str, sources: Sequence[tuple[str, Sequence[str]]]) -> tuple[b
     """
     text = "".join(piece for piece, _ in sources)
     if not is_code(text):
-        return False, [" ".join((title, *path)) for _, path in sources]
+        return False, [header_of_prose(title, path) for _, path in sources]
     names = " ".join(defined(text))
     lines = text.split("\n")
     found, at = [], 0
@@ -32,6 +32,10 @@ def headers(title: str, sources: Sequence[tuple[str, Sequence[str]]]) -> tuple[b
         found.append(f"{names}\n{enclosing(lines, at, piece)}")
         at += piece.count("\n")
     return True, found
+
+
+def header_of_prose(title: str, path: Sequence[str]) -> str:
+    return " ".join((title, *path))
 
 
 def defined(text: str) -> list[str]:

@@ -12,7 +12,7 @@ import struct
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,8 +30,12 @@ Array = npt.NDArray[Any]
 _MAGIC = b"kgfswrd1"
 _HEAD = struct.Struct("<8sI")
 _ALIGNED = 64
+_WRITTEN = 1 << 20
+"""Values of an array that are written, or added up, at once."""
 MERGED_AT_ONCE = 1 << 19
 """Postings that are put into their places at the same time, some more where one form has as many."""
+PIECE = 4096
+"""Sources whose postings are gathered and sorted at once: those of a long text at once would take much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,8 @@ class Indexed:
     """A number that changes when what is indexed of the document does."""
     ontology: str
     is_code: bool
-    sources: Sequence[tuple[int, str, str]]
-    """Chunk index, text and header of each Source that is found, ascending."""
+    sources: Iterable[tuple[int, str, str]]
+    """Chunk index, text and header of each Source that is found, ascending; taken once."""
 
 
 def mark_of(*parts: object) -> int:
@@ -140,69 +144,110 @@ def hash_of(form: str) -> int:
     return xxhash.xxh3_64_intdigest(form.encode("utf-8", "surrogatepass"))
 
 
-def build(documents: Iterable[Indexed]) -> Segment:
-    """Return a segment of these documents, in memory."""
-    terms: dict[str, int] = {}
-    ontologies: dict[str, int] = {}
-    ids: list[bytes] = []
-    marks, ontology, code, firsts = [], [], [], [0]
-    row_doc, row_chunk, row_body, row_head = (array("i") for _ in range(4))
-    # One entry for each form of each row: counted as they come, since all words of a long text take much memory.
-    post_term, post_row, post_body, post_head = (array("i") for _ in range(4))
+def build(documents: Iterable[Indexed], piece: int = PIECE) -> Segment:
+    """Return a segment of these documents, in memory. More than ``piece`` Sources are put together from segments of so
+    many, which does not change it."""
+    pieces: list[Segment] = []
+    building = _Building()
     for document in documents:
+        building.begin(document)
         for chunk, text, header in document.sources:
-            body, head = forms_in(text), forms_in(header)
-            in_body, in_head = Counter(body), Counter(head)
-            forms = [*in_body, *(form for form in in_head if form not in in_body)]
-            post_term.extend([terms.setdefault(form, len(terms)) for form in forms])
-            post_row.extend([len(row_doc)] * len(forms))
-            post_body.extend(in_body.values())
-            post_body.extend([0] * (len(forms) - len(in_body)))
-            post_head.extend(map(in_head.__getitem__, forms))
-            row_doc.append(len(ids))
-            row_chunk.append(chunk)
-            row_body.append(len(body))
-            row_head.append(len(head))
-        ids.append(document.doc_id.encode("utf-8", "surrogatepass"))
-        marks.append(document.mark)
-        ontology.append(ontologies.setdefault(document.ontology, len(ontologies)))
-        code.append(document.is_code)
-        firsts.append(len(row_doc))
-    hashes = np.array([hash_of(form) for form in terms], np.uint64)
-    order = np.argsort(hashes, kind="stable")
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    term = rank[np.frombuffer(post_term, np.int32)] if post_term else np.zeros(0, np.int32)
-    by_term = np.argsort(term, kind="stable")  # rows are added in their order, so each list of rows is ascending
-    encoded = [form.encode("utf-8", "surrogatepass") for form in terms]
-    encoded = [encoded[at] for at in order]
-    doc_ids = np.array(ids or [b""], dtype=np.bytes_)[: len(ids)]
-    return Segment(
-        {
-            "doc_ids": doc_ids,
-            "by_id": np.argsort(doc_ids, kind="stable").astype(np.int32),
-            "marks": np.array(marks, np.uint64),
-            "doc_ontology": np.array(ontology, np.int32),
-            "doc_code": np.array(code, np.bool_),
-            "doc_first": np.array(firsts, np.int32),
-            "row_doc": np.array(row_doc, np.int32),
-            "row_chunk": np.array(row_chunk, np.int32),
-            "row_body": np.array(row_body, np.int32),
-            "row_head": np.array(row_head, np.int32),
-            "words": np.frombuffer(b"".join(encoded), np.uint8),
-            "word_at": np.cumsum([0, *map(len, encoded)]).astype(np.int64),
-            "hashes": hashes[order],
-            "post_at": np.concatenate([[0], np.cumsum(np.bincount(term, minlength=len(terms)))]).astype(np.int64),
-            "post_row": np.array(post_row, np.int32)[by_term],
-            "post_body": np.minimum(post_body, 255).astype(np.uint8)[by_term],
-            "post_head": np.minimum(post_head, 255).astype(np.uint8)[by_term],
-        },
-        [*ontologies],
-    )
+            if building.rows == piece:
+                pieces.append(building.segment())
+                building = _Building()
+                building.begin(document)
+            building.add(chunk, text, header)
+    if not pieces:
+        return building.segment()
+    pieces.append(building.segment())
+    return _merged(pieces, [np.ones(one.documents, np.bool_) for one in pieces], goes_on=True)
+
+
+class _Building:
+    """The arrays of a segment while Sources are added to it."""
+
+    def __init__(self) -> None:
+        self._terms: dict[str, int] = {}
+        self._ontologies: dict[str, int] = {}
+        self._ids: list[bytes] = []
+        self._marks = list[int]()
+        self._ontology = list[int]()
+        self._code = list[bool]()
+        self._row_doc, self._row_chunk, self._row_body, self._row_head = (array("i") for _ in range(4))
+        # One entry for each form of each row: counted as they come, since all words of a long text take much memory.
+        self._post_term, self._post_row, self._post_body, self._post_head = (array("i") for _ in range(4))
+
+    @property
+    def rows(self) -> int:
+        return len(self._row_doc)
+
+    def begin(self, document: Indexed) -> None:
+        """Have the Sources that are added from now on be this document's."""
+        self._ids.append(document.doc_id.encode("utf-8", "surrogatepass"))
+        self._marks.append(document.mark)
+        self._ontology.append(self._ontologies.setdefault(document.ontology, len(self._ontologies)))
+        self._code.append(document.is_code)
+
+    def add(self, chunk: int, text: str, header: str) -> None:
+        terms = self._terms
+        body, head = forms_in(text), forms_in(header)
+        in_body, in_head = Counter(body), Counter(head)
+        forms = [*in_body, *(form for form in in_head if form not in in_body)]
+        self._post_term.extend([terms.setdefault(form, len(terms)) for form in forms])
+        self._post_row.extend([self.rows] * len(forms))
+        self._post_body.extend(in_body.values())
+        self._post_body.extend([0] * (len(forms) - len(in_body)))
+        self._post_head.extend(map(in_head.__getitem__, forms))
+        self._row_doc.append(len(self._ids) - 1)
+        self._row_chunk.append(chunk)
+        self._row_body.append(len(body))
+        self._row_head.append(len(head))
+
+    def segment(self) -> Segment:
+        """Return the segment. Call it last."""
+        terms = self._terms
+        hashes = np.array([hash_of(form) for form in terms], np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        term = rank[np.frombuffer(self._post_term, np.int32)] if self._post_term else np.zeros(0, np.int32)
+        by_term = np.argsort(term, kind="stable")  # rows are added in their order, so each list of rows is ascending
+        encoded = [form.encode("utf-8", "surrogatepass") for form in terms]
+        encoded = [encoded[at] for at in order]
+        doc_ids = np.array(self._ids or [b""], dtype=np.bytes_)[: len(self._ids)]
+        row_doc = np.array(self._row_doc, np.int32)
+        firsts = np.concatenate([[0], np.cumsum(np.bincount(row_doc, minlength=len(doc_ids)))])
+        return Segment(
+            {
+                "doc_ids": doc_ids,
+                "by_id": np.argsort(doc_ids, kind="stable").astype(np.int32),
+                "marks": np.array(self._marks, np.uint64),
+                "doc_ontology": np.array(self._ontology, np.int32),
+                "doc_code": np.array(self._code, np.bool_),
+                "doc_first": firsts.astype(np.int32),
+                "row_doc": row_doc,
+                "row_chunk": np.array(self._row_chunk, np.int32),
+                "row_body": np.array(self._row_body, np.int32),
+                "row_head": np.array(self._row_head, np.int32),
+                "words": np.frombuffer(b"".join(encoded), np.uint8),
+                "word_at": np.cumsum([0, *map(len, encoded)]).astype(np.int64),
+                "hashes": hashes[order],
+                "post_at": np.concatenate([[0], np.cumsum(np.bincount(term, minlength=len(terms)))]).astype(np.int64),
+                "post_row": np.array(self._post_row, np.int32)[by_term],
+                "post_body": np.minimum(self._post_body, 255).astype(np.uint8)[by_term],
+                "post_head": np.minimum(self._post_head, 255).astype(np.uint8)[by_term],
+            },
+            [*self._ontologies],
+        )
 
 
 def merge(segments: Sequence[Segment], kept: Sequence[Array]) -> Segment:
     """Return one segment with the ``kept`` documents (a mask for each segment) of all; nothing of others is in it."""
+    return _merged(segments, kept)
+
+
+def _merged(segments: Sequence[Segment], kept: Sequence[Array], *, goes_on: bool = False) -> Segment:
+    """Return the same. With ``goes_on`` the first document of each segment but the first one is the last of the one before."""
     width = max((segment.doc_ids.dtype.itemsize for segment in segments), default=1)
     ontologies: dict[str, int] = {}
     names = [[ontologies.setdefault(name, len(ontologies)) for name in segment.ontologies] for segment in segments]
@@ -212,11 +257,13 @@ def merge(segments: Sequence[Segment], kept: Sequence[Array]) -> Segment:
     totals, rows = np.zeros(len(every), np.int64), 0
     for segment, mask, codes in zip(segments, kept, names, strict=True):
         alive = mask[segment.row_doc]
-        new_doc = np.cumsum(mask) - 1 + sum(map(len, parts["doc_ids"]))
-        parts["doc_ids"].append(segment.doc_ids[mask].astype(f"S{width}"))
-        parts["marks"].append(segment.marks[mask])
-        parts["doc_ontology"].append(np.array(codes or [0], np.int32)[segment.doc_ontology[mask]])
-        parts["doc_code"].append(segment.doc_code[mask])
+        behind = sum(map(len, parts["doc_ids"]))
+        known = 1 if goes_on and behind else 0
+        new_doc = np.cumsum(mask) - 1 + behind - known
+        parts["doc_ids"].append(segment.doc_ids[mask].astype(f"S{width}")[known:])
+        parts["marks"].append(segment.marks[mask][known:])
+        parts["doc_ontology"].append(np.array(codes or [0], np.int32)[segment.doc_ontology[mask]][known:])
+        parts["doc_code"].append(segment.doc_code[mask][known:])
         parts["row_doc"].append(new_doc[segment.row_doc[alive]].astype(np.int32))
         for name in ("row_chunk", "row_body", "row_head"):
             parts[name].append(getattr(segment, name)[alive])
@@ -314,7 +361,8 @@ def save(segment: Segment, folder: Path) -> str:
                 file.write(_HEAD.pack(_MAGIC, len(described)) + described)
                 for name, values in arrays.items():
                     file.seek(start + layout["arrays"][name][2])
-                    file.write(np.ascontiguousarray(values).tobytes())
+                    for piece in _pieces(values):
+                        file.write(piece)
                 file.truncate(start + at)
                 file.flush()
                 os.fsync(file.fileno())
@@ -331,8 +379,15 @@ def save(segment: Segment, folder: Path) -> str:
 def _sum(arrays: Iterable[Array]) -> str:
     digest = xxhash.xxh3_64()
     for values in arrays:
-        digest.update(np.ascontiguousarray(values).tobytes())
+        for piece in _pieces(values):
+            digest.update(piece)
     return digest.hexdigest()
+
+
+def _pieces(values: Array) -> Iterator[bytes]:
+    """Yield the bytes of an array in pieces, since those of a large segment are hundreds of megabytes."""
+    for at in range(0, len(values), _WRITTEN):
+        yield values[at : at + _WRITTEN].tobytes()
 
 
 def opened(path: Path, *, verify: bool = False) -> Segment:
