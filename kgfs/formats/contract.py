@@ -15,6 +15,10 @@ from kgfs.formats.pieces import Keep, Piece
 from kgfs.formats.titles import title_of
 
 
+_ENCODED = 1 << 20
+"""Characters that are encoded at once."""
+
+
 def _no_signature(content: bytes) -> bool:
     return False
 
@@ -76,6 +80,14 @@ def named_by_file(name: str, text: str, blocks: Sequence[Block]) -> str:
     return name.rpartition("/")[2]
 
 
+def _digest(text: str) -> str:
+    """Return the SHA-256 of a text as UTF-8, which is encoded in pieces."""
+    found = hashlib.sha256()
+    for at in range(0, len(text), _ENCODED):
+        found.update(text[at : at + _ENCODED].encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
 def text_format(
     parser: str,
     media_type: str,
@@ -93,9 +105,9 @@ def text_format(
 
     def read(name: str, content: bytes) -> Text:
         text, encoding = decode(name, content)
+        digest = hashlib.sha256(content).hexdigest() if encoding == "utf-8" else _digest(text)
+        del content  # the text's bytes are not needed beside its structure
         found = tuple(blocks(lines_of(text)))
-        encoded = content if encoding == "utf-8" else text.encode("utf-8", "surrogatepass")
-        digest = hashlib.sha256(encoded).hexdigest()
         return Text(
             text, digest, parser, media_type, encoding, title(name, text, found), found, tuple(places(name, text))
         )

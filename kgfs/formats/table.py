@@ -94,7 +94,9 @@ def parse(
         if text is not None:
             return text
     if found.read is not None:
-        return found.read(name, content)
+        handed = [content]
+        del content  # so that nobody but its reader has it
+        return found.read(name, handed.pop())
     pieces = parse_apart(name, found.parser, content, limits, beat, pages)
     return put_together(name, found.parser, found.media_type, pieces, keep)
 

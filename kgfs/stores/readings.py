@@ -6,11 +6,13 @@ are put before it."""
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +28,9 @@ FORMAT = 1
 FORMAT_OF_CHANGES = 2
 """The format of decisions that change others, which a kgfs of before refuses."""
 
+LONG = 1 << 24
+"""Characters from which on a text is decoded in pieces of DECODED bytes."""
+DECODED = 1 << 20
 PIECE = 4096
 """Rows of a Reading or of Decisions that are encoded at once."""
 
@@ -222,17 +227,32 @@ def text_of(objects: Objects, document: Document, reading: Reading) -> str:
     the length is not that of the Reading."""
     kept = _kept_text_key(document, reading)
     if reading.text_key:
-        text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
+        text = _decoded(objects, reading.text_key, reading.text_length)
     else:
         try:
-            text = objects.get(document.key).decode(reading.encoding)
+            text = _decoded(objects, document.key, reading.text_length, reading.encoding, "strict")
         except MissingError:
             if not objects.exists(kept):
                 raise
-            text = objects.get(kept).decode("utf-8", "surrogatepass")
+            text = _decoded(objects, kept, reading.text_length)
     if len(text) != reading.text_length:
         raise CorruptError(f"{document.key}: does not give the Text that was read from it.")
     return text
+
+
+def _decoded(objects: Objects, key: str, length: int, encoding: str = "utf-8", errors: str = "surrogatepass") -> str:
+    """Return the text of an object, of about ``length`` characters.
+
+    A long one is decoded in pieces: its bytes are never there beside all of the text.
+    """
+    if length <= LONG:
+        return objects.get(key).decode(encoding, errors)
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    text = ""
+    with closing(objects.open(key)) as reader:
+        for at in range(0, reader.sums.size, DECODED):
+            text += decoder.decode(reader.read_at(at, DECODED))  # it grows in its place
+    return text + decoder.decode(b"", True)
 
 
 def put_text(objects: Objects, doc_id: str, text: Text) -> str:

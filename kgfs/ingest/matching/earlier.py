@@ -42,6 +42,9 @@ DOCUMENTS = 128
 """Documents of a batch."""
 CHARACTERS = 500_000
 """Characters of the texts of a batch from which on no further document is looked through."""
+HELD = 4_000_000
+"""Characters of the texts of those that change from which on no further document is looked through: all that is said of them
+is in memory until their batch is carried out."""
 FEW = 64
 """Phrases up to which only the Sources in which they stand are looked through, not whole documents."""
 JOINT = 120
@@ -95,9 +98,9 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
     following: dict[str, int] = {}
     changed: list[Decisions] = []
     loaded: dict[str, Loaded] = {}
-    read, upto = 0, ""
+    read, held, upto = 0, 0, ""
     for doc_id in found:
-        if read >= CHARACTERS:
+        if read >= CHARACTERS or held >= HELD:
             break
         upto = doc_id
         with suppress(BusyError):  # it is published after this, with the concepts of then
@@ -117,6 +120,7 @@ def look_back(stores: Stores, documents: EarlierDocuments) -> bool:
             if decisions is not None:
                 stored = as_changes(stores.garage.objects, speaker.document.decisions, decisions)
                 changed.append(stored)
+                held += speaker.reading.text_length
                 loaded[stored.key] = Loaded(speaker.reading, decisions, text)
     after = "" if len(found) < DOCUMENTS and (not found or upto == found[-1]) else upto
     border("looked-back")

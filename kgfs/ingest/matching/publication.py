@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -44,6 +45,8 @@ _PARAGRAPH = re.compile(r"(?:\A|\n[^\S\n]*\n)\s*(\S)")
 """The first character of a paragraph: blank lines part paragraphs."""
 _WORDS = re.compile(r"\S")
 
+ASKED_AT_ONCE = 4096
+"""Chunk ids that the graph is asked about at once."""
 STAGED_BATCH = 200
 """Rows per batch; small enough that no other writer waits long."""
 
@@ -199,7 +202,7 @@ class _Build:
         self._text = text
         self._at = at
         self._chunk_ids = self._chosen_chunk_ids()
-        self._paragraphs = [found.start(1) for found in _PARAGRAPH.finditer(text)]
+        self._paragraphs = array("Q", (found.start(1) for found in _PARAGRAPH.finditer(text)))
         self._found = {concept.norm: concept for concept in reading.concepts}
 
     def document_row(self, content_version: int) -> DocumentRow:
@@ -293,9 +296,10 @@ class _Build:
         chosen: dict[int, str] = {}
         for length in CHUNK_ID_LENGTHS:
             left = [chunk for chunk in self._reading.chunks if chunk.index not in chosen]
-            wanted = {chunk.index: chunk_id_of(doc_id, chunk.start, chunk.end, length) for chunk in left}
-            held = self._graph.chunk_ids_held([*wanted.values()]) if wanted else {}
-            chosen |= {index: id_ for index, id_ in wanted.items() if held.get(id_) in (None, (doc_id, index))}
+            for some in batched(left, ASKED_AT_ONCE):
+                wanted = {chunk.index: chunk_id_of(doc_id, chunk.start, chunk.end, length) for chunk in some}
+                held = self._graph.chunk_ids_held([*wanted.values()])
+                chosen |= {index: id_ for index, id_ in wanted.items() if held.get(id_) in (None, (doc_id, index))}
         if len(chosen) < len(self._reading.chunks):
             raise AssertionError("two Sources share a whole SHA-256")
         return [chosen[chunk.index] for chunk in self._reading.chunks]

@@ -63,17 +63,18 @@ def parse(draft: Draft) -> None:
     """
     settings = draft.settings
     limits = Limits(settings.parser_memory, settings.parser_cpu, settings.parser_files)
-    content = draft.objects.get(draft.document.key)
+    content = [draft.objects.get(draft.document.key)]
+    segments = _segments(draft, content[0])
     pages = KeptPages(draft.objects, draft.document.doc_id, draft.report)
     with KeepingParts(draft.objects, draft.document) as parts:
         draft.text = parse_file(
             draft.filename,
-            content,
+            content.pop(),  # only its parser has it, which gives a long one up once it is decoded
             limits,
             draft.report.again,
             pages,
             keep=parts.keep,
-            segments=_segments(draft, content),
+            segments=segments,
         )
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
     border("parsed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from io import FileIO
+from io import BytesIO, FileIO
 from threading import Lock
 
 import xxhash
@@ -48,14 +48,20 @@ class FileReader:
 
     def read_at(self, offset: int, length: int) -> bytes:
         end = end_of_span(self._sums.size, offset, length)
-        pieces = []
+        piece = b""
+        out = BytesIO()  # whose bytes are returned without a copy: those of a long text would be there twice
         with self._lock, os_errors(f"reading {self._key}"):
             while offset < end:
                 number = offset // BLOCK
                 stop = min((number + 1) * BLOCK, end)
-                pieces.append(self._piece(number, offset, stop))
+                if piece:
+                    out.write(piece)
+                piece = self._piece(number, offset, stop)
                 offset = stop
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if not out.tell():
+            return piece
+        out.write(piece)
+        return out.getvalue()
 
     def cached(self, offset: int, length: int) -> bytes | None:
         end = end_of_span(self._sums.size, offset, length)
