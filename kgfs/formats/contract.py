@@ -14,7 +14,6 @@ from kgfs.formats.lines import Line, lines_of
 from kgfs.formats.pieces import Keep, Piece
 from kgfs.formats.titles import title_of
 
-
 _ENCODED = 1 << 20
 """Characters that are encoded at once."""
 

@@ -16,7 +16,8 @@ from kgfs.ingest.reading import draft
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.working import pipeline
 from kgfs.knowledge.check import check
-from kgfs.stores.readings import load_reading
+from kgfs.stores import readings
+from kgfs.stores.readings import load_reading, text_of
 from tests.support.working import OTHER, TEXT, Counting, Embedding, deposit, documents, states, work
 
 
@@ -44,3 +45,20 @@ def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
             assert {row.full_text for row, _ in stores.graph.find_text("roots")} == {TEXT + OTHER}
             assert stores.graph.concepts_of(long.doc_id) == [] and stores.graph.named.only_named(long.doc_id) == set()
             assert check(config, stores, alive_sessions(config.run), worker=False, deep=True) == []
+
+
+def test_a_long_text_is_decoded_in_pieces(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "LONG", 0)
+    monkeypatch.setattr(readings, "DECODED", 3)
+    text = "\ufeffÄrger – naïve words 𝄞 and 検索.\r\nThey stand here.\n"
+    written = {"utf-8": text, "utf-16-le": text, "latin-1": "Größe, naïve and déjà vu. It stands here.\n"}
+    config = load(home)
+    with open_stores(config) as stores:
+        with open_deposits(config, stores) as (deposits, _):
+            for encoding, words in written.items():
+                (tmp_path / f"{encoding}.txt").write_bytes(words.encode(encoding))
+                deposits.ingest_file(tmp_path / f"{encoding}.txt", "Test")
+        work(config, stores, Counting())
+        for document in documents(stores):
+            reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
+            assert text_of(stores.garage.objects, document, reading) == written[reading.encoding]

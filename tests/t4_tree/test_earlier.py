@@ -54,11 +54,12 @@ def quotes(library: Library, concept: str) -> list[bytes]:
     return [library.read(f"Zen/concepts/{concept}.concept/evidence/{n}/quote.txt") for n in sorted(numbers, key=int)]
 
 
-@pytest.mark.parametrize("at_once", [1, 24])
+@pytest.mark.parametrize(("at_once", "held"), [(1, 4_000_000), (24, 4_000_000), (24, 1)])
 def test_places_and_evidence_of_earlier_documents(
-    library: Library, at_once: int, monkeypatch: pytest.MonkeyPatch
+    library: Library, at_once: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(earlier, "DOCUMENTS", at_once)
+    monkeypatch.setattr(earlier, "HELD", held)
     look_back(library)
     assert concepts(library) == ["zen"]
     founding = add(library, "founding.txt", FOUNDING, {"zazen": (SURE, FOUNDING.strip())})
