@@ -52,6 +52,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; header fields and lists of attachments of mails are found by their words, and give no concepts"
         "; what is defined is likelier a concept, what numbers the items of a document is none"
         "; speakers are told by the whole document, with their handles in lists and before dashes"
+        "; terms that a line explains, and clauses with which, define"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING
 from kgfs.models.extractor.noun_phrases import article, is_plural, phrase_of, set_off
 
 if TYPE_CHECKING:
-    from spacy.tokens import Span, Token
+    from spacy.tokens import Doc, Span, Token
 
 FEWEST, MOST = 3, 40
 """The numbers of words of a definition."""
 _SHORT_TERM = 6
 """The largest number of words before the colon."""
-_POINTING = frozenset(("this", "these", "those", "such", "we", "i", "you", "he", "she", "our", "your", "my"))
+_POINTING = frozenset(("this", "these", "those", "such", "we", "i", "he", "she", "our", "my", "me", "myself"))
 _HEDGING = frozenset(("may", "might", "could", "would", "should", "must", "will", "can", "not", "n't", "never"))
 _JUDGING = frozenset(
     """problem issue reason example way thing result consequence question matter choice concern fact case lot goal idea
     requirement mistake pain step start solution improvement resource term""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 _CLASSES = frozenset(("type", "kind", "form", "sort", "variant", "family", "class"))
+_RELATING = frozenset(
+    "that which who whose where of for to with between in from on at against by used".split()  # noqa: SIM905
+)
+"""Words behind a class that what sets a thing apart begins with."""
 _EVALUATING = frozenset(
     "bad better best big common essential good great hard helpful important interesting major nice popular simple useful worse".split()  # noqa: SIM905
 )
@@ -29,22 +33,32 @@ _EVALUATING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Defining:
-    """A definition: ``defined`` is the head of the defined noun phrase, and the tokens ``first:last`` define it."""
+    """A definition: ``defined`` is the head of the defined noun phrase, and the tokens ``first:last`` define it.
+
+    ``pointed`` is whether the phrase has "the", so that it may stand for one thing of its kind: "the queue is a list of …".
+    """
 
     defined: Token
     first: int
     last: int
+    pointed: bool = False
 
 
-def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> Iterator[Defining]:
+def defining(sentence: Span, *, listed: bool = False, marked: int = 0) -> Iterator[Defining]:
     """Yield the definitions in a sentence.
 
-    The forms are 'X is a Y that …', 'Xs are Ys that …', 'X, a Y that …', 'X refers to …', and in a list item
-    (``listed``) 'X: …', where X is ``marked`` up or the text begins with an article. A class alone defines nothing.
+    The forms are 'X is a Y that …', 'Xs are Ys that …', 'X, a Y that …', 'Xs, which are Ys that …', 'X refers to …',
+    'X means doing …', and 'X: …' or 'X — …' where X is marked up (the token ``marked`` is the first behind it) or, in a list
+    item (``listed``), the text begins with an article. A class alone defines nothing.
     """
     if sentence.text.rstrip().endswith("?"):
         return
-    for found in (*_glossary(sentence, listed=listed, marked=marked), *_by_verb(sentence.root), *_apposed(sentence)):
+    for found in (
+        *_glossary(sentence, listed=listed, marked=marked),
+        *_by_verb(sentence, marked),
+        *_apposed(sentence),
+        *_related(sentence),
+    ):
         first, last = found.first, _without_stop(sentence, found.last)
         opened = sum((word.text == "(") - (word.text == ")") for word in sentence.doc[first:last])
         if opened > 0 and last < sentence.end and sentence.doc[last].text == ")":
@@ -54,7 +68,7 @@ def defining(sentence: Span, *, listed: bool = False, marked: bool = False) -> I
         words = sentence.doc[first:last]
         count = sum(1 for word in words if not word.is_punct and not word.is_space)
         if FEWEST <= count <= MOST and not any(word.lower_ in _POINTING for word in words):
-            yield Defining(found.defined, first, last)
+            yield Defining(found.defined, first, last, found.pointed)
 
 
 def _is_border(token: Token) -> bool:
@@ -75,37 +89,167 @@ def names_a_thing(phrase: Span) -> bool:
     return FEWEST <= sum(1 for word in phrase if not word.is_punct and not word.is_space) <= MOST
 
 
-def _glossary(sentence: Span, *, listed: bool, marked: bool) -> Iterator[Defining]:
-    if not listed:
-        return
+def _glossary(sentence: Span, *, listed: bool, marked: int) -> Iterator[Defining]:
     doc = sentence.doc
-    for at in range(sentence.start + 1, min(sentence.start + _SHORT_TERM, sentence.end - 3)):
+    if not (listed or marked):
+        return
+    for at in range(
+        marked or sentence.start + 1, min(marked + 1 if marked else sentence.start + _SHORT_TERM, sentence.end - 3)
+    ):
         if doc[at].text in (":", "–", "—") or (doc[at].text == "-" and doc[at].whitespace_ and doc[at - 1].whitespace_):
-            asserts = any(
-                word.pos_ in ("VERB", "AUX") and word.dep_ in ("ROOT", "ccomp") for word in doc[at : sentence.end]
-            )
-            if marked or (doc[at + 1].lower_ in ("a", "an", "the") and not asserts):
-                yield Defining(doc[at - 1], at + 1, sentence.end)
+            first = at + 1
+            if marked and doc[first].lower_ in ("it", "this") and doc[first + 1].lower_ == "is":
+                if _sets_apart(doc, first + 2, sentence.end):
+                    yield Defining(doc[at - 1], first + 2, sentence.end)
+            elif (
+                marked
+                and _is_name_of(doc, first, sentence.end)
+                and _sets_apart(doc, first, sentence.end, term=doc[at - 1].lemma_.lower())
+            ) or (doc[first].lower_ in ("a", "an", "the") and not _asserts(doc, first, sentence.end)):
+                yield Defining(doc[at - 1], first, sentence.end)
             return
 
 
-def _by_verb(root: Token) -> Iterator[Defining]:
+def _asserts(doc: Doc, first: int, end: int) -> bool:
+    return any(word.pos_ in ("VERB", "AUX") and word.dep_ in ("ROOT", "ccomp") for word in doc[first:end])
+
+
+def _is_name_of(doc: Doc, first: int, end: int) -> bool:
+    """Return whether words are a noun phrase with its clauses, and no sentence: "functions that fetch data"."""
+    inside = range(first, end)
+    for word in doc[first:end]:
+        if word.tag_ in ("VBZ", "VBP", "VBD", "MD", "VB") and word.pos_ in ("VERB", "AUX"):
+            at = word
+            while (
+                at.dep_ not in ("relcl", "acl", "advcl", "ccomp", "pcomp", "xcomp")
+                and at.head != at
+                and at.head.i in inside
+            ):
+                at = at.head
+            if at.dep_ not in ("relcl", "acl", "advcl", "ccomp", "pcomp", "xcomp") or at.head.i < first:
+                return False
+    return True
+
+
+def _sets_apart(doc: Doc, first: int, end: int, *, plural: bool = False, term: str = "") -> bool:
+    """Return whether words begin with a class, and go on with what sets a thing apart in it: "a tool for …", "copies of …".
+
+    Without an article the class of a ``plural`` is one too. A class that is the ``term`` itself tells nothing.
+    """
+    at = first + (doc[first].lower_ in ("a", "an", "the"))
+    begin = at
+    while at < end and (
+        doc[at].pos_ in ("NOUN", "PROPN", "ADJ", "NUM")
+        or doc[at].text in ("-", "/", "&")
+        or (doc[at].lower_ in ("and", "or", ",") and at > begin)
+        or doc[at].pos_ == "ADV"
+        or (doc[at].tag_ in ("VBN", "VBG") and doc[at].dep_ in ("amod", "compound", "nmod"))
+    ):
+        at += 1
+    while at > begin and doc[at - 1].pos_ in ("ADV", "CCONJ", "PUNCT"):
+        at -= 1
+    head = doc[at - 1]
+    if at == begin or at >= end or head.pos_ not in ("NOUN", "PROPN"):
+        return False
+    if begin == first:  # no article
+        if doc[begin].tag_ in ("VB", "VBG", "VBP") or (plural and not is_plural(head)):
+            return False
+        if doc[begin].pos_ == "PROPN" and not is_plural(head):
+            return False  # a name
+        if is_plural(doc[begin]) and (begin < at - 1 or doc[at].lower_ in ("for", "to")):
+            return False  # it may be a verb: "allows for …", "specifies names of …"
+        if is_plural(head) and doc[begin].dep_ == "compound":
+            return False  # or an order: "Optimize functions that …"
+        if head.lemma_.lower() == term:
+            return False
+    if (head.lemma_.lower() in _JUDGING and doc[at].lower_ != "to") or any(
+        word.lower_ in _EVALUATING or word.lower_ in ("other", "another") or word.tag_ in ("JJS", "RBS")
+        for word in doc[begin:at]
+    ):
+        return False
+    if doc[at].text == "(":  # "functions (keyed hash functions) that …"
+        at = next((one.i + 1 for one in doc[at:end] if one.text == ")"), end)
+        if at >= end:
+            return False
+    after = doc[at]
+    told = after.lower_ in _RELATING or (after.tag_ in ("VBN", "VBG", "VBD") and after.dep_ in ("acl", "relcl"))
+    if after.text == "," and at + 1 < end:
+        told = doc[at + 1].lower_ in ("which", "where", "who") and doc[min(at + 2, end - 1)].lemma_ != "mean"
+    if head.lemma_.lower() in _CLASSES and after.lower_ == "of":
+        return _sets_apart(doc, at + 1, end)
+    return told
+
+
+def _by_verb(sentence: Span, marked: int) -> Iterator[Defining]:
+    root = sentence.root
     subject = next((child for child in root.children if child.dep_ == "nsubj"), None)
     if root.pos_ not in ("VERB", "AUX") or root.tag_ not in ("VBZ", "VBP") or subject is None:
         return
-    if phrase_of(subject) is None or subject.left_edge.i != root.sent.start or subject.i > root.i:
+    if (
+        (phrase_of(subject) is None and marked != subject.i + 1)
+        or subject.left_edge.i != root.sent.start
+        or subject.i > root.i
+    ):
         return
     if any(child.lower_ in _HEDGING for child in root.children):
         return
-    lemma = root.lemma_.lower()
+    lemma, doc = root.lemma_.lower(), sentence.doc
     if lemma == "be":
         told = next((child for child in root.children if child.dep_ == "attr" and child.pos_ == "NOUN"), None)
         if told is not None and told.i > root.i and _says_what(told, subject):
-            yield Defining(subject, told.left_edge.i, told.right_edge.i + 1)
+            yield Defining(subject, told.left_edge.i, max(told.right_edge.i + 1, _end_of(root, sentence)))
+        elif _is_class(doc, root.i + 1, subject) and _sets_apart(
+            doc, root.i + 1, sentence.end, plural=is_plural(subject)
+        ):
+            pointed = doc[subject.left_edge.i].lower_ == "the" and not any(
+                c.dep_ == "compound" for c in subject.children
+            )
+            yield Defining(subject, root.i + 1, _end_of(root, sentence), pointed)
     elif lemma == "refer":
         told = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "to"), None)
         if told is not None and told.i == root.i + 1 and not is_pointed(subject):
             yield Defining(subject, told.i + 1, told.right_edge.i + 1)
+    elif lemma == "mean" and root.i + 1 < sentence.end and doc[root.i + 1].tag_ == "VBG" and not article(subject):
+        yield Defining(subject, root.i + 1, _end_of(root, sentence))
+
+
+def _is_class(doc: Doc, first: int, subject: Token) -> bool:
+    """Return whether a predicate begins as a class does: with an article, or as a plural behind a plural."""
+    return first < len(doc) and (
+        doc[first].lower_ in ("a", "an", "the") or (is_plural(subject) and doc[first].pos_ in ("NOUN", "ADJ"))
+    )
+
+
+def _end_of(root: Token, sentence: Span) -> int:
+    """Return where the predicate ends: before another clause of its own that follows."""
+    ends = [sentence.end]
+    for child in root.children:
+        own = any(one.dep_ in ("nsubj", "nsubjpass", "expl") for one in child.children)
+        if child.i > root.i and child.dep_ in ("conj", "advcl", "ccomp") and child.pos_ in ("VERB", "AUX") and own:
+            first = child.left_edge.i
+            while first - 1 > root.i and sentence.doc[first - 1].pos_ in ("CCONJ", "PUNCT", "SCONJ"):
+                first -= 1
+            ends.append(first)
+    return min(ends)
+
+
+def _related(sentence: Span) -> Iterator[Defining]:
+    """Yield what a clause behind a comma says a thing is: "parameters, which are special variables that …"."""
+    doc = sentence.doc
+    for verb in sentence:
+        if verb.dep_ != "relcl" or verb.lower_ not in ("is", "are") or verb.i < sentence.start + 3:
+            continue
+        noun = verb.head
+        if doc[verb.i - 1].lower_ != "which" or doc[verb.i - 2].text != "," or noun.i != verb.i - 3:
+            continue
+        if (
+            is_pointed(noun)
+            or phrase_of(noun, restricted=True) is None
+            or any(c.lower_ in _HEDGING for c in verb.children)
+        ):
+            continue
+        if _is_class(doc, verb.i + 1, noun) and _sets_apart(doc, verb.i + 1, sentence.end, plural=is_plural(noun)):
+            yield Defining(noun, verb.i + 1, verb.right_edge.i + 1)
 
 
 def is_pointed(noun: Token) -> bool:
@@ -125,6 +269,7 @@ def _says_what(attribute: Token, subject: Token) -> bool:
     if any(child.lower_ in _EVALUATING or child.tag_ in ("JJS", "RBS") for child in children):
         return False
     rest = [child for child in children if child.i > attribute.i and child.dep_ in ("relcl", "acl", "prep", "appos")]
+    rest = [child for child in rest if not (child.dep_ == "relcl" and child.lemma_ == "mean")]
     if attribute.lemma_.lower() in _CLASSES and len(rest) == 1 and rest[0].lower_ == "of":
         inner = next((child for child in rest[0].children if child.dep_ == "pobj"), None)
         return inner is not None and inner.right_edge.i > inner.i  # "a kind of matcher" is a class alone

@@ -13,7 +13,7 @@ from kgfs.models.extractor import by_counts, junk, output, quotes, telling, type
 from kgfs.models.extractor.definitions import defining, names_a_thing
 from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import Prose, attendees, prose_of
-from kgfs.models.extractor.quotes import Definitions, forms_of, read
+from kgfs.models.extractor.quotes import Definitions, forms_of, headed, read
 from kgfs.models.extractor.related import stated_by
 from kgfs.models.extractor.speakers import SPEAKER
 from kgfs.models.grammar import English
@@ -104,13 +104,21 @@ def _extraction(text: str, page: Page) -> Extraction:
 def _definitions(page: Page) -> dict[str, Definitions]:
     """Return, for each key, sentence index → the words that define it."""
     found: dict[str, Definitions] = {}
+    marked = {
+        mention.sentence: mention.last
+        for candidate in page.candidates.values()
+        for mention in candidate.mentions
+        if mention.mark in ("strong", "link", "code") and mention.first == page.sentences[mention.sentence].words.start
+    }
     for index, sentence in enumerate(page.sentences):
         if sentence.kind == "term":
             _define_term(page, index, found)
         elif sentence.kind != "heading":
-            for definition in defining(sentence.words, listed=sentence.kind == "item"):
+            said = bool(sentence.lead)  # a speaker's colon explains nothing
+            listed = sentence.kind == "item" and not said
+            for definition in defining(sentence.words, listed=listed, marked=0 if said else marked.get(index, 0)):
                 key = page.concept_at(index, definition.defined)
-                if key:
+                if key and not (definition.pointed and index not in headed(page, page.candidates[key])):
                     words = sentence.words.doc[definition.first : definition.last].text.strip()
                     found.setdefault(key, {}).setdefault(index, words)
     return found

@@ -43,7 +43,7 @@ def read(
     scores: dict[int, PhraseScore] = {}
     whole: set[int] = set()
     first = candidate.mentions[0].sentence
-    headed = _headed(page, candidate)
+    under_heading = headed(page, candidate)
     for mention in candidate.mentions:
         form = forms[mention.sentence]
         if mention.whole and page.sentences[mention.sentence].kind in ("paragraph", "item"):
@@ -59,7 +59,7 @@ def read(
             part=not mention.whole,
             strong=mention.mark in ("strong", "link"),
             earliest=mention.sentence == first,
-            headed=mention.sentence in headed,
+            headed=mention.sentence in under_heading,
             code=mention.mark == "code",
         )
         known = scores.get(mention.sentence)
@@ -68,7 +68,7 @@ def read(
     return _signs(page, candidate, scores, whole), _quotes(text, page, candidate, scores, definitions)
 
 
-def _headed(page: Page, candidate: Candidate) -> set[int]:
+def headed(page: Page, candidate: Candidate) -> set[int]:
     """Return the sentences that name a candidate first after a heading that names it."""
     at = sorted({mention.sentence for mention in candidate.mentions})
     found: set[int] = set()
