@@ -53,6 +53,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; what is defined is likelier a concept, what numbers the items of a document is none"
         "; speakers are told by the whole document, with their handles in lists and before dashes"
         "; terms that a line explains, and clauses with which, define"
+        "; lines of links are quoted whole with their heading, and tags that state something of a note are no concepts"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -135,3 +135,12 @@ def test_an_item_that_is_quoted_with_its_introduction_stays_so() -> None:
 
 def test_choices_in_double_brackets_are_no_link() -> None:
     assert _read("It is [[True | False]] that both shapes are squares.\n", "2024-05-01.md") == ({}, [])
+
+
+def test_a_line_of_links_is_quoted_whole_with_its_heading_and_a_tag_before_it_is_no_concept() -> None:
+    found, links = _read(
+        "#seed\nupstream: [[Networks]]\n\n# TCP\n\nIt sends bytes in order.\n\n## Further\n\n"
+        "Related: [[5. Ports/2. Port Mapping]] | [[7. Compose]]\n\n#todo: read more\n\nIt is #reliable.\n"
+    )
+    assert found.keys() == {"greenhouse", "networks", "2. port mapping", "7. compose", "reliable"}
+    assert links[1][3] == "## Further\n\nRelated: [[5. Ports/2. Port Mapping]] | [[7. Compose]]"

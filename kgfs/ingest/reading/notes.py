@@ -49,6 +49,8 @@ _LINK = re.compile(
     r"(?<!!)\[\[(?P<target>[^\]\[|#\n]*[^\W_][^\]\[|#\n]*)(?:#[^\]\[|\n]*)?(?:(?<! )\|(?P<alias>[^\]\[\n]+))?\]\]"
 )
 _TAG = re.compile(r"(?<![\w#&/{\]\[(`\"'“])#(?P<tag>[^\W\d_][\w-]*(?:/[\w-]+)*)(?![\w/#])")
+_FIELD_OF_LINKS = re.compile(r"[ \t#*_-]*[^\W\d_][\w ]{0,30}[*_]*:[*_]*(?:[\s,;|]|!?\[\[[^\]\n]*\]\])*")
+"""A line of nothing but links behind the name of a field."""
 _FIELD = r"^{}[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[ \t]+[^\n]+)*)"
 _TAGS = re.compile(_FIELD.format("(?:tags?|keywords)"), re.MULTILINE | re.IGNORECASE)
 _ALIASES = re.compile(_FIELD.format("alias(?:es)?"), re.MULTILINE | re.IGNORECASE)
@@ -212,7 +214,7 @@ def _introduced(
     """Return an item that is a link alone with the words that introduce its list, if they are near."""
     block, start, _ = blocks[place]
     if block.kind not in ("list", "quote"):
-        return replace(bare, score=BARE)
+        return _below_heading(content, blocks, place, bare, chunks)
     at = bare.start
     while (at := content.rfind("\n", start, at)) >= start:
         line = content.rfind("\n", start, at) + 1 or start
@@ -225,8 +227,21 @@ def _introduced(
     introduced = content[start : bare.start].lstrip(" >")
     chunk = _chunk_at(chunks, start, bare.end)
     if chunk is None or bare.end - start > _LONGEST_LIST or _ITEM.match(introduced):
-        return replace(bare, score=BARE)
+        return _below_heading(content, blocks, place, bare, chunks)
     return replace(bare, start=start + content[start : bare.start].index(introduced), chunk=chunk)
+
+
+def _below_heading(
+    content: str, blocks: Sequence[tuple[Block, int, int]], place: int, bare: Quote, chunks: Sequence[Chunk]
+) -> Quote:
+    """Return a link alone on its line with the heading right above it, if that says something and is near."""
+    above = blocks[place - 1] if place else None
+    if above is None or above[0].kind != "heading" or not _SPOKEN.search(_SHOWN.sub(" ", content[above[1] : above[2]])):
+        return replace(bare, score=BARE)
+    chunk = _chunk_at(chunks, above[1], bare.end)
+    if chunk is None or bare.end - above[1] > _LONGEST_LIST:
+        return replace(bare, score=BARE)
+    return replace(bare, start=above[1], chunk=chunk, score=BARE)
 
 
 def _with(heading: Quote, said: Quote | None) -> Quote:
@@ -252,10 +267,28 @@ def _tags(text: Text, chunks: Sequence[Chunk], *, alone: bool) -> Iterator[_Name
     for block, start, end in _prose(text):
         code = [found.span() for found in _CODE.finditer(text.text, start, end)]
         for tag in _TAG.finditer(text.text, start, end):
+            if _is_state(text.text, tag):
+                continue
             quote = _quote(text.text, block, tag.start(), tag.end(), chunks)
             inside = any(first < tag.start() < last for first, last in code)
             if quote and not inside and not junk.reason(tag["tag"]) and not (alone and _in_words(text.text, tag)):
                 yield _Named(tag["tag"], quote)
+
+
+def _is_state(content: str, tag: re.Match[str]) -> bool:
+    """Return whether a tag states something of a note or line, and is no subject of it: one before a colon, or before a
+    field of links, behind it or on the next line ("#seed", "upstream: [[Networks]]")."""
+    if content.startswith(":", tag.end()):
+        return True
+    first, last = content.rfind("\n", 0, tag.start()) + 1, content.find("\n", tag.end())
+    last = last if last >= 0 else len(content)
+    if _TAG.sub(" ", content[first : tag.start()]).strip(" \t>"):
+        return False
+    behind = _TAG.sub(" ", content[tag.end() : last]).strip()
+    if not behind:
+        following = content.find("\n", last + 1)
+        behind = content[last + 1 : following if following >= 0 else len(content)]
+    return _FIELD_OF_LINKS.fullmatch(behind) is not None
 
 
 def _in_words(content: str, tag: re.Match[str]) -> bool:
@@ -347,7 +380,9 @@ def _quote(content: str, block: Block, start: int, end: int, chunks: Sequence[Ch
         first = begun[-1] if begun else content.rfind("\n", block.start, start) + 1 or block.start
         following = next((row.start() for row in rows if row.start() >= end), block.end)
         last = following if rows else (content.find("\n", end, block.end) + 1 or block.end)
-    starts = [first, *sentence_starts(content, first, last)]
+    whole = [link.span() for link in _SHOWN.finditer(content, first, last)]
+    cuts = (at for at in sentence_starts(content, first, last) if not any(one < at < other for one, other in whole))
+    starts = [first, *cuts]
     place = bisect_right(starts, start) - 1
     first, last = max(first, starts[place]), next((at for at in starts[place + 1 :] if at >= end), last)
     while first < last and content[first].isspace():
