@@ -141,7 +141,7 @@ def _sets_apart(doc: Doc, first: int, end: int, *, plural: bool = False, term: s
     while at < end and (
         doc[at].pos_ in ("NOUN", "PROPN", "ADJ", "NUM")
         or doc[at].text in ("-", "/", "&")
-        or (doc[at].lower_ in ("and", "or", ",") and at > begin)
+        or (doc[at].lower_ in ("and", "or") and at > begin)
         or doc[at].pos_ == "ADV"
         or (doc[at].tag_ in ("VBN", "VBG") and doc[at].dep_ in ("amod", "compound", "nmod"))
     ):
@@ -197,7 +197,7 @@ def _by_verb(sentence: Span, marked: int) -> Iterator[Defining]:
     if lemma == "be":
         told = next((child for child in root.children if child.dep_ == "attr" and child.pos_ == "NOUN"), None)
         if told is not None and told.i > root.i and _says_what(told, subject):
-            yield Defining(subject, told.left_edge.i, max(told.right_edge.i + 1, _end_of(root, sentence)))
+            yield Defining(subject, told.left_edge.i, _with_list(told, sentence))
         elif _is_class(doc, root.i + 1, subject) and _sets_apart(
             doc, root.i + 1, sentence.end, plural=is_plural(subject)
         ):
@@ -220,11 +220,20 @@ def _is_class(doc: Doc, first: int, subject: Token) -> bool:
     )
 
 
+def _with_list(told: Token, sentence: Span) -> int:
+    """Return where a predicate ends, with the rest of a list that the grammar cut: "for making apps for phones, and the web"."""
+    end = told.right_edge.i + 1
+    rest = sentence.doc[end : sentence.end]
+    listed = len(rest) > 1 and rest[0].text == "," and not any(word.pos_ in ("VERB", "AUX") for word in rest)
+    return sentence.end if listed and all(word.text not in ":;—" for word in rest) else end
+
+
 def _end_of(root: Token, sentence: Span) -> int:
     """Return where the predicate ends: before another clause of its own that follows."""
-    ends = [sentence.end]
+    ends = [next((word.i for word in sentence.doc[root.i : sentence.end] if word.text in (":", ";")), sentence.end)]
     for child in root.children:
         own = any(one.dep_ in ("nsubj", "nsubjpass", "expl") for one in child.children)
+        own |= child.dep_ == "advcl" and sentence.doc[child.left_edge.i - 1].text == ","
         if child.i > root.i and child.dep_ in ("conj", "advcl", "ccomp") and child.pos_ in ("VERB", "AUX") and own:
             first = child.left_edge.i
             while first - 1 > root.i and sentence.doc[first - 1].pos_ in ("CCONJ", "PUNCT", "SCONJ"):
@@ -281,6 +290,8 @@ def _apposed(sentence: Span) -> Iterator[Defining]:
         if noun.dep_ != "appos" or noun.pos_ != "NOUN" or article(noun) != "a" or not set_off(noun):
             continue
         phrase = phrase_of(noun.head)
+        if phrase is not None and phrase[0] > 0 and sentence.doc[phrase[0] - 1].text == ",":
+            continue  # a list: "cameras, screen sharing, a switcher that …"
         if phrase is not None and phrase[1] == noun.left_edge.i - 1 and _says_what(noun, noun.head):
             yield Defining(noun.head, noun.left_edge.i, noun.right_edge.i + 1)
 

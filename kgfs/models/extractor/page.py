@@ -81,14 +81,17 @@ class Page:
     def concept_at(self, sentence: int, head: Token) -> str:
         """Return the key of the candidate that is the whole noun phrase with this head; '' if there is none.
 
-        A part of the phrase would say more than the sentence does: of 'lazy generator objects' not 'objects'.
+        A part of the phrase would say more than the sentence does: of 'lazy generator objects' not 'objects', of
+        'domain (TLD) server' not 'server'.
         """
         end = head.i + 1 if is_numbered(head.doc, head.i + 1) else head.i
         places = self.ending.get((sentence, end))
         if not places:
             return ""
         first, key = places[0]
-        cut = first > self.sentences[sentence].words.start and head.doc[first - 1].pos_ in ("NOUN", "PROPN")
+        cut = first > self.sentences[sentence].words.start and (
+            head.doc[first - 1].pos_ in ("NOUN", "PROPN") or head.doc[first - 1].text == ")"
+        )
         return "" if cut else key
 
 
