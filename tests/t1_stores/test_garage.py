@@ -507,6 +507,54 @@ def test_lost_sums_come_back_when_the_content_is_put_again(files: FileObjects, h
     assert files.stat(KEY) == LONG_SUMS
 
 
+NAMED = [(16, "readings/a/{}.json"), (15, "texts/a/tt{}.json"), (24, "decisions/a/0123456789abcdef-{}.json")]
+
+
+@pytest.mark.parametrize(("digits", "pattern"), [(32, "sources/T/{}.bin"), *NAMED, (32, "parts/0123456789abcdef.{}")])
+def test_a_small_object_is_proved_by_its_name(files: FileObjects, digits: int, pattern: str) -> None:
+    content = LONG[: files_module.SELF_PROVED]
+    key = pattern.format(hashlib.sha256(content).hexdigest()[:digits])
+    files.put(key, content)
+    path = file_of(files, key)
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert files.stat(key) == sums_of(content)
+    assert files.has_sums(key)
+    for damage in (lambda: flip(path, 4711), lambda: path.write_bytes(content[:-1]), lambda: path.write_bytes(LONG)):
+        damage()
+        for ask in (files.stat, files.get, files.open):
+            with pytest.raises(CorruptError):
+                ask(key)
+        files.put(key, content)
+        assert files.get(key) == content
+        path.chmod(0o600)
+
+
+def test_an_object_that_no_name_proves_or_that_is_larger_has_sums_beside_it(files: FileObjects) -> None:
+    larger = LONG[: files_module.SELF_PROVED + 1]
+    of_another = f"readings/a/{'0' * 16}.json"
+    for key, content in ((hashed_key(larger), larger), (of_another, b"zen"), (KEY, b"zen")):
+        files.put(key, content)
+        assert decode_sums(sums_path(file_of(files, key)).read_bytes()) == sums_of(content)
+
+
+def test_sums_that_earlier_versions_wrote_for_a_small_object_are_used_and_replaced(files: FileObjects) -> None:
+    key = hashed_key(b"zen")
+    files.put(key, b"zen")
+    path = file_of(files, key)
+    sums_path(path).write_bytes(encode_sums(sums_of(b"zen")))
+    path.write_bytes(b"zem")
+    assert files.stat(key) == sums_of(b"zen")
+    with pytest.raises(CorruptError, match="block 0"):
+        files.get(key)
+    files.put(key, b"zen")
+    assert files.get(key) == b"zen"
+    files.delete(key)
+    assert not sums_path(path).exists()
+    sums_path(path).write_bytes(encode_sums(sums_of(b"koan")))  # of a deletion that was killed
+    files.put(key, b"zen")
+    assert files.get(key) == b"zen"
+
+
 def test_sums_without_an_object_are_nothing(files: FileObjects) -> None:
     files.put(KEY, b"zen")
     file_of(files, KEY).unlink()

@@ -27,10 +27,15 @@ from kgfs.stores.garage.listing import (
 from kgfs.stores.garage.reader import FileReader, end_of_span
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import KEPT_MODE, staged, sweep, sync_in_place
-from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.garage.sums import is_named_by, may_be_named_by_hash, sums_of
 from kgfs.stores.locks import locked_folder
 
+_REPAIR = "Run kgfs check --deep --repair."
 _HASH = re.compile(r"[0-9a-f]{32,64}")
+
+SELF_PROVED = 64 * 1024
+"""Bytes up to which an object has no checksums beside it if digits in its name are the beginning of its SHA-256: a file
+of its own for them would take as much of the disk as many a small object."""
 
 
 class FileObjects:
@@ -41,8 +46,12 @@ class FileObjects:
     most temporary files, which are swept when they are a day old, or checksums without an object, which no reader
     looks at and the next put replaces. Readers take no lock.
 
-    Missing or corrupt checksums are recomputed only if a hash proves the bytes: the object's name begins with 32 or
-    more digits of their SHA-256, or the same content is put again. In all other cases the access raises CorruptError.
+    An object of at most SELF_PROVED bytes whose name has the beginning of its SHA-256 is put without checksums. Whenever
+    it is opened, all of it is read and held against the name.
+
+    Missing or corrupt checksums of other objects are recomputed only if a hash proves the bytes: the object's name begins
+    with 32 or more digits of their SHA-256, or the same content is put again. In all other cases the access raises
+    CorruptError.
     """
 
     def __init__(self, root: Path) -> None:
@@ -68,7 +77,7 @@ class FileObjects:
                     continue
                 sums = sums or sums_of(content)
                 try:
-                    file, kept = self._open(key, proof=sums.sha256)
+                    file, kept = self._open(key, sums)
                 except MissingError:
                     continue
                 with closing(file):
@@ -140,7 +149,13 @@ class FileObjects:
             return existed
 
     def has_sums(self, key: str) -> bool:
-        return sums_path(object_path(self._root, key)).exists()
+        path = object_path(self._root, key)
+        if sums_path(path).exists():
+            return True
+        try:
+            return may_be_named_by_hash(path.name) and path.stat().st_size <= SELF_PROVED
+        except FileNotFoundError:
+            return False
 
     def salvage(self, key: str) -> bytes:
         with os_errors(f"reading {key}"):
@@ -220,13 +235,22 @@ class FileObjects:
         """Rename the durable file ``source`` to ``path``. Return False if another file than ``over`` has that
         name."""
         self._make_durable(path.parent)
+        if sums.size <= SELF_PROVED and is_named_by(path.name, sums.sha256):
+            with locked_folder(path.parent) as shard:
+                if not sums_path(path).exists():  # else they are those of an earlier file, and are replaced
+                    return self._rename(path, source, over, shard)
         with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked_folder(path.parent) as shard:
-            if path.exists() and not (over and _has_name(over, str(path))):
-                return False
+            return self._rename(path, source, over, shard, sums_copy)
+
+    def _rename(self, path: Path, source: Path, over: FileIO | None, shard: int, sums_copy: Path | None = None) -> bool:
+        """Do the renames of :meth:`_publish` under the lock of the shard, and sync it."""
+        if path.exists() and not (over and _has_name(over, str(path))):
+            return False
+        if sums_copy:
             sums_copy.rename(sums_path(path))
-            source.rename(path)
-            path.chmod(KEPT_MODE)
-            os.fsync(shard)
+        source.rename(path)
+        path.chmod(KEPT_MODE)
+        os.fsync(shard)
         return True
 
     def _make_durable(self, folder: Path) -> None:
@@ -239,11 +263,12 @@ class FileObjects:
 
     # ------------------------------------------------------------------------------------- reading
 
-    def _open(self, key: str, proof: str = "") -> tuple[FileIO, Sums]:
+    def _open(self, key: str, known: Sums | None = None) -> tuple[FileIO, Sums]:
         """Return the open file of an object and its checksums.
 
-        ``proof`` is a SHA-256 that proves the bytes if the checksums are lost. Raise MissingError if the object is
-        absent, CorruptError if its checksums are lost and nothing proves the bytes.
+        ``known`` are those of the content that is being put, whose SHA-256 proves the bytes if the checksums are lost.
+        Raise MissingError if the object is absent, CorruptError if its checksums are lost, or it has none, and nothing
+        proves the bytes.
         """
         path = object_file(self._top, key)
         while True:
@@ -255,7 +280,7 @@ class FileObjects:
                 sums = _read_sums(sums_file(path))
                 # After a delete and another put in between, these would be the checksums of another file.
                 if _has_name(file, path):
-                    sums = sums or self._prove(key, Path(path), file, proof)
+                    sums = sums or _by_name(path, file, known) or self._prove(key, Path(path), file, known)
                     if sums:
                         return file, sums
             except BaseException:
@@ -263,14 +288,16 @@ class FileObjects:
                 raise
             file.close()
 
-    def _prove(self, key: str, path: Path, file: FileIO, proof: str) -> Sums | None:
+    def _prove(self, key: str, path: Path, file: FileIO, known: Sums | None) -> Sums | None:
         """Recompute and store lost checksums. Return None if the object was deleted meanwhile."""
         try:
             sums = sums_of(path)
         except FileNotFoundError:
             return None
         name = path.name.partition(".")[0]
-        if sums.sha256 != proof and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
+        if not (known and sums.sha256 == known.sha256) and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
+            if sums.size <= SELF_PROVED and may_be_named_by_hash(path.name):
+                raise CorruptError(f"{key}: its name proves that it is not what was kept. {_REPAIR}")
             raise CorruptError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
         with staged(self._temporary, encode_sums(sums)) as (copy, _), locked_folder(path.parent) as shard:
             if not _has_name(file, str(path)):
@@ -289,6 +316,20 @@ def _is_whole(key: str, file: FileIO, sums: Sums) -> bool:
     except CorruptError:
         return False
     return os.fstat(file.fileno()).st_size == sums.size
+
+
+def _by_name(path: str, file: FileIO, known: Sums | None) -> Sums | None:
+    """Return the checksums of a small object whose name proves its bytes, else None.
+
+    Where the bytes are rotten, and the name is that of the content with the checksums ``known``, return these.
+    """
+    name = path.rpartition("/")[2]
+    if not may_be_named_by_hash(name):
+        return None
+    raw = os.pread(file.fileno(), SELF_PROVED + 1, 0)
+    if len(raw) <= SELF_PROVED and is_named_by(name, (found := sums_of(raw)).sha256):
+        return found
+    return known if known and known.size <= SELF_PROVED and is_named_by(name, known.sha256) else None
 
 
 def _read_sums(path: str) -> Sums | None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import xxhash
 
 from kgfs.stores.garage.contract import BLOCK, Sums
+
+_DIGITS = re.compile(r"[0-9a-f]{15,64}")
+"""Digits of a name that may be the beginning of a SHA-256. Fifteen tell damaged bytes as surely as an XXH3 of a block."""
 
 
 class Summer:
@@ -58,3 +62,13 @@ def sums_knowing(sha256: str, content: bytes) -> Sums:
     view = memoryview(content)
     blocks = (xxhash.xxh3_64_hexdigest(view[at : at + BLOCK]) for at in range(0, len(content), BLOCK))
     return Sums(len(content), sha256, tuple(blocks))
+
+
+def may_be_named_by_hash(name: str) -> bool:
+    """Return whether the name of an object has digits that may be the beginning of its SHA-256."""
+    return _DIGITS.search(name) is not None
+
+
+def is_named_by(name: str, sha256: str) -> bool:
+    """Return whether a SHA-256 begins with digits that the name of an object has."""
+    return any(sha256.startswith(digits) for digits in _DIGITS.findall(name))
