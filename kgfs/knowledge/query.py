@@ -62,13 +62,19 @@ class Query:
         )
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def parse(asked: str) -> Query:
     """Return the parts of a question.
 
     ``key:value`` is a filter where ``key`` is two lower-case letters or more; a value with spaces stands in quotes. A
     colon or a slash behind the first colon makes a word of it (``std::vector``, ``http://…``). In quotes anything is
-    a phrase. A lone or an unmatched quote, and a minus before nothing, are nothing.
+    a phrase. A lone or an unmatched quote, and a minus before nothing, are nothing. Raises BadInputError for what is no filter,
+    and for a lone surrogate, which no text has.
     """
+    if _SURROGATE.search(asked):
+        raise BadInputError("Half a character (a lone surrogate) is neither kept nor found. Ask without it.")
     words: list[str] = []
     phrases: list[str] = []
     without: list[str] = []

@@ -39,6 +39,7 @@ def test_the_parts_of_a_question(asked: str, query: Query) -> None:
         ("before:2024-02-30", "is no date"),
         ('type:""', "needs"),
         ("ontology:A ontology:B", "once"),
+        ("koan \ud800-1", "lone surrogate"),
     ],
 )
 def test_what_is_wrong_is_told_with_the_remedy(asked: str, told: str) -> None:

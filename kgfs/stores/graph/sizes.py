@@ -139,7 +139,8 @@ def _excerpt(
 
 
 def _of_page(connection: sqlite3.Connection, key: int, concept_id: str) -> None:
-    """Write the size of the page of a concept."""
+    """Write the size of the page of a concept, if it is another one."""
     found = page_frame(connection, concept_id)
     if found is not None:
-        connection.execute("UPDATE concept SET size = ? WHERE key = ?", (page_size(connection, found[2]), key))
+        size = page_size(connection, found[2])
+        connection.execute("UPDATE concept SET size = ?1 WHERE key = ?2 AND size != ?1", (size, key))
