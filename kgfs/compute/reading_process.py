@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import socket
 import subprocess
 import sys
@@ -130,7 +131,17 @@ def _told(error: Exception) -> bytes:
         return pickle.dumps(("raised", MachineError(f"{type(error).__name__}: {error}")))
 
 
+def _end_with(process: int) -> None:
+    """End this process at once when another one, of which ``process`` is a descriptor, ends.
+
+    A worker that is killed gives up its lock: what it had begun to read may be purged while this process goes on with it.
+    """
+    select.select([process], [], [])
+    os._exit(1)
+
+
 def main() -> None:
+    threading.Thread(target=_end_with, args=(os.pidfd_open(os.getppid()),), daemon=True).start()
     os.nice(NICER)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError), Connection(int(sys.argv[1])) as connection:
         serve(connection)

@@ -35,6 +35,21 @@ class Told:
 
 
 @dataclass(frozen=True)
+class Silent:
+    """Reports once, and then nothing for seconds, before it makes a file."""
+
+    mark: str
+    seconds: float
+    weight: int = 1
+
+    def __call__(self, place: WorkerSlot, progress: Progress) -> int:
+        progress("extract", 0.5)
+        time.sleep(self.seconds)
+        open(self.mark, "w").close()
+        return os.getpid()
+
+
+@dataclass(frozen=True)
 class Refused:
     weight: int = 1
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +57,25 @@ def test_errors_are_those_of_the_work_and_a_lost_process_is_replaced(engine: Pro
     with pytest.raises(LostLeaseError):
         engine.run(Told(seconds=60), gone)
     assert engine.run(Told(), no_progress) != os.getpid()
+
+
+KILLED = """
+import os, signal, sys
+from kgfs.compute.reading_process import ReadingProcess
+from tests.support.counting_works import Silent, make_nothing
+
+ReadingProcess(make_nothing).run(Silent(sys.argv[1], 3.0), lambda *told: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+@pytest.mark.claim("GONE-6")
+def test_a_process_ends_with_a_worker_that_is_killed(tmp_path: Path) -> None:
+    """Who has the worker's lock then may purge what it read."""
+    mark = tmp_path / "mark"
+    # Both hold the pipe, so this returns when both have ended.
+    done = subprocess.run([sys.executable, "-c", KILLED, mark], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not mark.exists()
 
 
 def test_a_small_document_is_read_beside_large_ones(engine: ProcessEngine) -> None:
