@@ -17,6 +17,7 @@ from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.sharing.later import OF_CONTENTS, Waiting, spoken_of
 from kgfs.stores import saved_answers
+from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.copied import working_copies
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import ForgettingDone, VersionMinted
@@ -39,7 +40,7 @@ class _Noted:
     sha256s: Sequence[str] = ()
     waiting: Sequence[Waiting] = ()
     reading: Sequence[str] = ()
-    """Those of the Documents that this home was reading: it may have put something since the purge."""
+    """Those of the Documents that this home had begun to read: it may have put something since the purge."""
 
 
 def note_foreign_purges(config: Config, stores: Stores, entries: Iterable[bytes], tail: Sequence[bytes]) -> None:
@@ -52,8 +53,13 @@ def note_foreign_purges(config: Config, stores: Stores, entries: Iterable[bytes]
     purged = _sha256s(_purges(stores, list(entries)))
     sha256s = set(purged.values())
     waiting = [found for found in sorted(spoken_of(tail)) if found[1] in sha256s] if purged else []
-    reading = [doc_id for doc_id in purged if any(job.state == "working" for job in stores.catalog.jobs.of(doc_id))]
+    reading = [doc_id for doc_id in purged if any(map(_is_begun, stores.catalog.jobs.of(doc_id)))]
     _note_more(config, purged, waiting, reading)
+
+
+def _is_begun(job: Job) -> bool:
+    """Return whether a worker of this home works at a job, or did so and stopped or was killed."""
+    return job.state == "working" or job.attempts > 0 or job.reason != ""
 
 
 def purged_originals(stores: Stores, after: int) -> set[str]:

@@ -284,7 +284,10 @@ def test_what_is_read_while_another_home_purges_it_leaves_nothing(homes: tuple[H
 
 
 @pytest.mark.claim("GONE-6")
-def test_what_a_killed_home_had_put_after_a_purge_goes_when_it_hears_of_it(homes: tuple[Home, Home]) -> None:
+@pytest.mark.parametrize("end", ["killed", "stopped", "killed and started"])
+def test_what_a_home_that_ended_had_put_after_a_purge_goes_when_it_hears_of_it(
+    homes: tuple[Home, Home], end: str
+) -> None:
     here, there = homes
     here.deposit("00")
     there.host.exchange()
@@ -292,6 +295,10 @@ def test_what_a_killed_home_had_put_after_a_purge_goes_when_it_hears_of_it(homes
     assert job is not None
     here.forget("00.txt")
     here.stores.garage.objects.put(f"texts/{job.doc_id}/0", b"A text.")
+    if end == "stopped":
+        there.stores.catalog.jobs.put_back(job, "the worker stopped", 0.0, counted=False)
+    elif end == "killed and started":
+        there.stores.catalog.jobs.free()
     there.host.exchange.meet()
     assert derived(here.stores) == []
 
