@@ -41,7 +41,10 @@ def answering(materials: Materials) -> Callable[[Message], Any]:
 
 
 class Answers:
-    """Answers questions with materials that may be changed meanwhile. Any thread may call."""
+    """Answers questions with materials that may be changed meanwhile. Any thread may call.
+
+    What is asked while a question is answered, in the same thread, is answered with the same materials.
+    """
 
     def __init__(self) -> None:
         self._materials = Materials(None, None)
@@ -49,6 +52,7 @@ class Answers:
         """Number of the materials → questions that are being answered with them."""
         self._number = 0
         self._changed = threading.Condition()
+        self._local = threading.local()
 
     def change(self, materials: Materials, patience: float) -> None:
         """Answer with these materials from now on.
@@ -66,12 +70,18 @@ class Answers:
 
     @contextmanager
     def _held(self) -> Iterator[Materials]:
+        held: Materials | None = getattr(self._local, "materials", None)
+        if held is not None:
+            yield held
+            return
         with self._changed:
             number, materials = self._number, self._materials
             self._using[number] = self._using.get(number, 0) + 1
+        self._local.materials = materials
         try:
             yield materials
         finally:
+            self._local.materials = None
             with self._changed:
                 self._using[number] -= 1
                 if not self._using[number]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kgfs.compute.answering import answering
+from kgfs.compute.answering import Answers, answering
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import nearest
-from kgfs.compute.questions import CONCURRENCY, LONGEST, NAME, Materials, QuestionServer, ask
+from kgfs.compute.questions import CONCURRENCY, LONGEST, NAME, Materials, QuestionServer, ask, asking_itself
 from kgfs.errors import BadInputError, GivenUpError, NoWorkerError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Row
 from tests.fakes.vectors import MemoryVectors
@@ -180,6 +181,37 @@ def test_the_nearest_sources_by_meaning() -> None:
             answer({**question, **wrong})
     with pytest.raises(BadInputError, match="no embedding model"):
         answering(Materials(None, vectors))(question)
+
+
+def test_what_a_question_asks_is_answered_with_the_same_materials() -> None:
+    """As ``find`` asks ``nearest``; a worker that ends, or changes over to another model, lets it finish."""
+    answers, begun, go_on = Answers(), threading.Event(), threading.Event()
+    vectors = MemoryVectors("model")
+    vectors.upsert([Row("source", "a:0", 0, np.array([1, 0], np.float32), "P", "a", 0)])
+
+    def finds(*_: object) -> dict[tuple[str, int], float]:
+        begun.set()
+        assert go_on.wait(30)
+        return nearest(asking_itself(answers), "zen", "", 2, [], Deadline(5))
+
+    answers.change(Materials(lambda texts: [np.array([[1, 0]], np.float32) for _ in texts], vectors, find=finds), 1)
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(answers, {"question": "find", "words": "zen", "ontology": ""})
+        assert begun.wait(30)
+        changed = pool.submit(answers.change, Materials(None, None), 30)
+        until(lambda: not answered(answers))
+        assert not changed.done()
+        go_on.set()
+        assert asked.result() == {("a", 0): 1.0}
+        changed.result(30)
+
+
+def answered(answers: Answers) -> bool:
+    try:
+        answers({"question": "nearest", "words": "zen", "ontology": "", "limit": 1, "also": []})
+    except BadInputError:
+        return False
+    return True
 
 
 def test_they_come_over_the_socket(run: Path) -> None:
