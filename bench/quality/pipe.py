@@ -18,6 +18,7 @@ from kgfs.formats.table import parse
 from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.chunk import chunk
 from kgfs.ingest.reading.defined import with_definitions
+from kgfs.ingest.reading.examples import without_examples
 from kgfs.ingest.reading.gate import furniture_of, judge_all
 from kgfs.ingest.reading.passages import language_told, passages_of
 from kgfs.ingest.reading.rank import Vectors, rank, ranking
@@ -65,7 +66,7 @@ class Pipe:
                 return np.stack([rows[0] for rows in compute.embed(labels)]), np.concatenate(windows)
 
             concepts, relationships = rank(text.title, passed, valid, settings.concepts_per_document, meaning)
-            concepts = with_definitions(text, passed, concepts)
+            concepts = without_examples(text, with_definitions(text, passed, concepts))
             ranked = ranking(text.title, valid, meaning)
         return Found(text, concepts, relationships, ranked, passed)
 

@@ -54,6 +54,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; speakers are told by the whole document, with their handles in lists and before dashes"
         "; terms that a line explains, and clauses with which, define"
         "; lines of links are quoted whole with their heading, and tags that state something of a note are no concepts"
+        "; names that only a listing declares are terms"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -31,6 +31,7 @@ from kgfs.ingest.reading.as_prose import prose_only, prose_told
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
+from kgfs.ingest.reading.examples import without_examples
 from kgfs.ingest.reading.gate import Verbs, furniture_of, judge_all
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.joining import introductions, join
@@ -241,7 +242,7 @@ def _completed(
 ) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
     """Return concepts and relationships with those joined that are one thing, and with what source defines and notes link."""
     concepts, relationships = join(concepts, relationships, words)
-    concepts = with_definitions(draft.parsed, draft.passed, concepts)
+    concepts = without_examples(draft.parsed, with_definitions(draft.parsed, draft.passed, concepts))
     concepts, relationships = with_links(draft.parsed, draft.filename, draft.passed, concepts, relationships)
     return said_once(draft.parsed.text, concepts), relationships
 
