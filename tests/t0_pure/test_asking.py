@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -327,3 +328,32 @@ def test_an_answer_is_kept_as_plain_data() -> None:
     place = Place("d" * 16, "0123456789ab", 0, 4, 40, 2, 3, None, ("a", "b"))
     answer = Answer("q", "", State.DONE, (Quote(place, "t", 0.5),), (), 3, 4, "", 1.0, ("w",))
     assert from_data(json.loads(json.dumps(as_data(answer)))) == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "[thanks to " + "[a](b), " * 23 + "and others] who helped.",
+        "[" + "![a]" * 23 + " a picture.",
+        "This is one of many sentences. " * 3000,
+        "-" * 5000 + " x.",
+        "* " * 3000 + "x.",
+    ),
+    ids=lambda text: text[:12],
+)
+def test_no_text_takes_long(text: str) -> None:
+    """As a regular expression would that tries what it can in all ways: nothing ends it, and no other thread runs."""
+    before = time.process_time()
+    for one in sentences(text):
+        says_nothing(one)
+        says_what(one, Subject("koan", frozenset()))
+    says_what(text, Subject("koan", frozenset()))
+    assert time.process_time() - before < 1
+
+
+def test_no_question_takes_long() -> None:
+    before = time.process_time()
+    assert [one.norm for one in subjects_of("what  is\ta " + " " * 9000 + "koan ?")] == ["koan"]
+    for question in ("what is x" + " " * 9000 + "y z", "what is " + "in " * 3000, "what is x" + "?" * 9000 + "a"):
+        subjects_of(question)
+    assert time.process_time() - before < 1

@@ -42,10 +42,11 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>?|<!--.*?(?:-->|$)")
 _MARKUP = re.compile(r"\s*(?:<(?:!--|/?[A-Za-z][\w-]*(?:[\s/>]|$))|>[\s>]*(?:\[![A-Za-z]+\])?[\s\\]*$)")
 _QUOTED = re.compile(r"\s*(?:>\s?)+(?=\S)")
 _LINK = re.compile(
-    r"!?\[(?:[^\[\]]|!?\[[^\[\]]*\](?:\([^()]*\))?)*\](?:\([^()]*\)|\[[^\[\]]*\])|`[^`<>]*<[^<>`]*>`_{1,2}|<?https?://[^\s<>]+>?"
+    r"!?\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\](?:\([^()]*\)|\[[^\[\]]*\])|`[^`<>]*<[^<>`]*>`_{1,2}|<?https?://[^\s<>]+>?"
 )
-_SHORT = re.compile(r"\b(?:ie|eg|ex|aka|resp|incl)\.\s*\Z")
-"""Abbreviations after which no sentence begins, as notes have them."""
+_SHORT = re.compile(r"\b(?:ie|eg|ex|aka|resp|incl)\.\Z")
+"""Abbreviations after which no sentence begins, as notes have them; of at most LONGEST_SHORT characters."""
+LONGEST_SHORT = 5
 _POINTING = re.compile(
     r"[\"'“(*_]*(?:It|Its|This|That|These|Those|They|Their|Them|He|She|His|Her|Such|However|Therefore|Thus|Hence|Also|But|And|So|Then"
     r"|Instead|Otherwise|Moreover|Furthermore|Rather|Similarly|Conversely|Here|For example|For instance|In addition|In other words)\b"
@@ -221,7 +222,7 @@ def sentences_of(text: str, blocks: list[Block]) -> list[Sentence]:
 def _sentence_starts(text: str, start: int, end: int) -> Iterator[int]:
     """Yield where sentences begin: behind a full stop, and on a line of its own. Lines that were wrapped are as long as they can be;
     where the next word would have had room, the line ends on purpose."""
-    found = {at for at in sentence_starts(text, start, end) if not _SHORT.search(text, start, at)}
+    found = {at for at in sentence_starts(text, start, end) if not _is_shortened(text, start, at)}
     lines = [(first, min(last, end), line) for first, last, line in _lines(text, start) if first < end]
     widest = max((len(line) for _, _, line in lines if "://" not in line), default=0)
     for (_, _, line), (first, last, _) in pairwise(lines):
@@ -229,6 +230,13 @@ def _sentence_starts(text: str, start: int, end: int) -> Iterator[int]:
         if following and len(line) + 1 + len(following[0]) <= widest and _begins(line, following[0]):
             found.add(first)
     yield from sorted(found)
+
+
+def _is_shortened(text: str, start: int, at: int) -> bool:
+    """Return whether an abbreviation stands before a place of a text that begins at ``start``."""
+    while at > start and text[at - 1].isspace():
+        at -= 1
+    return _SHORT.search(text, max(start, at - LONGEST_SHORT), at) is not None
 
 
 def _begins(line: str, word: str) -> bool:

@@ -16,6 +16,8 @@ from kgfs.render.search import FUNCTION_WORDS
 
 LONGEST = 5
 """The most words of a subject."""
+LONGEST_QUESTION = 500
+"""The most characters of a question that wants something defined."""
 
 _ARTICLE = r"(?:(?:an?|the)\s+)?"
 _ASKED = (
@@ -26,7 +28,7 @@ _ASKED = (
 )
 _ASKING = tuple(re.compile(rf"\s*{form}\s*[?.!]*\s*", re.IGNORECASE) for form in reversed(_ASKED))
 _WITHIN = re.compile(rf"\s+(?:in|on|within|according\s+to|under)\s+{_ARTICLE}", re.IGNORECASE)
-_OPENING = r"[\s*_`\"'“‘(>-]*"
+_OPENING = r"[\s*_`\"'“‘(>-]{0,40}"  # not any number: two such runs would be tried in all ways on a line of dashes
 _CLOSING = r"[*_`\"'”’]*(?:\s*\([^()\n]{1,60}\))?(?:,[^,.\n]{1,60},)?"
 _MORE = r"(?=(?:\W+\w+){3})"
 _BY_VERB = (
@@ -51,6 +53,9 @@ class Subject:
 
 def subjects_of(question: str) -> list[Subject]:
     """Return what the question wants defined, as a whole and, where it says within what, without that; [] for any other question."""
+    question = " ".join(question.split())
+    if len(question) > LONGEST_QUESTION:
+        return []
     matches = (form.fullmatch(question) for form in _ASKING)
     asked = next((str(match["subject"]) for match in matches if match), "").strip(" \"'“”`*")
     found = [Subject(asked, frozenset())]
