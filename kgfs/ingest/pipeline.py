@@ -153,7 +153,9 @@ class Reader:
         if of_text is not None:
             self._take_text(draft, of_text)
         self._carry_out(READING if of_text is None else READING[len(TEXT) :], draft)
-        return self._keep(self._reading(draft))
+        reading = self._reading(draft)
+        draft.text = None  # what is kept of a long one takes much memory while it is encoded
+        return self._keep(reading)
 
     def read_text(self, document: Document, filename: str, progress: Progress) -> Reading:
         """Return a Reading of the text alone, which is kept in the garage: what the first stages give, without concepts.
