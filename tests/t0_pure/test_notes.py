@@ -143,4 +143,5 @@ def test_a_line_of_links_is_quoted_whole_with_its_heading_and_a_tag_before_it_is
         "Related: [[5. Ports/2. Port Mapping]] | [[7. Compose]]\n\n#todo: read more\n\nIt is #reliable.\n"
     )
     assert found.keys() == {"greenhouse", "networks", "2. port mapping", "7. compose", "reliable"}
+    assert links[0][3] == "upstream: [[Networks]]"
     assert links[1][3] == "## Further\n\nRelated: [[5. Ports/2. Port Mapping]] | [[7. Compose]]"

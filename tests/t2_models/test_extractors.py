@@ -169,6 +169,11 @@ def test_the_grammar_ranks_alone_without_an_embedder(english: English) -> None:
         ),
         ("- **Resolvers**: Optimize functions that fetch data.", "", ""),
         ("- **Heaps**: Trees of values.", "heaps", "Trees of values"),
+        (
+            "- **PPID** — Parent process ID (the PID of the process that started it).",
+            "ppid",
+            "Parent process ID (the PID of the process that started it)",
+        ),
         ("- **Storage**: allows for reading of numbers.", "", ""),
         ("Disk volumes are part of free tiers.", "", ""),
         ("The inode is a data structure that stores metadata.", "", ""),

@@ -55,6 +55,7 @@ _FIELD = r"^{}[ \t]*:[ \t]*(?P<inline>\[[^\]\n]*\]|[^\n]*)(?P<rows>(?:\n[ \t]*-[
 _TAGS = re.compile(_FIELD.format("(?:tags?|keywords)"), re.MULTILINE | re.IGNORECASE)
 _ALIASES = re.compile(_FIELD.format("alias(?:es)?"), re.MULTILINE | re.IGNORECASE)
 _TITLE = re.compile(_FIELD.format("title"), re.MULTILINE | re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
 _CHANGE = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])")
 _DIGIT = re.compile(r"\d")
@@ -387,6 +388,10 @@ def _quote(content: str, block: Block, start: int, end: int, chunks: Sequence[Ch
     first, last = max(first, starts[place]), next((at for at in starts[place + 1 :] if at >= end), last)
     while first < last and content[first].isspace():
         first += 1
+    while (
+        (tag := _TAG.match(content, first)) and (behind := _SPACE.match(content, tag.end())) and behind.end() <= start
+    ):
+        first = behind.end()  # tags before the line state something of it
     while last > first and content[last - 1].isspace():
         last -= 1
     chunk = _chunk_at(chunks, first, last)

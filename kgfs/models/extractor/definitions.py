@@ -151,6 +151,8 @@ def _sets_apart(doc: Doc, first: int, end: int, *, plural: bool = False, term: s
     head = doc[at - 1]
     if at == begin or at >= end or head.pos_ not in ("NOUN", "PROPN"):
         return False
+    if doc[at].text == "(" and doc[at + 1].lower_ in ("a", "an", "the"):  # "process ID (the number that …)"
+        return _sets_apart(doc, at + 1, end)
     if begin == first:  # no article
         if doc[begin].tag_ in ("VB", "VBG", "VBP") or (plural and not is_plural(head)):
             return False
