@@ -36,7 +36,12 @@ def test_names_are_those_directly_below(garage: Garage) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(keys=st.sets(st.lists(st.sampled_from(["a", "ab", "b.x", "c~1"]), min_size=1, max_size=3).map("/".join)))
+@given(
+    keys=st.sets(
+        st.lists(st.sampled_from(["a", "ab", "b.x", "c~1"]), min_size=1, max_size=3).map("/".join)
+        | st.sampled_from(["a", "ab/x", "ab/y", "b.x"]).map("texts/0123456789abcdef/{}".format)
+    )
+)
 def test_walking_the_names_finds_every_key_and_nothing_else(
     keys: set[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -46,6 +51,7 @@ def test_walking_the_names_finds_every_key_and_nothing_else(
         found, folders = set(), [""]
         while folders:
             folder = folders.pop()
+            assert not objects.exists(folder or "nothing") or folder in keys
             names = objects.names(folder)
             assert names == sorted(names)
             for name in names:

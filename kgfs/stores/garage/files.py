@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from io import FileIO
 from pathlib import Path
+from stat import S_ISREG
 
 from kgfs.errors import CorruptError, ExistsError, MissingError
 from kgfs.stores.garage.contract import BLOCK, GarageEntry, Reader, Sums
@@ -18,7 +19,7 @@ from kgfs.stores.garage.listing import (
     TEMPORARY,
     check_folder,
     names_below,
-    object_file,
+    object_files,
     object_path,
     sums_file,
     sums_path,
@@ -67,11 +68,11 @@ class FileObjects:
     def put(
         self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
     ) -> Sums:
-        path = object_path(self._root, key)
         with os_errors(f"keeping {key}"):
             while True:
-                if not path.exists():
-                    sums, placed = self._place(path, content, sums, move)
+                path = Path(self._file(key))
+                if not path.is_file():
+                    sums, placed = self._place(object_path(self._root, key), content, sums, move)
                     if placed:
                         return sums
                     continue
@@ -103,9 +104,8 @@ class FileObjects:
         return sums
 
     def exists(self, key: str) -> bool:
-        path = object_path(self._root, key)
         with os_errors(f"looking at {key}"):
-            return path.exists()
+            return Path(self._file(key)).is_file()
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         with closing(self.open(key)) as reader:
@@ -121,7 +121,7 @@ class FileObjects:
         The caller's hash proves the bytes, so the stored checksums are not read.
         """
         try:
-            descriptor = os.open(object_file(self._top, key), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._file(key), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # open() reports the reason
             return None
         # One byte more detects appended bytes.
@@ -136,20 +136,11 @@ class FileObjects:
         return bytes(buffer) if found == size and hashlib.sha256(buffer).hexdigest() == sha256 else None
 
     def delete(self, key: str) -> bool:
-        path = object_path(self._root, key)
         with os_errors(f"deleting {key}"):
-            if not path.exists():
-                return False
-            with locked_folder(path.parent) as shard:
-                existed = path.exists()
-                # Remove the object first: checksums without an object are ignored, the reverse looks like corruption.
-                path.unlink(missing_ok=True)
-                sums_path(path).unlink(missing_ok=True)
-                os.fsync(shard)
-            return existed
+            return True in [_delete(Path(path)) for path in object_files(self._top, key)]
 
     def has_sums(self, key: str) -> bool:
-        path = object_path(self._root, key)
+        path = Path(self._file(key))
         if sums_path(path).exists():
             return True
         try:
@@ -160,7 +151,7 @@ class FileObjects:
     def salvage(self, key: str) -> bytes:
         with os_errors(f"reading {key}"):
             try:
-                return object_path(self._root, key).read_bytes()
+                return Path(self._file(key)).read_bytes()
             except FileNotFoundError:
                 raise MissingError(f"{key}: no such object.") from None
 
@@ -192,19 +183,27 @@ class FileObjects:
 
     def names(self, folder: str = "") -> list[str]:
         with os_errors(f"listing {folder}"):
-            return sorted(names_below(f"{self._top}/{folder}" if check_folder(folder) else self._top))
+            return sorted(names_below(self._top, check_folder(folder)))
 
     def entry(self, path: str) -> GarageEntry:
         with os_errors(f"looking at {path}"):
             try:
-                found = os.stat(object_file(self._top, path))  # noqa: PTH116  # a string, for speed
-                return GarageEntry(False, found.st_size, found.st_mtime_ns)
+                found = os.stat(self._file(path))  # noqa: PTH116  # a string, for speed
+                if S_ISREG(found.st_mode):
+                    return GarageEntry(False, found.st_size, found.st_mtime_ns)
             except FileNotFoundError:
                 pass
             try:
                 return GarageEntry(True, 0, os.stat(f"{self._top}/{path}").st_mtime_ns)  # noqa: PTH116
             except FileNotFoundError:
                 raise MissingError(f"{path}: neither an object nor a folder.") from None
+
+    def _file(self, key: str) -> str:
+        """Return the file of an object, or the one that an earlier kgfs made of it."""
+        path, *earlier = object_files(self._top, key)
+        if earlier and not os.path.isfile(path) and os.path.isfile(earlier[0]):  # noqa: PTH113  # strings, for speed
+            return earlier[0]
+        return path
 
     # ------------------------------------------------------------------------------------- writing
 
@@ -233,7 +232,7 @@ class FileObjects:
 
     def _publish(self, path: Path, source: Path, sums: Sums, over: FileIO | None) -> bool:
         """Rename the durable file ``source`` to ``path``. Return False if another file than ``over`` has that
-        name."""
+        name, or ``over`` has it no more."""
         self._make_durable(path.parent)
         if sums.size <= SELF_PROVED and is_named_by(path.name, sums.sha256):
             with locked_folder(path.parent) as shard:
@@ -244,7 +243,7 @@ class FileObjects:
 
     def _rename(self, path: Path, source: Path, over: FileIO | None, shard: int, sums_copy: Path | None = None) -> bool:
         """Do the renames of :meth:`_publish` under the lock of the shard, and sync it."""
-        if path.exists() and not (over and _has_name(over, str(path))):
+        if not _has_name(over, str(path)) if over else path.is_file():
             return False
         if sums_copy:
             sums_copy.rename(sums_path(path))
@@ -270,11 +269,11 @@ class FileObjects:
         Raise MissingError if the object is absent, CorruptError if its checksums are lost, or it has none, and nothing
         proves the bytes.
         """
-        path = object_file(self._top, key)
         while True:
+            path = self._file(key)
             try:
                 file = FileIO(path)
-            except FileNotFoundError:
+            except (FileNotFoundError, IsADirectoryError):
                 raise MissingError(f"{key}: no such object.") from None
             try:
                 sums = _read_sums(sums_file(path))
@@ -305,6 +304,19 @@ class FileObjects:
             copy.rename(sums_path(path))
             os.fsync(shard)
         return sums
+
+
+def _delete(path: Path) -> bool:
+    """Delete an object's file and its checksums, and return whether it existed. Durable when this returns."""
+    if not path.is_file():
+        return False
+    with locked_folder(path.parent) as shard:
+        existed = path.is_file()
+        # Remove the object first: checksums without an object are ignored, the reverse looks like corruption.
+        path.unlink(missing_ok=True)
+        sums_path(path).unlink(missing_ok=True)
+        os.fsync(shard)
+    return existed
 
 
 def _is_whole(key: str, file: FileIO, sums: Sums) -> bool:

@@ -1,6 +1,8 @@
 """The file paths of a garage's objects, and listings in order of key.
 
-The object ``a/b/<name>`` is the file ``a/b/@<first two characters of name>/<name>``. Its checksums are in the file
+The object ``a/b/<name>`` is the file ``a/b/@<first two characters of name>/<name>``, in a shard. What was derived from one
+document is little: it stands in the folders of its key without a shard, ``readings/<doc_id>/<name>``, since each folder
+takes a block of the disk; an earlier kgfs put it in shards, where it stays. Checksums of an object are in the file
 ``<name>@sums`` beside it. No key contains ``@``, so the names of shards, of checksum files and of the folder of
 temporary files never collide with an object or a part of a key.
 """
@@ -9,7 +11,8 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kgfs.stores.garage.keys import check_key
@@ -18,6 +21,9 @@ TEMPORARY = "@tmp"
 """The name of the folder of temporary files. It is longer than the name of any shard."""
 
 _SUMS = "@sums"
+
+_OF_A_DOCUMENT = re.compile(r"(readings|records|decisions|texts|vectors)/[0-9a-f]{16}")
+"""The folders whose objects are in no shard."""
 
 
 def object_path(root: Path, key: str) -> Path:
@@ -28,8 +34,16 @@ def object_path(root: Path, key: str) -> Path:
 def object_file(root: str, key: str) -> str:
     """Return the file of an object as a string, for callers that read many small objects: making a Path takes
     long."""
+    return object_files(root, key)[0]
+
+
+def object_files(root: str, key: str) -> tuple[str, ...]:
+    """Return the file of an object, and the one in which an earlier kgfs put it, if that is another one."""
     *folders, name = check_key(key)
-    return "/".join((root, *folders, f"@{name[:2]}", name))
+    folder = "/".join(folders)
+    above = f"{root}/{folder}" if folder else root
+    sharded = f"{above}/@{name[:2]}/{name}"
+    return (f"{above}/{name}", sharded) if _OF_A_DOCUMENT.fullmatch(folder) else (sharded,)
 
 
 def key_of_file(below: Path) -> str:
@@ -55,17 +69,32 @@ def check_folder(folder: str) -> str:
     return folder
 
 
-def names_below(folder: str) -> Iterator[str]:
+def names_below(root: str, folder: str) -> Iterator[str]:
     """Yield the names of the objects directly below a folder of the garage, and those of folders with a trailing
     ``/``.
 
     The names come in any order. A name whose object or folder no longer exists may be among them.
     """
-    for entry in _scan(folder):
-        if not entry.startswith("@"):
+    top = f"{root}/{folder}" if folder else root
+    plain = _plain(top, folder)
+    yield from plain
+    for entry in _scan(top):
+        if entry.startswith("@"):
+            if entry != TEMPORARY:
+                yield from (name for name in _scan(f"{top}/{entry}") if not name.endswith(_SUMS))
+        elif entry not in plain and not entry.endswith(_SUMS):
             yield f"{entry}/"
-        elif entry != TEMPORARY:
-            yield from (name for name in _scan(f"{folder}/{entry}") if not name.endswith(_SUMS))
+
+
+def _plain(top: str, folder: str) -> list[str]:
+    """Return, in order, the names of the objects that are in a folder of the garage without a shard."""
+    if not _OF_A_DOCUMENT.fullmatch(folder):
+        return []
+    try:
+        with os.scandir(top) as entries:
+            return sorted(one.name for one in entries if one.is_file() and not one.name.endswith(_SUMS))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _scan(folder: str) -> list[str]:
@@ -84,8 +113,10 @@ def walk(folder: Path, base: str, prefix: str) -> Iterator[tuple[str, int]]:
     names = sorted(_names(folder))
     shards = [name[1:] for name in names if name.startswith("@") and name != TEMPORARY]
     objects = (found for shard in shards if _may_hold(base + shard, prefix) for found in _objects(folder, base, shard))
-    folders = ((f"{base}{name}/", -1) for name in names if not name.startswith("@"))
-    for key, size in heapq.merge(objects, sorted(folders)):
+    plain = _plain(str(folder), base.removesuffix("/"))
+    others = (name for name in names if name not in plain and not name.startswith("@") and not name.endswith(_SUMS))
+    folders = sorted((f"{base}{name}/", -1) for name in others)
+    for key, size in heapq.merge(objects, _sizes(folder, base, plain), folders):
         if size >= 0:
             if key.startswith(prefix):
                 yield key, size
@@ -94,11 +125,14 @@ def walk(folder: Path, base: str, prefix: str) -> Iterator[tuple[str, int]]:
 
 
 def _objects(folder: Path, base: str, shard: str) -> Iterator[tuple[str, int]]:
-    for name in sorted(_names(folder / f"@{shard}")):
-        if name.endswith(_SUMS):
-            continue
+    below = folder / f"@{shard}"
+    return _sizes(below, base, [name for name in sorted(_names(below)) if not name.endswith(_SUMS)])
+
+
+def _sizes(folder: Path, base: str, names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for name in names:
         try:
-            yield base + name, (folder / f"@{shard}" / name).stat().st_size
+            yield base + name, (folder / name).stat().st_size
         except FileNotFoundError:
             continue  # deleted after it was listed
 
