@@ -349,6 +349,39 @@ def test_a_copy_of_what_was_written_out_outlives_it(garage: Garage) -> None:
     assert objects.get(aside) == GROWN[-2]
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_another_process_deleted_is_not_taken_for_kept(shared: bool) -> None:
+    """This one has read it before, and remembers where its bytes are."""
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=shared), PrefixObjects(stored, shared=shared)
+    keys = grow(here, GROWN[-3:-1])
+    assert here.get(keys[0]) == GROWN[-3]
+    there.delete(keys[0])
+    assert not here.exists(keys[0])
+    here.put(keys[0], GROWN[-3])
+    assert here.get(keys[0]) == GROWN[-3]
+
+
+def test_nothing_comes_to_rest_on_bytes_that_go_with_what_they_were_written_out_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another home writes them out just when this one looks where else the bytes are."""
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    keys = grow(here, GROWN[-4:-1])
+    looked = prefixes.PrefixObjects._has_bytes
+
+    def has_bytes(objects: PrefixObjects, key: str) -> bool:
+        found = looked(objects, key)
+        if objects is here and key == keys[1]:
+            there.delete(keys[2])
+        return found
+
+    monkeypatch.setattr(prefixes.PrefixObjects, "_has_bytes", has_bytes)
+    here.delete(keys[1])
+    assert here.get(keys[0]) == GROWN[-4]
+
+
 def test_what_was_deleted_in_part_and_put_again_is_written_out_again() -> None:
     """The kill came when the bytes that had been written out were gone, and the link to them was not."""
 

@@ -180,7 +180,10 @@ class PrefixObjects:
     def _release(self, key: str) -> None:
         """Give the bytes of what rests on ``key`` another place."""
         resting = sorted(links_on(self._stored, key), key=lambda link: -link.sums.size)
-        onward = "" if self._has_bytes(key) else next((one.successor for one in links_of(self._stored, key)), "")
+        onward = ""
+        if not self._has_bytes(key):
+            # What another home writes out meanwhile goes with the object, so nothing may rest on it.
+            onward = next((one.successor for one in links_of(self._stored, key) if not one.is_whole), "")
         for link in resting:
             if not self._stored.exists(link.of):  # left by a kill, or deleted by another home
                 self._stored.delete(link.on)
@@ -211,11 +214,16 @@ class PrefixObjects:
         try:
             with closing(self.open(link.key)) as reader, tempfile.TemporaryFile(dir=self._room, buffering=0) as file:
                 found = _sum_up(reader, link.sums.size, file.write)
-                if found != link.sums:
-                    raise CorruptError(f"{link.key}: its bytes are not those that were kept. Run kgfs check --deep.")
-                self._stored.put(key, Path(f"/proc/self/fd/{file.fileno()}"), found)
+                if found == link.sums:
+                    self._stored.put(key, Path(f"/proc/self/fd/{file.fileno()}"), found)
+        except (MissingError, CorruptError):
+            if self._stored.exists(link.of):
+                raise
+            return  # another home has deleted the object, or written it out
         except OSError as error:
             raise from_os_error(error, f"writing out {link.key}") from error
+        if found != link.sums:
+            raise CorruptError(f"{link.key}: its bytes are not those that were kept. Run kgfs check --deep.")
         border("prefix-written")
         if not self._shared:
             return
@@ -294,7 +302,8 @@ class PrefixObjects:
             link = self._linked(key)
         for _ in range(2):  # where the bytes were last seen, they may have moved meanwhile
             try:
-                return PrefixReader(key, self._stored.open(self._holder(key) or link.successor), link.sums)
+                holder = self._holder(key, is_linked=True) or link.successor
+                return PrefixReader(key, self._stored.open(holder), link.sums)
             except MissingError:
                 with self._lock:
                     self._holders.pop(key, None)
@@ -314,7 +323,7 @@ class PrefixObjects:
             return self._stored.salvage(key)
         except MissingError:
             link = self._linked(key)
-            return self._stored.salvage(self._holder(key) or link.successor)[: link.sums.size]
+            return self._stored.salvage(self._holder(key, is_linked=True) or link.successor)[: link.sums.size]
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         stored = (found for found in self._stored.keys(prefix) if not found[0].startswith(LINKS))
@@ -347,11 +356,13 @@ class PrefixObjects:
             raise MissingError(f"{key}: no such object.")
         return found
 
-    def _holder(self, key: str) -> str:
-        """Return the key of the stored object that begins with the bytes of a linked one; '' if there is none."""
+    def _holder(self, key: str, *, is_linked: bool = False) -> str:
+        """Return the key of the stored object that begins with the bytes of a linked one; '' if there is none, or if the
+        object is not linked, which is looked up unless the caller says that it ``is_linked``."""
         with self._lock:
             known = self._holders.get(key, "")
-        if known and self._stored.exists(known):
+        # Another process may have deleted the object since, and what held its bytes stays.
+        if known and self._stored.exists(known) and (is_linked or links_of(self._stored, key)):
             return known
         seen, left = {key}, [key]
         while left:
