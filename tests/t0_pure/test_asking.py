@@ -338,6 +338,7 @@ def test_an_answer_is_kept_as_plain_data() -> None:
         "This is one of many sentences. " * 3000,
         "-" * 5000 + " x.",
         "* " * 3000 + "x.",
+        "A table:\n" + " " * 1000 + "x\n",
     ),
     ids=lambda text: text[:12],
 )

@@ -24,7 +24,7 @@ LEAST = 3
 _FENCE = re.compile(r"\s*(```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+(?=\S)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
-_RULE = re.compile(r"\s*(?:([=\-~^\"'`#*+:.<>_])\1{2,}|\|?[\s:|+=-]+)\s*$")
+_RULE = re.compile(r"(?:\s*([=\-~^\"'`#*+:.<>_])\1{2,}\s*|[\s:|+=-]+)$")
 _HASHES = re.compile(r"\s{0,3}#{1,6}\s")
 _FIELD = re.compile(r"(?:[A-Z][A-Za-z-]{1,30}|:[^:`\n]{1,40}):(?:\s|$)")
 _FRONT = re.compile(r"---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
@@ -36,7 +36,7 @@ _SIGN = re.compile(r"[()=\[\]{}<>@$]|^\s*(?:>>>|import |from |class |def |#)|:\s
 _REFERENCE = re.compile(r"\s*\[[^\]\n]+\]:\s*\S+(?:\s+[\"'(].*)?\s*$")
 _CODE = re.compile(
     r"\s*(?:>>>|\$ |#include|def \w+\(|class \w+.*:$|(?:from [\w.]+ )?import \w|return\b|if .*:$|else:|for .*:$|while .*:$"
-    r"|try:|except.*:$|with .*:$|raise \w|@\w|[}{])|.*[;{}]\s*$|\s*[\w.\[\]\"', ]+\s*=\s*\S"
+    r"|try:|except.*:$|with .*:$|raise \w|@\w|[}{])|.*[;{}]\s*$|(?:(?=\s* )\s*|\s*[\w.\[\]\"',][\w.\[\]\"', ]*\s*)=\s*\S"
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>?|<!--.*?(?:-->|$)")
 _MARKUP = re.compile(r"\s*(?:<(?:!--|/?[A-Za-z][\w-]*(?:[\s/>]|$))|>[\s>]*(?:\[![A-Za-z]+\])?[\s\\]*$)")

@@ -80,7 +80,7 @@ _CODE_LINE = re.compile(
     r"|while .*:$|try:|except.*:$|finally:|with .*:$|raise \w|@\w|print\b|pass$|static \w|struct \w|typedef |int \w|void \w"
     r"|[}{]|</?\w|#|//|/\*)"
     r"|.*(?:[;{}]|\)\s*:|->.*:)\s*$"
-    r"|\s*[\w.\[\]*\"', ]+\s*(?:[-+*/|&]?=|:=)\s*\S"
+    r"|(?:(?=\s* )\s*|\s*[\w.\[\]*\"',][\w.\[\]*\"', ]*\s*)(?:[-+*/|&]?=|:=)\s*\S"
     r"|\s*[\w.]+\([^)]*\)\s*(?:#.*)?$"
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
