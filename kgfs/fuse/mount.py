@@ -32,11 +32,11 @@ from kgfs.fuse import connection, machine, probe
 from kgfs.fuse.adapter import Operations
 from kgfs.fuse.handling import LogError
 from kgfs.fuse.invalidate import Invalidator
-from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import MountState
 from kgfs.fuse.pulse import Pulse
 from kgfs.fuse.serving import serve
+from kgfs.stores.memory import give_back
 from kgfs.stores.mount_table import TYPE, source_of
 from kgfs.tree.invalidation import Invalidation
 from kgfs.tree.vfs import Vfs

@@ -29,7 +29,8 @@ from kgfs.ingest.reading.draft import Draft
 from kgfs.ingest.storing import identify, keep, settle, spool
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import Reading, decode_reading, has_parts, text_of, texts_prefix
+from kgfs.stores.memory import give_back
+from kgfs.stores.readings import LONG, Reading, decode_reading, has_parts, text_of, texts_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,10 @@ class Reader:
             self._take_text(draft, of_text)
         self._carry_out(READING if of_text is None else READING[len(TEXT) :], draft)
         reading = self._reading(draft)
-        draft.text = None  # what is kept of a long one takes much memory while it is encoded
+        # What a long text was read with takes much memory, while its Reading is encoded and while it is published.
+        draft.text = None
+        if reading.text_length > LONG:
+            give_back()
         return self._keep(reading)
 
     def read_text(self, document: Document, filename: str, progress: Progress) -> Reading:
