@@ -112,13 +112,16 @@ class PrefixObjects:
 
         If it is True, another home that deletes the successor from now on finds the link, however late.
         """
+        # Another home that made the same link may have given up the bytes since: only what was made here is taken back.
+        is_known = self._stored.exists(link.of)
         self._record(link)
         # The home that deletes the successor takes away a record that it finds alone.
         leaves = self._shared and (
             self._stored.exists(LEAVES + digest(link.successor)) or not self._stored.exists(link.on)
         )
         if leaves or not self.exists(link.successor):
-            self._unlink(link)
+            if not is_known:
+                self._unlink(link)
             return False
         return True
 
