@@ -19,7 +19,8 @@ _POINTING = frozenset(("this", "these", "those", "such", "we", "i", "he", "she",
 _HEDGING = frozenset(("may", "might", "could", "would", "should", "must", "will", "can", "not", "n't", "never"))
 _JUDGING = frozenset(
     """problem issue reason example way thing result consequence question matter choice concern fact case lot goal idea
-    requirement mistake pain step start solution improvement resource term""".split()  # noqa: SIM905 - reads better as a paragraph
+    requirement mistake pain step start solution improvement resource term
+    part aspect""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 _CLASSES = frozenset(("type", "kind", "form", "sort", "variant", "family", "class"))
 _RELATING = frozenset(
@@ -27,7 +28,7 @@ _RELATING = frozenset(
 )
 """Words behind a class that what sets a thing apart begins with."""
 _EVALUATING = frozenset(
-    "bad better best big common essential good great hard helpful important interesting major nice popular simple useful worse".split()  # noqa: SIM905
+    "bad better best big common crucial essential fundamental good great hard helpful important integral interesting major missing nice popular simple useful vital worse".split()  # noqa: SIM905
 )
 
 
