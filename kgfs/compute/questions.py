@@ -8,7 +8,6 @@ that a killed worker left behind is replaced by the next worker.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import select
 import socket
@@ -42,8 +41,6 @@ REFUSED = "The worker did not answer: "
 """What stands before the worker's own reason."""
 
 Message = Mapping[str, Any]
-
-log = logging.getLogger("kgfs.worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +224,11 @@ class QuestionServer:
         except KgfsError as error:
             return {"refused": str(error)}
         except Exception as error:  # a question that cannot be answered must not end the worker
-            log.exception("A question could not be answered.")  # a process that ranks instead does not tell of it
+            import logging  # takes a while to load, and those who ask never log
+
+            logging.getLogger("kgfs.worker").exception(
+                "A question could not be answered."
+            )  # a process that ranks instead does not tell of it
             return {"refused": f"{type(error).__name__}: {error}"}
 
     def _refuse(self, asker: socket.socket, reason: str) -> None:
