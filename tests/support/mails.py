@@ -9,10 +9,10 @@ from tests.support.traces import told
 
 
 def mail(subject: str, *attached: tuple[str, bytes]) -> bytes:
-    """A mail with these attachments (name, bytes), which stand in it as base64."""
+    """A mail with these attachments (name, bytes), which stand in it as base64. The first word of its subject is its id."""
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = "John <john@example.com>", "jane@example.com", subject
-    message["Date"], message["Message-ID"] = "Mon, 15 Jan 2024 09:30:00 +0000", f"<{subject}@example.com>"
+    message["Date"], message["Message-ID"] = "Mon, 15 Jan 2024 09:30:00 +0000", f"<{subject.split()[0]}@example.com>"
     message.set_content(f"Here is what the mill ground: {subject}. The grain store keeps the flour dry.\n")
     for name, content in attached:
         message.add_attachment(content, maintype="application", subtype="octet-stream", filename=name)

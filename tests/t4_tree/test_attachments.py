@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from email.message import EmailMessage
 
 import pytest
 
@@ -12,20 +11,11 @@ from kgfs.compute.deadline import Deadline
 from kgfs.domain.names import encode_name
 from kgfs.tree.node import File, Folder, Link
 from tests.support.library import Library, library_at, read
+from tests.support.mails import mail
 from tests.support.working import Counting, work
 
 REPORT = b"# Tide mills\n\nThe sluice gate of the tide mill is made of oak. The sluice gate is lifted by the tide.\n"
 OTHER = b"The lantern pinion of the tide mill turns the lantern pinion of the stone.\r\nA lantern pinion wears.\n"
-
-
-def mail(subject: str, *attached: tuple[str, bytes]) -> bytes:
-    message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = "John <john@example.com>", "jane@example.com", subject
-    message["Date"], message["Message-ID"] = "Mon, 15 Jan 2024 09:30:00 +0000", f"<{subject.split()[0]}@example.com>"
-    message.set_content(f"Here is what the mill ground: {subject}. The grain store keeps the flour dry.\n")
-    for name, content in attached:
-        message.add_attachment(content, maintype="application", subtype="octet-stream", filename=name)
-    return message.as_bytes()
 
 
 @pytest.fixture(scope="module")
