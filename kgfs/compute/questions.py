@@ -226,9 +226,8 @@ class QuestionServer:
         except Exception as error:  # a question that cannot be answered must not end the worker
             import logging  # takes a while to load, and those who ask never log
 
-            logging.getLogger("kgfs.worker").exception(
-                "A question could not be answered."
-            )  # a process that ranks instead does not tell of it
+            # A process that ranks instead does not tell of it.
+            logging.getLogger("kgfs.worker").exception("A question could not be answered.")
             return {"refused": f"{type(error).__name__}: {error}"}
 
     def _refuse(self, asker: socket.socket, reason: str) -> None:

@@ -55,7 +55,6 @@ _WEIGHTS = {
     "heading of several": 0.71,
     "emphasis": 0.79,
     "code": 0.45,
-    "says": -0.0,
     "whole": 0.32,
     "participle": -1.6,
     "in the title": 0.66,
@@ -70,7 +69,11 @@ _WORD = re.compile(r"\w+")
 _NUMBERED = re.compile(r"([A-Za-z]{1,12})-(\d{1,4})")
 
 
-MOST_OF_A_TERM = math.log(CONCEPT / (1 - CONCEPT)) - 0.1
+def _logit(probability: float) -> float:
+    return math.log(probability / (1 - probability))
+
+
+MOST_OF_A_TERM = _logit(CONCEPT) - 0.1
 """The greatest log odds of what cannot be a concept."""
 
 
@@ -138,7 +141,6 @@ def features(label: str, title: str, signs: Signs) -> dict[str, float]:
         "heading of several": signs.heading and several,
         "emphasis": signs.strong,
         "code": signs.code,
-        "says": signs.says,
         "whole": math.log1p(signs.whole),
         "participle": signs.participle,
         "in the title": sum(word in titled for word in key) / max(len(key), 1),
@@ -202,7 +204,3 @@ def speakers(leads: Iterable[str]) -> Collection[str]:
 def _direction(rows: Vectors) -> Vectors:
     mean = rows.mean(axis=0)
     return np.asarray(mean / (np.linalg.norm(mean) or 1.0))
-
-
-def _logit(probability: float) -> float:
-    return math.log(probability / (1 - probability))

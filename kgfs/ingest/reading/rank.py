@@ -138,24 +138,21 @@ def _chosen(gathered: Gathered, title: str, meaning: Meaning) -> list[Group]:
     A noun phrase of a heading may be a term whatever its odds are.
     """
     banned = choice.speakers(gathered.leads)
-    looked = [
-        group
-        for group in gathered.groups.values()
-        if group.key not in banned and key_of(group.label) not in banned and _looked_at(group, title)
-    ]
-    strict = [group for group in looked if _passed_on(group, title)]
-    ordered = _by_odds(strict, title, meaning, [group for group in looked if not _passed_on(group, title)])
+    strict: list[Group] = []
+    weak: list[Group] = []
+    for group in gathered.groups.values():
+        if group.key in banned or key_of(group.label) in banned:
+            continue
+        signs = _signs(group, title)
+        if _passed_on(group, signs):
+            strict.append(group)
+        elif not signs.language and choice.could_be_a_term(group.label, signs, group.frequency):
+            weak.append(group)
+    ordered = _by_odds(strict, title, meaning, weak)
     return [one for one in ordered if choice.is_term(one.odds or 0.0) or (one.signs is not None and one.signs.heading)]
 
 
-def _looked_at(group: Group, title: str) -> bool:
-    signs = _signs(group, title)
-    weak = not signs.language and choice.could_be_a_term(group.label, signs, group.frequency)
-    return weak or _passed_on(group, title)
-
-
-def _passed_on(group: Group, title: str) -> bool:
-    signs = _signs(group, title)
+def _passed_on(group: Group, signs: Signs) -> bool:
     if signs.language:
         return choice_by_counts.passed_on(signs)
     return choice.passed_on(signs, group.frequency, defined=bool(group.definitions))
@@ -173,9 +170,8 @@ def _by_odds(passed: Collection[Group], title: str, meaning: Meaning, weak: Coll
     vectors = meaning([group.label for group in groups]) if groups else None
     typical = len(passed) or len(groups)
     like = choice.likeness(*vectors, typical) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
-    strict = {group.key for group in passed}
     numbers = choice.numbered(group.label for group in groups)
-    for group, document, labels in zip(groups, *like, strict=True):
+    for at, (group, document, labels) in enumerate(zip(groups, *like, strict=True)):
         signs = _signs(group, title)
         if signs.language:
             group.odds = choice_by_counts.log_odds(group.label, title, signs, group.best)
@@ -187,7 +183,7 @@ def _by_odds(passed: Collection[Group], title: str, meaning: Meaning, weak: Coll
                 document,
                 labels,
                 group.best,
-                passed=group.key in strict,
+                passed=at < len(passed),
                 defined=bool(group.definitions),
             )
         if group.label in numbers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kgfs.domain.forms import form_key, plurals, singular
 from kgfs.domain.identity import normalise_label
@@ -71,9 +72,15 @@ def _may_be_named(name: str) -> bool:
 
 def says_what(text: str, subject: Subject) -> bool:
     """Return whether a sentence begins with the subject and goes on to say what it is: "X is a …", "X: …", "X refers to …"."""
-    names = "|".join(_pattern(name) for name in plurals(subject.norm))
+    return _saying(subject.norm).match(text) is not None
+
+
+@lru_cache(8)
+def _saying(norm: str) -> re.Pattern[str]:
+    """Return the beginning of such a sentence. A question has a few subjects, and thousands of sentences are held against them."""
+    names = "|".join(_pattern(name) for name in plurals(norm))
     named = rf"(?:{names}){_CLOSING}(?:{_BY_VERB}|{_BY_MARK})|[\w /-]{{3,60}}\((?:{names})\){_BY_VERB}"
-    return re.match(rf"{_OPENING}{_ARTICLE}{_OPENING}(?:{named})", text, re.IGNORECASE) is not None
+    return re.compile(rf"{_OPENING}{_ARTICLE}{_OPENING}(?:{named})", re.IGNORECASE)
 
 
 def _pattern(name: str) -> str:
