@@ -12,7 +12,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tesseract-ocr tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test test-long test-servers programs check bench bench-busy bench-quality fuzz bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
+.PHONY: run stop test test-long test-servers programs check bench bench-quality fuzz servers run-servers servers-stop system clean help
 
 run: $(VENV)/.ready            ## mount at MOUNT, copy the documents of examples/ in, show what comes of them
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -54,32 +54,11 @@ check: $(VENV)/.ready          ## lint, formatting, types, import rules
 bench: $(VENV)/.ready          ## speed beside the thinnest filesystem there could be: ARGS="--quick --only NAME"
 	$(BIN)/python -m bench.speed $(ARGS)
 
-bench-busy: $(VENV)/.ready     ## what reading costs while the worker is busy: ARGS=DIR
-	$(BIN)/python -m bench.busy $(ARGS)
-
 bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyphrases DIR --home DIR --sheet FILE"
 	$(BIN)/python -m bench.quality $(ARGS)
 
 fuzz: $(VENV)/.ready           ## parsers on damaged documents, 500 mutations a format: ARGS="DIR --count 500"
 	$(BIN)/python -m bench.fuzz $(ARGS)
-
-bench-chunking: $(VENV)/.ready ## speed of the chunker: ARGS=DIR
-	$(BIN)/python -m bench.chunking $(ARGS)
-
-bench-history: $(VENV)/.ready  ## the whole life of a corpus, with figures and proofs: ARGS=DIR
-	$(BIN)/python -m bench.history $(ARGS)
-
-bench-spread: $(VENV)/.ready   ## how reading spreads over a Ray cluster on this machine: ARGS="--places 1 4 16", ARGS="--corpus DIR"
-	$(BIN)/python -m pip install --quiet --editable '.[ray]'
-	$(BIN)/python -m bench.spread $(ARGS)
-
-bench-servers: $(VENV)/.ready  ## the same life on embedded stores and on servers: ARGS="DIR --config .servers/kgfs.toml"
-	$(BIN)/python -m pip install --quiet --editable '.[servers]'
-	$(BIN)/python -m bench.servers $(ARGS)
-
-bench-hosts: $(VENV)/.ready    ## how soon one host sees what another did: ARGS="--changes 30"
-	$(BIN)/python -m pip install --quiet --editable '.[servers]'
-	$(BIN)/python -m bench.hosts $(ARGS)
 
 servers: $(VENV)/.ready        ## Neo4j, MinIO, SeaweedFS and a stand-in for Qdrant on free loopback ports, data in .servers: ARGS=NAMES
 	@echo "Looking for the clients of servers, and installing those that are missing …" >&2

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.busy_processes import Busy
+from bench.processes import Busy
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.stores.batched import batched

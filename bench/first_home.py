@@ -1,10 +1,10 @@
-"""How soon a new home on a bucket that others use shows everything: ``python -m bench.first_home FOLDER make [--documents 1000]``
-and ``… FOLDER measure [--derive]``.
+"""How soon a new home on a bucket shows everything: ``python -m bench.first_home FOLDER make [--documents 1000]``,
+then ``python -m bench.first_home FOLDER measure``.
 
 ``make`` starts a SeaweedFS in FOLDER, and fills a bucket and a home with so many documents, each of 100 Sources, 1,000 concepts
-with three quotes each, and 500 relationships (:mod:`bench.generated_library`); then it puts a snapshot. ``measure`` has a new home begin there, mounts it
-without a worker, and prints seconds since ``kgfs mount`` was called until it returned, until ``ls`` has listed all concepts, until one
-``concept.md`` was read, and until a search was answered; and the highest memory of both processes. With ``--derive`` snapshots are deleted before that, and one is put afterwards.
+with three quotes each, and 500 relationships; then it puts a snapshot. ``measure`` has a new home begin there, mounts it
+without a worker, and prints the seconds from the call of ``kgfs mount`` until it returned, until ``ls`` had listed all
+concepts, until one ``concept.md`` was read, and until a search was answered; and the highest memory of both processes.
 What is in FOLDER stays, so that ``measure`` can be repeated; remove it afterwards.
 """
 
@@ -20,16 +20,38 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
-from bench.generated_library import CONCEPTS, ONTOLOGY, QUOTES, SOURCES, label, make
+from bench.generated import composed, found_concept, reading
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.shipping import meeting
 from kgfs.app.snapshots import put_snapshot
-from kgfs.config import load
-from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.snapshots import layout
+from kgfs.app.turns import only_changer
+from kgfs.compute.engine import LocalEngine
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Config, load
+from kgfs.domain.documents import Document
+from kgfs.domain.knowledge import FoundRelationship, Quote
+from kgfs.domain.text import Chunk
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.settings import Models
+from kgfs.sharing.exchange import Exchange
+from kgfs.stores.readings import Reading
+from kgfs.stores.worker_lock import WorkerLock
 from scripts.servers import process, seaweedfs
 
+ONTOLOGY = "Library"
+SOURCES, CONCEPTS = 100, 10
+"""Of a document, founded in a Source."""
+MATERIALS = ("amber", "basalt", "cobalt", "garnet", "indigo", "jasper", "marble", "ochre", "quartz", "sienna")
+THINGS = ("anchor", "bellows", "compass", "furnace", "harness", "kiln", "lantern", "pulley", "ratchet", "spindle")
+SENTENCES = (
+    "A {one} is kept beside the {other} while the harbour sleeps.",
+    "The {one} was repaired twice before the winter of that year.",
+    "Nobody who has seen the {one} forgets how it was made.",
+)
 NUMBER = 511
 """Of the concept that is looked at and searched for."""
 
@@ -39,13 +61,12 @@ def main() -> None:
     parser.add_argument("folder", type=lambda given: Path(given).resolve())
     parser.add_argument("what", choices=("make", "measure"))
     parser.add_argument("--documents", type=int, default=1000)
-    parser.add_argument("--derive", action="store_true")
     options = parser.parse_args()
     with bucket(options.folder / "bucket") as settings:
         if options.what == "make":
             measure_making(options.folder, settings, options.documents)
         else:
-            measure_first_home(options.folder, settings, derive=options.derive)
+            measure_first_home(options.folder, settings)
 
 
 @contextmanager
@@ -75,27 +96,70 @@ def measure_making(folder: Path, settings: str, documents: int) -> None:
     begun = time.perf_counter()
     for done in make(config, folder / "texts", documents):
         told("published", begun, documents=done)
-    told(
-        "library",
-        begun,
-        documents=documents,
-        sources=documents * SOURCES,
-        quotes=documents * SOURCES * CONCEPTS * QUOTES,
-    )
+    told("library", begun, documents=documents, sources=documents * SOURCES)
     begun = time.perf_counter()
     made = put_snapshot(config)
     stored = {file.name: file.size >> 20 for file in made.files}
     told("snapshot", begun, mib=stored, fact=made.position, memory_mib=highest(resource.RUSAGE_SELF))
 
 
-def measure_first_home(folder: Path, settings: str, *, derive: bool) -> None:
+def label(number: int) -> str:
+    return f"{MATERIALS[number % 10]} {THINGS[number // 10 % 10]} {number // 100:x}"
+
+
+def composed_for(number: int) -> tuple[str, list[Chunk], list[tuple[str, list[Quote]]]]:
+    """Return text, Sources, and concepts with quotes of the document with this number."""
+    first = number * SOURCES * CONCEPTS
+    subjects = [
+        [(label(at + n), label(at + (n + 1) % CONCEPTS)) for n in range(CONCEPTS)]
+        for at in range(first, first + SOURCES * CONCEPTS, CONCEPTS)
+    ]
+    return composed(subjects, SENTENCES, "Stores")
+
+
+def reading_of(document: Document, number: int) -> Reading:
+    text, chunks, found = composed_for(number)
+    concepts = [found_concept(one, (one,), quotes) for one, quotes in found]
+    pairs = zip(concepts[::2], concepts[1::2], strict=True)
+    used = [FoundRelationship(one.norm, "USES", other.norm, one.quotes[0], 0.5) for one, other in pairs]
+    return reading(document, text, chunks, concepts, used, title=f"Inventory {number}")
+
+
+def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
+    """Deposit so many documents and publish what is in them; yield how many are published, now and then. Goes on after a kill."""
+    compute = LocalCompute(Models(embedder="none", extractor="statistics"))
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _), WorkerLock(config.run):
+        exchange = Exchange(config, stores)
+        for number in range(documents):
+            path = scratch / f"{number:05}.txt"
+            if not path.exists():
+                path.write_text(composed_for(number)[0])
+                deposits.ingest_file(path, ONTOLOGY)
+        deposits.settler.settle_now()
+        exchange()
+        done = 0
+        with only_changer(config, stores, meeting(config)) as alone:
+            pipeline = Pipeline(config, alone, compute, StageClock(), LocalEngine(compute, alone.garage.objects))
+            alone.catalog.jobs.free()  # by one that was killed
+            while job := alone.catalog.jobs.claim("bench", 3600.0):
+                document = alone.catalog.names.document(job.doc_id)
+                assert document is not None
+                made = reading_of(document, int(Path(document.source_id).stem))
+                alone.garage.objects.put(made.key, made.encode())
+                pipeline.publish(document, made, lambda: None, job)
+                done += 1
+                if done % 10 == 0:
+                    exchange()
+                    yield done
+        exchange()
+        yield done
+
+
+def measure_first_home(folder: Path, settings: str) -> None:
     home, mountpoint = folder / "new", folder / "mnt"
     shutil.rmtree(home, ignore_errors=True)
     mountpoint.mkdir(exist_ok=True)
     new_home(home, settings)
-    if derive:
-        with closing(open_garage(load(home), cached=False)) as garage:
-            layout.delete_before(garage.objects, 1 << 62)
     begun = time.perf_counter()
     kgfs(home, "mount", str(mountpoint), "--no-worker")
     try:
@@ -109,8 +173,6 @@ def measure_first_home(folder: Path, settings: str, *, derive: bool) -> None:
         told("mount", begun, memory_mib=memory_of_mount(home))
     finally:
         kgfs(home, "umount", str(mountpoint))
-    if derive:
-        put_snapshot(load(folder / "maker"))
 
 
 def kgfs(home: Path, *words: str) -> str:

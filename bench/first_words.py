@@ -4,15 +4,14 @@ A worker is started on a new home. Then texts of 500 bytes, 100 KB and 1 MB, cut
 deposited one after the other, and a note while the last one is being read. Another home gets a log of 6 MB, and, while that is
 being read, a note of 548 bytes; a third one the same with a text of 6 MB in place of the log. Times are in seconds from the deposit on; a
 mount adds the ``settle`` seconds for which a file must be quiet. Behind each line stand the processor seconds of the worker
-and of all processes of the machine meanwhile: what is between the two, others took. Last, as many texts of DIR as ``--many``
-says are read at once, and the words for each CPU second of all processes are told. The machine should do nothing else.
+and of all processes of the machine meanwhile: what is between the two, others took. The machine should do
+nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.busy_processes import Busy
+from bench.processes import Busy
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
@@ -121,38 +120,15 @@ def _show(stores: Stores, deposits: Deposits, path: Path, worker: int, *, read: 
     print(told, flush=True)
 
 
-def many(home: Path, sources: list[Path]) -> None:
-    words = sum(len(path.read_text(errors="replace").split()) for path in sources)
-    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
-        for path in sources:
-            deposits.ingest_file(path, "Bench")
-    begun, before = time.monotonic(), _cpu()
-    subprocess.run([*WORKER, "--until-idle"], env={**os.environ, "KGFS_HOME": str(home)}, check=True)
-    cpu = _cpu() - before
-    print(
-        f"{len(sources)} texts, {words} words: {time.monotonic() - begun:.0f} s, {words / cpu:.0f} words a CPU second"
-    )
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR")
-    parser.add_argument("--many", type=int, default=24, metavar="N")
     asked = parser.parse_args()
-    sources = texts_of(asked.folder)
-    material = "".join(path.read_text(errors="replace") for path in sources)
+    material = "".join(path.read_text(errors="replace") for path in texts_of(asked.folder))
     with tempfile.TemporaryDirectory() as top:
         latencies(Path(top) / "home", Path(top), material)
         for kind, large in (("log", log_of(material)), ("text", material[:LARGE])):
             behind(Path(top) / kind, Path(top), kind, large)
-        step = max(1, len(sources) // max(asked.many, 1))
-        if asked.many:
-            many(Path(top) / "many", sources[::step][: asked.many])
 
 
 if __name__ == "__main__":

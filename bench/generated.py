@@ -1,4 +1,4 @@
-"""Made-up Readings and rows of the graph, for benches: all columns that no bench looks at have the same plain values."""
+"""Make up texts, Readings and rows of the graph. Columns that no bench looks at have plain values."""
 
 from __future__ import annotations
 
@@ -8,11 +8,44 @@ from collections.abc import Sequence
 from typing import Any
 
 from kgfs.domain.documents import Document
-from kgfs.domain.identity import chunk_id_of, instance_id_of
-from kgfs.domain.knowledge import FoundConcept, FoundRelationship
+from kgfs.domain.identity import chunk_id_of, instance_id_of, normalise_label
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
 from kgfs.stores.readings import Reading
+
+
+def composed(
+    subjects: Sequence[Sequence[tuple[str, str]]], sentences: Sequence[str], section: str, heading: str = ""
+) -> tuple[str, list[Chunk], list[tuple[str, list[Quote]]]]:
+    """Write a text in ASCII with one Source, a line, for each list of labels.
+
+    A label comes with another one, for ``{one}`` and ``{other}`` in the sentences. Return the text, its Sources, and each
+    label with the quotes that speak of it.
+    """
+    text, chunks, found = heading, [], []
+    for index, labels in enumerate(subjects):
+        start = len(text) if index else 0
+        for one, other in labels:
+            quotes = []
+            for sentence in sentences:
+                written = sentence.format(one=one, other=other)
+                quotes.append(Quote(len(text), len(text) + len(written), index, score=0.7))
+                text += written + " "
+            found.append((one, quotes))
+        text = text[:-1] + "\n"
+        last = index + 1 + heading.count("\n")
+        chunks.append(chunk(index, start, len(text), last if index else 1, section, last))
+    return text, chunks, found
+
+
+def chunk(index: int, start: int, end: int, line: int, section: str, last: int = 0) -> Chunk:
+    """Return the span of a Source in ASCII, from ``line`` to the line ``last`` (the same one where it is 0)."""
+    return Chunk(index, start, end, line, last or line, start, end, (section,), (end - start) // 4, start)
+
+
+def found_concept(label: str, forms: Sequence[str], quotes: Sequence[Quote], odds: float = 0.0) -> FoundConcept:
+    return FoundConcept(label, normalise_label(label), tuple(forms), "term", 0.5, "", tuple(quotes), odds=odds)
 
 
 def reading(

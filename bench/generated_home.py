@@ -30,9 +30,8 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import Document
 from kgfs.domain.forms import form_key
-from kgfs.domain.identity import norm_hash, normalise_label
-from kgfs.domain.knowledge import FoundConcept, Quote
-from kgfs.domain.text import Chunk
+from kgfs.domain.identity import norm_hash
+from kgfs.domain.knowledge import Quote
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -316,13 +315,13 @@ def _reading_of(
 ) -> Reading:
     chunks, at = [], 0
     for index, piece in enumerate(pieces):
-        chunks.append(Chunk(index, at, at + len(piece), index + 1, index + 1, at, at + len(piece), ("Text",), 150, at))
+        chunks.append(generated.chunk(index, at, at + len(piece), index + 1, "Text"))
         at += len(piece)
     concepts = []
     for n in range(CONCEPTS):
         label = f"concept {document.doc_id[:6]} {n}"
-        quotes = tuple(Quote(chunk.start, chunk.start + 40, chunk.index) for chunk in chunks[n : n + QUOTES])
-        concepts.append(FoundConcept(label, normalise_label(label), (label,), "term", 0.5, "", quotes))
+        quotes = [Quote(one.start, one.start + 40, one.index) for one in chunks[n : n + QUOTES]]
+        concepts.append(generated.found_concept(label, (label,), quotes))
     found = embeddings.Embeddings(
         rows,
         np.arange(len(pieces), dtype=np.int32),

@@ -19,11 +19,9 @@ import time
 from contextlib import closing, nullcontext
 from pathlib import Path
 
-from bench.generated import reading
+from bench.generated import composed, found_concept, reading
 from kgfs.domain.documents import INGEST_VERSION, Document, State
-from kgfs.domain.identity import normalise_label
-from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
-from kgfs.domain.text import Chunk
+from kgfs.domain.knowledge import FoundRelationship
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import with_places
 from kgfs.ingest.matching.publication import carry_out
@@ -37,9 +35,9 @@ EARLIER = 6
 SAMPLE = 200
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "ke", "li", "mo", "nu", "pa", "re", "si", "to", "vu", "wa", "xe", "zi")
 SENTENCES = (
-    "The {0} is a part of the {1} that holds water. ",
-    "Every {0} was made by hand. ",
-    "One {0} stands there. ",
+    "The {one} is a part of the {other} that holds water.",
+    "Every {one} was made by hand.",
+    "One {one} stands there.",
 )
 
 
@@ -61,20 +59,10 @@ def document_of(number: int) -> tuple[Document, Reading, str]:
     own = [2 * number, 2 * number + 1][: chance.randint(1, 2)]
     drawn = {int(2 * number * chance.random() ** 4) for _ in range(EARLIER)} if number else set()
     labels = [label(one) for one in dict.fromkeys([*own, *sorted(drawn)])]
-    text, chunks, found = f"# Notes {number}\n\n", [], []
-    for index, one in enumerate(labels):
-        start, quotes = 0 if not chunks else len(text), []
-        for sentence in SENTENCES:
-            words = sentence.format(one, labels[index - 1])
-            quotes.append(Quote(len(text), len(text) + len(words) - 1, index, score=0.7))
-            text += words
-        text += "\n\n"
-        line = text.count("\n", 0, start) + 1
-        section = (f"Notes {number}",)
-        chunks.append(Chunk(index, start, len(text), line, line + 2, start, len(text), section, 40, start))
-        norm = normalise_label(one)
-        odds = 1.5 + 2 * chance.random()
-        found.append(FoundConcept(one, norm, (one, f"{one}s"), "term", 0.5, "", tuple(quotes), odds=odds))
+    title = f"Notes {number}"
+    subjects = [[(one, labels[index - 1])] for index, one in enumerate(labels)]
+    text, chunks, quoted = composed(subjects, SENTENCES, title, f"# {title}\n\n")
+    found = [found_concept(one, (one, f"{one}s"), quotes, 1.5 + 2 * chance.random()) for one, quotes in quoted]
     pairs = [
         FoundRelationship(one.norm, "RELATED_TO", other.norm, one.quotes[0], 1.0)
         for one, other in itertools.pairwise(found)
@@ -91,7 +79,6 @@ def document_of(number: int) -> tuple[Document, Reading, str]:
         deposit=number + 1,
         ingest_version=INGEST_VERSION,
     )
-    title = f"Notes {number}"
     made = reading(
         document, text, chunks, found, pairs, title=title, media_type="text/markdown", sections=((0, (title,)),)
     )

@@ -17,9 +17,9 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.hosts import SERVERS, started
-from kgfs.sharing import timing
+from scripts.servers import minio, process, seaweedfs
 
+SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
 SETTLED = 15.0
 """Seconds after which nothing happens any more."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -46,7 +46,7 @@ def main() -> None:
             (where / "Bench").mkdir()
             (where / "Bench/documents/one.txt").write_text("A garbage collector frees memory that nothing refers to.\n")
             subprocess.run([sys.executable, "-m", "kgfs", "wait"], env=environ, check=True)
-            time.sleep(SETTLED if not options.server else timing.POLL_AT_REST + SETTLED)
+            time.sleep(SETTLED)
             before, begun = spent(home, mount.pid), time.monotonic()
             time.sleep(options.seconds)
             after, took = spent(home, mount.pid), time.monotonic() - begun
@@ -64,6 +64,15 @@ def main() -> None:
         finally:
             mount.terminate()
             mount.wait()
+
+
+def started(scratch: Path, server: str, stack: ExitStack) -> str:
+    """Start a server, and return the settings of a home on it."""
+    module, folder = SERVERS[server], scratch / server
+    folder.mkdir(mode=0o700)
+    stack.callback(process.end, folder)
+    found = module.start(folder, ())
+    return module.settings(folder, found.ports)
 
 
 def spent(home: Path, mount: int) -> dict[str, float]:

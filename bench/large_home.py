@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.generated_home import SOURCES, Generator
+from bench.labelled import cranfield
 from bench.searching import drawn
-from bench.vectors import cranfield
 from kgfs.app.forgetting import forget
 from kgfs.app.home import open_stores
 from kgfs.compute.answering import answering

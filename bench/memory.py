@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+from bench.processes import processes, resident
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
@@ -57,24 +57,6 @@ def made_of(pieces: list[str], size: int, seed: int) -> str:
             if length >= size:
                 break
     return "\n\n".join(out) + "\n"
-
-
-def processes(worker: int) -> Iterator[int]:
-    """Yield the worker and its living children."""
-    yield worker
-    for task in Path(f"/proc/{worker}/task").glob("*/children"):
-        yield from map(int, task.read_text().split())
-
-
-def resident(worker: int) -> float:
-    """Return the MiB of the worker and its children."""
-    total = 0
-    for pid in processes(worker):
-        try:
-            total += int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
-        except (OSError, IndexError):  # it has ended
-            continue
-    return total / 1024
 
 
 def peak(worker: int) -> float:

@@ -1,8 +1,9 @@
-"""Which modules of kgfs work between ``cp`` and published: ``python -m bench.modules_called [--names]``.
+"""Which modules of kgfs work between ``cp`` and published: ``python -m bench.modules_called [--search] [--names]``.
 
 A home in files is mounted, and a worker runs beside the mount. From just before a file is copied in until its concepts are
-published, it is recorded in both processes of which modules a function is called (``sys.setprofile``). Prints how many there are, by
-process and together, of how many that kgfs has; with ``--names``, which.
+published, it is recorded in both processes of which modules a function is called (``sys.setprofile``). With ``--search`` the
+process that is recorded is a ``kgfs search`` that asks the worker, from its words to the end of its answer. Prints how many
+modules there are, by process and together, of how many that kgfs has; with ``--names``, which.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,14 +30,22 @@ TOP = Path(kgfs.__file__).parent
 TEXT = "A garbage collector frees memory. A tracing collector is a garbage collector that starts at the root set.\n"
 RESTED = 10.0
 """Seconds after which a mount and a worker that have started do nothing any more."""
+RECORD = "KGFS_BENCH_RECORD"
+"""In the environment of a process that is recorded: ``signals`` from SIGUSR1 to SIGUSR2, ``whole`` from start to end."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--search", action="store_true")
     parser.add_argument("--names", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kgfs-bench-modules-") as scratch:
-        found = measured(Path(scratch))
+    with (
+        tempfile.TemporaryDirectory(prefix="kgfs-bench-modules-") as scratch,
+        Served(Path(scratch)).running() as served,
+    ):
+        found = served.copied()
+        if options.search:
+            found = served.searched()
     of_all = {str(path.relative_to(TOP)) for path in TOP.rglob("*.py")}
     together = set().union(*found.values())
     counts = {name: len(modules) for name, modules in found.items()}
@@ -45,46 +56,67 @@ def main() -> None:
         print(*sorted(together), sep="\n")
 
 
-def measured(scratch: Path) -> dict[str, set[str]]:
-    """Return the modules with a function called, by process."""
-    home, where = scratch / "home", scratch / "mnt"
-    where.mkdir()
-    (scratch / "one.txt").write_text(TEXT)
-    environ = {**os.environ, "KGFS_HOME": str(home)}
-    words = {"mount": ["mount", "--foreground", "--no-worker", str(where)], "worker": ["worker"]}
-    running: dict[str, subprocess.Popen[bytes]] = {}
-    try:
-        for name in words:
-            child = [sys.executable, "-m", "bench.modules_called", str(scratch / name), *words[name]]
-            running[name] = subprocess.Popen(child, env={**environ, RECORD: "1"})
-            while not (where.is_mount() if name == "mount" else (home / "run/worker.json").exists()):
+class Served:
+    """A home that is mounted, with a worker, both recorded between two signals."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch, self._mountpoint = scratch, scratch / "mnt"
+        self._environ = {**os.environ, "KGFS_HOME": str(scratch / "home")}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @contextmanager
+    def running(self) -> Iterator[Served]:
+        self._mountpoint.mkdir()
+        try:
+            self._start("mount", "mount", "--foreground", "--no-worker", str(self._mountpoint))
+            while not self._mountpoint.is_mount():
                 time.sleep(0.1)
-        (where / "Bench").mkdir()
+            self._start("worker", "worker")
+            while not (self._scratch / "home/run/worker.json").exists():
+                time.sleep(0.1)
+            yield self
+        finally:
+            for process in reversed(self._processes.values()):
+                process.terminate()
+                process.wait()
+
+    def _start(self, name: str, *words: str, how: str = "signals") -> subprocess.Popen[bytes]:
+        child = [sys.executable, "-m", "bench.modules_called", str(self._scratch / name), *words]
+        process = subprocess.Popen(child, env={**self._environ, RECORD: how}, stdout=subprocess.DEVNULL)
+        if how == "signals":
+            self._processes[name] = process
+        return process
+
+    def copied(self) -> dict[str, set[str]]:
+        """Copy a file in, and return the modules with a function called until its concepts are published, by process."""
+        (self._scratch / "one.txt").write_text(TEXT)
+        (self._mountpoint / "Bench").mkdir()
         time.sleep(RESTED)
-        for process in running.values():
+        for process in self._processes.values():
             process.send_signal(signal.SIGUSR1)
         time.sleep(0.5)
-        subprocess.run(["cp", scratch / "one.txt", where / "Bench/documents/one.txt"], check=True)
-        subprocess.run([sys.executable, "-m", "kgfs", "wait"], env=environ, check=True)
-        for process in running.values():
+        subprocess.run(["cp", self._scratch / "one.txt", self._mountpoint / "Bench/documents/one.txt"], check=True)
+        subprocess.run([sys.executable, "-m", "kgfs", "wait"], env=self._environ, check=True)
+        for process in self._processes.values():
             process.send_signal(signal.SIGUSR2)
-        while not all((scratch / name).exists() for name in running):
+        while not all((self._scratch / name).exists() for name in self._processes):
             time.sleep(0.1)
-        return {name: set(json.loads((scratch / name).read_text())) for name in running}
-    finally:
-        for process in reversed(running.values()):
-            process.terminate()
-            process.wait()
+        return {name: self._told(name) for name in self._processes}
+
+    def searched(self) -> dict[str, set[str]]:
+        """Return the modules of which a function is called by ``kgfs search``."""
+        if self._start("search", "search", "tracing", "collector", how="whole").wait():
+            raise SystemExit("kgfs search failed.")
+        return {"search": self._told("search")}
+
+    def _told(self, name: str) -> set[str]:
+        return set(json.loads((self._scratch / name).read_text()))
 
 
-RECORD = "KGFS_BENCH_RECORD"
-"""In the environment of a process that is recorded."""
-
-
-def record(told: Path, words: list[str]) -> None:
-    """Run kgfs with these words. Record from SIGUSR1 on; write the modules to ``told`` at SIGUSR2."""
+def record(told: Path, words: list[str], *, whole: bool) -> None:
+    """Run kgfs with these words, and write to ``told`` of which modules a function was called."""
     called: set[str] = set()
-    recording = False
+    recording = whole
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
         if (
@@ -96,7 +128,7 @@ def record(told: Path, words: list[str]) -> None:
         nonlocal recording
         recording = True
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(*_: object) -> None:
         nonlocal recording
         recording = False
         mine = sorted(str(Path(file).relative_to(TOP)) for file in called if file.startswith(f"{TOP}/"))
@@ -110,11 +142,15 @@ def record(told: Path, words: list[str]) -> None:
     sys.setprofile(profile)
     from kgfs.cli import main as run
 
-    run(words)
+    try:
+        run(words)
+    finally:
+        if whole:
+            end()
 
 
 if __name__ == "__main__":
-    if os.environ.get(RECORD):
-        record(Path(sys.argv[1]), sys.argv[2:])
+    if how := os.environ.get(RECORD):
+        record(Path(sys.argv[1]), sys.argv[2:], whole=how == "whole")
     else:
         main()

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.vectors import AT, FIRST, cranfield, discounted, judgements
+from bench.labelled import cranfield, discounted, judgements
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
@@ -49,6 +49,10 @@ from kgfs.settings import Models
 from kgfs.stores.stores import Stores
 
 MODELS = {"fp32": "minilm", "int8": "minilm-int8"}
+AT, FIRST = (5, 10, 20), 10
+"""Passages among which golden chunks are looked for; documents that nDCG is of."""
+SHARES = {"own": 0.5, "published": 1.0}
+"""Parts of a golden chunk that passages must cover."""
 PATIENCE = 60.0
 Span = tuple[str, int, int]
 """A file's name, and the start and end of characters in it."""
@@ -66,9 +70,6 @@ def main() -> None:
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--models", nargs="*", default=[*MODELS], choices=[*MODELS])
     parser.add_argument("--sets", nargs="*", default=["own", "published", "prose"])
-    parser.add_argument(
-        "--misses", action="store_true", help="list questions whose golden chunks are not all in the first 20"
-    )
     parser.add_argument("--ending", default="txt", help="the extension that the files of code are given")
     parser.add_argument("--no-baselines", action="store_true")
     asked = parser.parse_args()
@@ -81,30 +82,20 @@ def main() -> None:
         folder = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for model in asked.models:
             compute = LocalCompute(Models(embedder=MODELS[model]))
-            if "own" in asked.sets:
-                with home(folder / f"{model}-own-{asked.ending}", files, compute, ending=asked.ending) as (
-                    config,
-                    stores,
-                ):
-                    tell(
-                        f"{model}, own chunks", config, stores, compute, asked, lambda ask: passed(ask, questions, 0.5)
-                    )
-            if "published" in asked.sets:
-                with home(folder / f"{model}-published-{asked.ending}", files, compute, spans, asked.ending) as (
-                    config,
-                    stores,
-                ):
-                    tell(
-                        f"{model}, published chunks",
-                        config,
-                        stores,
-                        compute,
-                        asked,
-                        lambda ask: passed(ask, questions, 1.0),
-                    )
-            if "prose" in asked.sets:
-                with home(folder / f"{model}-prose", abstracts, compute) as (config, stores):
-                    tell(f"{model}, prose", config, stores, compute, asked, lambda ask: graded(ask, judged))
+            sets: dict[str, tuple[str, Mapping[str, str], Mapping[str, Sequence[tuple[int, int]]] | None]] = {
+                "own": (f"own-{asked.ending}", files, None),
+                "published": (f"published-{asked.ending}", files, spans),
+                "prose": ("prose", abstracts, None),
+            }
+            for name in asked.sets:
+                place, texts, given = sets[name]
+
+                def measure(ask: Callable[[str], list[Span]], name: str = name) -> str:
+                    return graded(ask, judged) if name == "prose" else passed(ask, questions, SHARES[name])
+
+                ending = "txt" if name == "prose" else asked.ending
+                with home(folder / f"{model}-{place}", texts, compute, given, ending) as (config, stores):
+                    tell(f"{model}, {name}", config, stores, compute, asked, measure)
 
 
 def tell(

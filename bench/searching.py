@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.generated_home import Generator
-from bench.vectors import cranfield
+from bench.labelled import cranfield
 from kgfs.app.home import open_stores
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline

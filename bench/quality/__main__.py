@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bench.quality import figures, index_terms, sheet, trial
+from bench.quality import figures, sheet, trial
 from bench.quality.documents import measure_documents
 from bench.quality.keyphrases import measure_keyphrases
 from bench.quality.pipe import Pipe
@@ -155,9 +155,9 @@ def main(
                     add(measure_keyphrases(pipe, folder))
         for folder in folders:
             add(measure_documents(pipe, folder, samples, seed))
-    lists = {name: terms for folder in indexes for name, terms in index_terms.lists_of(folder).items()}
+    lists = {name: terms for folder in indexes for name, terms in figures.index_lists(folder).items()}
     for place, (name, shown) in enumerate((*_of_homes(homes), *_of_folders(tried, answers))):
-        add(name | figures.figures(shown, English()) | index_terms.found(shown, lists))
+        add(name | figures.figures(shown, English()) | figures.index_terms(shown, lists))
         if sheets:
             sheets[place].write_text(sheet.sheet(shown, seed), "utf-8")
     for file in judged:

@@ -1,9 +1,10 @@
-"""Figures of a home: duplicates, headings and title words found, relationships, types, junk by rules."""
+"""Figures of a home: duplicates, headings and title words found, relationships, types, junk by rules, terms of careful indexes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.quality.shown import Shown, ShownDocument, forms_of
@@ -103,3 +104,30 @@ def _nouns(titles: Iterable[str], english: English) -> list[set[str]]:
 
 def _docs(texts: Sequence[str], english: English) -> list[Doc]:
     return [doc for pieces in english.read(texts) for _, doc in pieces[:1]]
+
+
+def index_lists(folder: Path) -> dict[str, list[str]]:
+    """Return the terms of each hand-written list ``NAME.terms``, one a line, by the name of its document without ending."""
+    return {
+        file.stem: [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+        for file in sorted(folder.glob("*.terms"))
+    }
+
+
+def index_terms(shown: Shown, lists: Mapping[str, Sequence[str]]) -> dict[str, object]:
+    """Return the counts over all documents that have a list; empty where none has.
+
+    A term is found as a concept if it is the label or an alias of a concept of its document, number, case and hyphens
+    folded; as a concept or term, if it is a candidate or term of the document, too.
+    """
+    counts = {"index terms": 0, "as a concept": 0, "as a concept or term": 0}
+    missed: list[str] = []
+    for document in shown.documents:
+        wanted = lists.get(Path(document.file).stem, ())
+        concepts = {form for one in shown.concepts if document.doc_id in one.documents for form in forms_of(one)}
+        terms = {folded(label) for label, title in shown.terms if title == document.title} | document.candidates
+        counts["index terms"] += len(wanted)
+        counts["as a concept"] += sum(folded(term) in concepts for term in wanted)
+        counts["as a concept or term"] += sum(folded(term) in concepts | terms for term in wanted)
+        missed += [f"{document.file}: {term}" for term in wanted if folded(term) not in concepts | terms]
+    return {**counts, "index terms missed": missed} if counts["index terms"] else {}

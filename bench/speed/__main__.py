@@ -1,8 +1,7 @@
 """``python -m bench.speed [--quick] [--only NAME …]``: the table of speed budgets, kgfs beside the floor in one run.
 
 With ``--config FILE`` (``make servers`` writes one) it is the table of a home on these servers beside one in files: the same
-works, metadata and cached content, and how often the mount asked the servers meanwhile. What is read from a bucket that is
-not cached is measured by ``python -m bench.bucket``.
+works, metadata and cached content, and how often the mount asked the servers meanwhile.
 
 Samples are taken in turns; figures are medians. "First" is the first time after mounting, "second" right after it.
 Homes are kept for the next run (``--homes``). Writes JSON to ``bench-results/``. Dropping the kernel's caches (the work

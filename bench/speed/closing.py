@@ -11,10 +11,13 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from bench.speed.homes import LINE, document
 from bench.speed.result import ON_SERVERS, Row, against
 from bench.speed.sizes import MB, Bench
 from bench.speed.timing import timed
 from bench.speed.writing import writable
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.config import load
 
 CLOSINGS = 1000
 """Samples of close() at least, for a 99th percentile."""
@@ -55,7 +58,7 @@ def _idle_and_busy(bench: Bench, side: str) -> Taken:
         _closings(folders, "warm", lambda: False)
         idle = _closings(folders, "idle", lambda: False)
         writer = subprocess.Popen(
-            [sys.executable, "-m", "bench.speed.committing", str(home), str(bench.text)],
+            [sys.executable, "-m", "bench.speed.closing", str(home), str(bench.text)],
             cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,
         )
@@ -86,3 +89,19 @@ def _closings(folders: tuple[Path, Path], name: str, go_on: Callable[[], bool]) 
 
 def _percentile(samples: Sequence[float], share: float) -> float:
     return sorted(samples)[int(len(samples) * share)]
+
+
+def commit_texts(home: Path, size: int) -> None:
+    """Commit a large text to the graph of a home, again and again until this process is ended."""
+    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+        ontology = deposits.make_ontology("Committed", 0o755, 0, 0)
+        count = size // (len(LINE.format(0)) * 20)
+        labels = [f"committed {n:07d}" for n in range(count)]
+        print("ready", flush=True)
+        for turn in range(100):
+            lines = [LINE.format(turn * 1_000_000 + n) for n in range(count * 20)]
+            document(stores, deposits, ontology, f"large-{turn}.txt", lines, labels, 3 if turn == 0 else 0)
+
+
+if __name__ == "__main__":
+    commit_texts(Path(sys.argv[1]), int(sys.argv[2]))

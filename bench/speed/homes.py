@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from bench.generated import document_row, instance_row, source_row
 from bench.speed.plan import FOLDER, Planned, walk, write_plan
@@ -26,8 +27,11 @@ from kgfs.ingest.writing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
 from kgfs.stores.catalog.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.vocabulary import Batch, ConceptRow, InstanceRow, Publication, SourceRow
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.opening import open_vectors
+from kgfs.stores.worker_lock import worker_note
 from kgfs.tree.concepts import ConceptsFolder
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import Folder
@@ -116,6 +120,20 @@ def place_on_servers(home: Path, servers: Path) -> Config:
         )
     )
     return load(home, environ={})
+
+
+def empty(config: Config) -> None:
+    """Delete what a home has on servers. The home is of no use afterwards."""
+    if config.vectors.store == "qdrant" and (model := str(worker_note(config.run).get("embedder", ""))):
+        with closing(open_vectors(config, model)) as vectors:
+            vectors.clear()
+    if config.garage_store.store == "s3":
+        from kgfs.stores.garage.s3.garage import S3Garage
+
+        with closing(open_garage(config)) as garage:
+            bucket = cast(S3Garage, garage)._bucket  # the garage itself never deletes its ledger
+            for found in list(bucket.listed("")):
+                bucket.delete(found.name)
 
 
 def _plan(context: TreeContext, ontology: Ontology, size: Size) -> Iterator[Planned]:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.servers import empty
-from bench.speed.homes import NAME, Home, place_on_servers
+from bench.speed.homes import NAME, Home, empty, place_on_servers
 from kgfs.config import load
 
 KGFS, FLOOR, SERVERS = "kgfs", "floor", "servers"

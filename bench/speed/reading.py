@@ -6,13 +6,12 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench.settled import settle
 from bench.speed.homes import BIG, Size, home_of
 from bench.speed.mounts import SERVERS, Mounted
 from bench.speed.plan import read_plan
 from bench.speed.result import ON_SERVERS, Row, against, seconds
 from bench.speed.sizes import MB, MEMORY, Bench
-from bench.speed.timing import call, cpu_note, increase, timed
+from bench.speed.timing import call, cpu_note, increase, settle, timed
 
 
 def find_large(bench: Bench) -> Iterator[Row]:

@@ -6,12 +6,11 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bench.settled import settle
 from bench.speed.homes import write_big
 from bench.speed.mounts import FLOOR, SERVERS, Mounted
 from bench.speed.result import ON_SERVERS, Row, against, seconds
 from bench.speed.sizes import MB, MEMORY, Bench
-from bench.speed.timing import call, cpu_note, increase, timed
+from bench.speed.timing import call, cpu_note, increase, settle, timed
 
 
 def cp_one(bench: Bench) -> Iterator[Row]:

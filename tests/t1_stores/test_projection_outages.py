@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.projection import generate, peak_of, project
 from kgfs.errors import AWAY
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.projection.endpoint import Endpoint
 from scripts.servers import neo4j, process
+from tests.support.generated_graph import generate
 from tests.support.peers.knowledge_server import place_of
 from tests.support.running import until
 
@@ -34,6 +34,48 @@ writing.ROWS = 100
 endpoint = Endpoint(sys.argv[1], password=Path(sys.argv[2]).read_text().strip(), namespace=sys.argv[3])
 Projection(endpoint, SqliteGraph(Path(sys.argv[4])), "killed").follow()
 """
+
+
+PROJECTING = """
+import sys, time
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from kgfs.errors import AWAY
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.projection.endpoint import Endpoint
+from kgfs.stores.projection.projection import Projection
+
+uri, password, namespace, path = sys.argv[1], Path(sys.argv[2]).read_text().strip(), sys.argv[3], Path(sys.argv[4])
+graph = SqliteGraph(path)
+endpoint = Endpoint(uri, password=password, namespace=namespace, timeout=60.0)
+projection = Projection(endpoint, graph, "bench")
+def peak():  # of this process alone; getrusage has that of the one that started it, too
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+before = peak()
+while True:
+    try:
+        projection.follow()
+        break
+    except AWAY as error:
+        print(f"away: {error}", file=sys.stderr)
+        time.sleep(1)
+after = peak()
+print(before // 1024, after // 1024, len(list(projection.differences())), flush=True)
+"""
+
+
+def project(uri: str, password: Path, namespace: str, path: Path) -> subprocess.Popen[str]:
+    """Start a process that projects a graph, and prints its peak of memory before and after (MiB), and the differences left."""
+    words = [sys.executable, "-c", PROJECTING, uri, str(password), namespace, str(path)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def peak_of(started: subprocess.Popen[str]) -> tuple[int, int, int]:
+    """Wait for one that :func:`project` started; what it prints."""
+    reported, _ = started.communicate()
+    before, after, differences = map(int, reported.split())
+    return before, after, differences
 
 
 def own(place: Endpoint) -> Endpoint:

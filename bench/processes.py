@@ -1,8 +1,10 @@
-"""What a worker and its reading processes take of the processors, and what the whole machine does meanwhile."""
+"""Measure a worker with its reading processes: processor seconds and memory."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -23,7 +25,7 @@ class Busy:
         fields = [int(number) for number in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         machine = sum(fields) - fields[3] - fields[4]  # without idle, and without waiting for disks
         of_worker = 0
-        for pid in (self._worker, *_children(self._worker)):
+        for pid in processes(self._worker):
             try:
                 numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             except OSError:  # it has ended
@@ -36,5 +38,19 @@ class Busy:
         return f"(processor seconds: worker {worker:.1f}, machine {machine:.1f})"
 
 
-def _children(pid: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+def processes(worker: int) -> Iterator[int]:
+    """Yield the worker and its living children."""
+    yield worker
+    for task in Path(f"/proc/{worker}/task").glob("*/children"):
+        yield from map(int, task.read_text().split())
+
+
+def resident(worker: int) -> float:
+    """Return the resident MiB of the worker and its children."""
+    total = 0
+    for pid in processes(worker):
+        try:
+            total += int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
+        except (OSError, IndexError):  # it has ended
+            continue
+    return total / 1024
