@@ -44,7 +44,7 @@ def chunk(index: int, start: int, end: int, line: int, section: str, last: int =
     return Chunk(index, start, end, line, last or line, start, end, (section,), (end - start) // 4, start)
 
 
-def found_concept(label: str, forms: Sequence[str], quotes: Sequence[Quote], odds: float = 0.0) -> FoundConcept:
+def found_concept(label: str, forms: Sequence[str], quotes: Sequence[Quote], odds: float | None = None) -> FoundConcept:
     return FoundConcept(label, normalise_label(label), tuple(forms), "term", 0.5, "", tuple(quotes), odds=odds)
 
 
