@@ -26,7 +26,7 @@ from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import with_places
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.settings import Pipeline
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.readings import Reading
 
 ONTOLOGY = "growing"
@@ -94,7 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     stops = sorted({*(at for at in options.at if at <= options.documents), options.documents})
-    with closing(SqliteGraph(options.folder / "graph.sqlite")) as graph:
+    with closing(Graph(options.folder / "graph.sqlite")) as graph:
         begun = time.perf_counter()
         done = graph.counts(ONTOLOGY).get("documents", 0)
         for stop in (stop for stop in stops if stop > done):
@@ -110,7 +110,7 @@ def main() -> None:
                 pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
 
 
-def publish(graph: SqliteGraph, number: int) -> tuple[float, float, float]:
+def publish(graph: Graph, number: int) -> tuple[float, float, float]:
     """Return the processor milliseconds of match, places and commit of one document."""
     document, made, text = document_of(number)
     times = [time.process_time()]
@@ -124,7 +124,7 @@ def publish(graph: SqliteGraph, number: int) -> tuple[float, float, float]:
     return match_, places, commit
 
 
-def told(graph: SqliteGraph, took: list[tuple[float, float, float]], begun: float) -> None:
+def told(graph: Graph, took: list[tuple[float, float, float]], begun: float) -> None:
     counts = graph.counts(ONTOLOGY)
     columns = dict(zip(("match", "places", "commit"), zip(*took, strict=True), strict=True))
     columns["all"] = tuple(map(sum, took))

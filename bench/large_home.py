@@ -39,7 +39,6 @@ from kgfs.knowledge.by_document import documents
 from kgfs.knowledge.match import MatchFilters, match_chunks
 from kgfs.knowledge.search import search
 from kgfs.settings import Models
-from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
@@ -92,7 +91,6 @@ def main() -> None:
             new_texts(config, stores, compute, abstracts, questions[: asked.new])
         with taken("the index of words brought up to date, and checked whole"):
             stores.graph.index_words()
-            assert isinstance(stores.graph, SqliteGraph)
             print(stores.graph._word_index().fault() or "no fault", end="; ")
     if asked.purge:
         purged(config, compute, questions[0])

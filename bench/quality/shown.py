@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgfs.domain.identity import normalise_label
 from kgfs.ingest.reading.joining import folded
 from kgfs.render.words import below
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores

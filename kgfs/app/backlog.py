@@ -16,7 +16,7 @@ from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
 from kgfs.knowledge.backlog import Owed, owed
 from kgfs.knowledge.unread import lines, unread, unread_count
 from kgfs.render.words import counted
-from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import reason_of_last_end, worker_alive, worker_note
 

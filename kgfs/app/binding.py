@@ -11,8 +11,7 @@ from contextlib import closing
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MissingError, from_os_error
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.locks import locked
 from kgfs.stores.run_files import write_note
 
@@ -38,7 +37,7 @@ def _is_there(config: Config) -> bool:
         return True
     if not config.catalog_db.exists():
         return False
-    with closing(SqliteCatalog(config.catalog_db)) as catalog:
+    with closing(Catalog(config.catalog_db)) as catalog:
         return catalog.seq() > 0
 
 

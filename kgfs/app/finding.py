@@ -11,7 +11,7 @@ from kgfs.config import Config
 from kgfs.knowledge import timing
 
 if TYPE_CHECKING:  # a worker that nobody asks needs none
-    from kgfs.stores.graph.sqlite import SqliteGraph
+    from kgfs.stores.graph.sqlite import Graph
 
 
 class Finder:
@@ -25,7 +25,7 @@ class Finder:
         """``answering`` answers the worker's other questions, those to its models."""
         self._config = config
         self._asking = asking_itself(answering)
-        self._graph: SqliteGraph | None = None
+        self._graph: Graph | None = None
         self._lock = threading.Lock()
 
     def __call__(self, words: str, ontology: str, doc_ids: frozenset[str] | None, min_score: float | None) -> Any:
@@ -37,7 +37,7 @@ class Finder:
         patience = Deadline(timing.SEARCH_MODEL)  # nobody waits longer, and others want the place
         return as_data(rank(self._opened(), self._asking, parse(words), ontology, doc_ids, min_score, patience))
 
-    def _opened(self) -> SqliteGraph:
+    def _opened(self) -> Graph:
         from kgfs.stores.graph.opening import open_graph
 
         with self._lock:

@@ -25,7 +25,7 @@ from kgfs.errors import (
     TimedOutError,
     from_os_error,
 )
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
@@ -123,7 +123,7 @@ def _opened(
 
         begin_with_snapshot(config)
     with ExitStack() as stack:
-        garage, catalog = open_garage(config), SqliteCatalog(config.catalog_db)
+        garage, catalog = open_garage(config), Catalog(config.catalog_db)
         if config.garage_store.shared:
             catalog.share()
         later = later and not catalog.sharing and catalog.seq() > 0
@@ -185,7 +185,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             pass
     make_home(config)
     with ExitStack() as stack:
-        bare = Stores(open_garage(config, cached=False), SqliteCatalog(config.catalog_db), open_graph(config))
+        bare = Stores(open_garage(config, cached=False), Catalog(config.catalog_db), open_graph(config))
         stack.callback(bare.close)
         stores = with_exchange(config, bare)
         if not is_bound(config):

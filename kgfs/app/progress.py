@@ -7,7 +7,7 @@ import time
 from kgfs.domain.names import decode_name
 from kgfs.knowledge.backlog import Owed, owed
 from kgfs.knowledge.document_location import standing_of
-from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import Catalog
 
 ENOUGH = 2.0
 """Seconds of work from which on the time that is left is told."""

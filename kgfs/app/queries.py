@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
 from kgfs.config import Config
 from kgfs.errors import KgfsError
-from kgfs.stores.catalog.contract_names import Trashed
+from kgfs.stores.catalog.rows import Trashed
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.resolve import Found, find_document, ontology_called
 from kgfs.stores.stores import Stores

@@ -17,7 +17,7 @@ from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
@@ -175,7 +175,7 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
         return []
     complaint, kind = fault_of(config.catalog_db), Kind.DAMAGED_DATABASE
     if not complaint:
-        with closing(SqliteCatalog(config.catalog_db)) as catalog, closing(open_garage(config)) as garage:
+        with closing(Catalog(config.catalog_db)) as catalog, closing(open_garage(config)) as garage:
             if catalog.sharing or garage.ledger.faults() or catalog.seq() >= garage.ledger.last_seq():
                 return []
             complaint, kind = f"fact {catalog.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT

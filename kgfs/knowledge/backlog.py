@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgfs.domain.documents import State
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.origin import ELSEWHERE
+from kgfs.stores.catalog.rows import Job
+from kgfs.stores.catalog.sqlite import Catalog
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from kgfs.domain.parts import PartKind
 from kgfs.errors import BadInputError, MissingError
 from kgfs.knowledge.document_location import attachment_path
 from kgfs.render.words import time_of
-from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.contract_names import Names, PartRow
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.rows import Job, PartRow
 from kgfs.stores.readings import load_reading
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from kgfs.domain.documents import Ontology
 from kgfs.domain.names import decode_name
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 
 
 class DocumentFiles:

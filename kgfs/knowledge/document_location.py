@@ -10,7 +10,8 @@ from kgfs.domain.parts import PartKind
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.names import history_folder
 from kgfs.render.source import REMOVED, STALE, Origin
-from kgfs.stores.catalog.contract_names import Names, PartRow
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.rows import PartRow
 
 
 @dataclass(frozen=True, slots=True)

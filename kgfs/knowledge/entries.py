@@ -7,7 +7,7 @@ from bisect import bisect_right
 from kgfs.domain.transcripts import MEDIA_TYPES, entries_in
 from kgfs.domain.word_forms import forms_of
 from kgfs.render.search import WORD, words_of
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import SourceRow
 
 _TYPES = frozenset(MEDIA_TYPES.values())

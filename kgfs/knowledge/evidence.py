@@ -12,7 +12,7 @@ from kgfs.knowledge.document_location import DocumentLocation, standing_of
 from kgfs.render import citation, source
 from kgfs.render.citation import Citation
 from kgfs.render.source import Excerpt, Marks
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow
 from kgfs.stores.stores import Stores
 

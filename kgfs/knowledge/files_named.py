@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kgfs.domain.names import encode_name
 from kgfs.knowledge.document_location import Folders, place_of
 from kgfs.render.search import NamedFile
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 
 LIKE_A_NAME = re.compile(r"(?=.*[\d._-])[^\s/]{1,255}")
 """What may be the name of a file: one word with a digit, a stop, a hyphen or an underscore. All names are looked through for

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kgfs.domain.word_forms import forms_in
 from kgfs.knowledge.ranking import ChunkRef
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import SourceRow
 from kgfs.stores.words.scoring import WordView
 

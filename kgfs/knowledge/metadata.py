@@ -12,7 +12,7 @@ from kgfs.knowledge.conversation import is_mail, thread_of
 from kgfs.knowledge.document_location import attachment_path, standing_of
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.metadata import Metadata
-from kgfs.stores.catalog.contract_names import PartRow
+from kgfs.stores.catalog.rows import PartRow
 from kgfs.stores.stores import Stores
 
 

@@ -9,7 +9,7 @@ from kgfs.domain.identity import normalise_label
 from kgfs.domain.word_forms import words_in
 from kgfs.knowledge.words_asked import ASKED, LEAST
 from kgfs.render.search import FUNCTION_WORDS, NamedConcept
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Concept
 
 LONGEST = 5

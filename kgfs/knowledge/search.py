@@ -24,7 +24,7 @@ from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
 from kgfs.knowledge.words_asked import forms_asked, occurring, strange
 from kgfs.render.search import ResultPage, Shown, telling
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
 

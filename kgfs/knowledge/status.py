@@ -12,10 +12,10 @@ from kgfs.domain.documents import INGEST_VERSION, Name, State, Version
 from kgfs.knowledge.backlog import owed
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.unread import unread
-from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.watch_files import watch_states

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgfs.domain.forms import LONGEST, form_key
 from kgfs.render.terms import ShownTerm
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 
 LIMIT = 20
 """The number of terms that a search names."""

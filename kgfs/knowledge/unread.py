@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgfs.domain.documents import Document, State
 from kgfs.domain.names import decode_name
 from kgfs.knowledge.document_location import standing_of
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 
 
 @dataclass(frozen=True, slots=True)

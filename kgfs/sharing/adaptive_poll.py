@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from kgfs.sharing import timing
-from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import Catalog
 
 BURST = 20
 """Contents kept since the last delivery from which they count as a write burst of a copying program, with more to

@@ -17,10 +17,10 @@ from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.sharing.later import OF_CONTENTS, Waiting, spoken_of
 from kgfs.stores import saved_answers
-from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.copied import working_copies
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import ForgettingDone, VersionMinted
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.catalog.sharing.unpublished import leaving
 from kgfs.stores.document_objects import erase_if_purged
 from kgfs.stores.garage.s3.cache import Cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ContentKept, Settled, VersionMinted
+from kgfs.stores.catalog.sqlite import Catalog
 
 Waiting = tuple[int, str]
 """(name id, SHA-256): a content that the garage may have as a pending upload until its name is settled."""

@@ -7,9 +7,9 @@ import re
 
 from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import MissingError
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ContentKept
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.stores import Stores
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgfs.domain.documents import Ontology
 from kgfs.errors import BadInputError, MissingError
-from kgfs.stores.catalog.contract_names import Trashed
+from kgfs.stores.catalog.rows import Trashed
 from kgfs.stores.mount_files import mount_notes
 from kgfs.stores.resolve_in_tree import encoded, in_tree, readings_of
 from kgfs.stores.resolve_targets import Found, FoundKind, of_document, of_key, of_path, ontology_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.names import encode_name
 from kgfs.render.names import id_in
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.resolve_targets import Found, FoundKind, of_document, of_key, of_name, of_path
 from kgfs.stores.stores import Stores
 

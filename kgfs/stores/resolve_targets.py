@@ -10,7 +10,8 @@ from enum import StrEnum
 from kgfs.domain.documents import Document, Name, NameKind, Ontology
 from kgfs.domain.names import encode_name
 from kgfs.errors import BadInputError, MissingError
-from kgfs.stores.catalog.contract_names import Names, Trashed
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.rows import Trashed
 from kgfs.stores.stores import Stores
 
 _PAGE = 1000

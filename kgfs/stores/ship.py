@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
-from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.stores import Stores

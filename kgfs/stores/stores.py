@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 
 if TYPE_CHECKING:  # numpy, which a mount does not need, and the classes of facts, which a reader does not
     from kgfs.stores.catalog.facts import ContentKept, GraphFact

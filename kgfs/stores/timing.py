@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SYNC_WITHIN = 0.5
-"""Seconds until a commit is synced that no call waits for; the contract promises one second."""
+"""Seconds until a commit is synced that no call waits for; the catalog promises one second."""
 WRITE_TURN = 0.002
 """Seconds that a call which must not block waits for the turn of another thread. A commit normally ends in that time.
 Handing the work to another thread instead would make the next calls find that thread at work, and so on."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from kgfs.domain.parts import PartKind, companion
 from kgfs.knowledge.archived import has_original
-from kgfs.stores.catalog.contract_names import PartRow
 from kgfs.stores.catalog.facts import PartsFound
+from kgfs.stores.catalog.rows import PartRow
 from kgfs.tree import keys
 from kgfs.tree.archive import CompanionFile, OwnFile, joined_changed, known
 from kgfs.tree.changes import DocumentPublished

@@ -15,9 +15,9 @@ from kgfs.domain.documents import StorageTier as Kept
 from kgfs.domain.names import decode_name
 from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
 from kgfs.ingest.writing.open_file import OpenFile
-from kgfs.stores.catalog.contract import Pending
-from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.facts import AttributesSet, ContentKept
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.pending import Pending
 from kgfs.tree import keys
 from kgfs.tree.changes import FolderTimesChanged, NameCame, NameChanged, NameLeft
 from kgfs.tree.inodes import Place

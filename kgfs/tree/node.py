@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from kgfs.compute.deadline import Deadline
 from kgfs.errors import MissingError, NoSuchAttributeError, ReadOnlyError, UnsupportedError
-from kgfs.stores.catalog.contract import Pending
+from kgfs.stores.catalog.pending import Pending
 
 ROOT_INODE = 1
 

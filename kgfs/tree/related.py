@@ -7,10 +7,10 @@ type that is its own inverse, stated in both directions), the name of the second
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import MissingError
-from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, Related
 from kgfs.tree import keys
 from kgfs.tree.changes import ConceptChanged, RelationshipChanged
@@ -19,6 +19,9 @@ from kgfs.tree.evidence import EvidenceFolder, Owner, living
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Node
 from kgfs.tree.tree_context import TreeContext
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.sqlite import Graph
 
 ID_DIGITS = 8
 

@@ -8,8 +8,8 @@ from kgfs.domain.documents import Name, NameKind, Version
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import version_file
 from kgfs.render.names import history_folder, id_in, with_id
-from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.facts import ConflictKept, VersionMinted
+from kgfs.stores.catalog.names import Names
 from kgfs.tree import keys
 from kgfs.tree.changes import NameLeft
 from kgfs.tree.derived import DerivedFile, DerivedFolder, open_original

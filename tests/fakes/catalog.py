@@ -14,8 +14,7 @@ from typing import Any
 from kgfs.domain.documents import TEXT_FIRST, Document, Name, NameKind, Ontology, State, StorageTier, Version
 from kgfs.domain.names import decode_name, is_document_name
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.contract_names import Forgetting, SavedQuestion, SavedSearch, Trashed
+from kgfs.stores.catalog.rows import Forgetting, Job, SavedQuestion, SavedSearch, Trashed
 
 SECOND = 1_000_000_000
 

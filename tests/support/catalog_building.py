@@ -11,8 +11,7 @@ from itertools import count
 from kgfs.domain.documents import Name, StorageTier
 from kgfs.domain.identity import doc_id_of, new_id
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 
 SECOND = 1_000_000_000
 
@@ -37,7 +36,7 @@ class Disk:
             raise OSError(errno.EIO, "Input/output error")
 
 
-def loops(catalog: SqliteCatalog, work: Callable[[], object]) -> int:
+def loops(catalog: Catalog, work: Callable[[], object]) -> int:
     """How often SQLite goes round in its loops for that, on the connection that writes and on that of this thread: about once
     for each row that it looks at, whatever becomes of it."""
     rounds = count()

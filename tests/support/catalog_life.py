@@ -10,7 +10,7 @@ from kgfs.domain.identity import doc_id_of
 from kgfs.domain.names import is_document_name
 from kgfs.errors import KgfsError
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.fakes.catalog import JournalModel
 
 NAMES = ("a.txt", "b.txt", "a.txt~", ".hidden", "c", "b.tmp")
@@ -50,7 +50,7 @@ OPS = (
 class Life:
     """Interprets small numbers as what programs, settling and a worker might do next, to a catalog and to its model."""
 
-    def __init__(self, catalog: SqliteCatalog, model: JournalModel | None = None) -> None:
+    def __init__(self, catalog: Catalog, model: JournalModel | None = None) -> None:
         self.first = catalog
         self.model = model
         self.at = 10 * SECOND
@@ -242,7 +242,7 @@ _SESSION = 22
 """Column of the table ``name``."""
 
 
-def tables(catalog: SqliteCatalog) -> dict[str, list[tuple[Any, ...]]]:
+def tables(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
     """All rows but what is of the moment: leases, attempts, sessions, and what stands in no ledger."""
     db = sqlite3.connect(catalog._path)
     try:

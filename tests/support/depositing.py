@@ -14,8 +14,7 @@ from kgfs.config import Config, load
 from kgfs.domain.documents import Name, Ontology
 from kgfs.ingest.storing.sessions import Session, open_session
 from kgfs.ingest.writing.deposit import Deposits
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
 
@@ -86,7 +85,7 @@ def open_desk(home: Path, config: Config | None = None) -> Desk:
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     graph = cast(Any, None)  # depositing never looks at the graph
-    stores = Stores(open_garage(config), SqliteCatalog(config.catalog_db), graph)
+    stores = Stores(open_garage(config), Catalog(config.catalog_db), graph)
     session = open_session(config.run)
     return Desk(config, stores, session, Deposits(config, stores, session.id))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.generated import document_row, instance_row, source_row
 from kgfs.domain.identity import relationship_id_of
 from kgfs.domain.knowledge import Mention
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,
@@ -29,12 +29,12 @@ TEXT = "Meditation is a practice in which a person trains attention and awarenes
 
 def generate(path: Path, documents: int, quotes: int = QUOTES, sources: int = SOURCES) -> None:
     """Write a graph of so many documents to a file."""
-    with closing(SqliteGraph(path)) as graph:
+    with closing(Graph(path)) as graph:
         for number in range(documents):
             publish(graph, number, sources, quotes)
 
 
-def publish(graph: SqliteGraph, number: int, sources: int, quotes: int) -> None:
+def publish(graph: Graph, number: int, sources: int, quotes: int) -> None:
     doc_id, commit_id = f"{number:016x}", f"publish-{number:016x}"
     owners = [f"{(number * 7 + step) % NAMED:024x}" for step in range(CONCEPTS)]
     texts = [source_row(doc_id, index, TEXT, index * len(TEXT), index + 1) for index in range(sources)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kgfs.domain.identity import chunk_id_of, concept_id_of, instance_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import Mention
 from kgfs.domain.names import safe_stem
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,

@@ -15,9 +15,9 @@ from kgfs.ingest.storing.sessions import open_session
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import Garage as GarageSettings
 from kgfs.sharing.exchange import Exchange
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.stores import Stores
 from tests.fakes.garage import MemoryGarage
 from tests.support.depositing import Desk
@@ -54,7 +54,7 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
     config = Config(home=home, garage_store=settings)
     for folder in (config.home, config.spool, config.run):
         folder.mkdir(parents=True, exist_ok=True)
-    stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db))
+    stores = Stores(garage, Catalog(config.catalog_db), Graph(config.graph_db))
     stores.catalog.share()
     stores = with_exchange(config, stores)
     assert stores.exchange is not None

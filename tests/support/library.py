@@ -26,7 +26,7 @@ from kgfs.ingest.reading.joining import introductions
 from kgfs.ingest.storing.sessions import open_session
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.writing.deposit import Deposits
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.readings import Reading
@@ -257,7 +257,7 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     config = replace(config or load(home), home=home)
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stores = Stores(open_garage(config), SqliteCatalog(config.catalog_db), open_graph(config))
+    stores = Stores(open_garage(config), Catalog(config.catalog_db), open_graph(config))
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgfs.domain.documents import Ontology
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import VersionMinted
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.logs import undeclared
 from tests.support.running import Place, until
 
@@ -115,7 +114,7 @@ def mounted_place(
 
 @contextmanager
 def catalog_of(place: Place) -> Iterator[Catalog]:
-    catalog = SqliteCatalog(place.home / "front.sqlite")
+    catalog = Catalog(place.home / "front.sqlite")
     try:
         yield catalog
     finally:

@@ -13,7 +13,7 @@ from kgfs.errors import UnavailableError
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.models.contract import Passage
 from kgfs.settings import Models
-from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.readings import Reading
 
 THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")

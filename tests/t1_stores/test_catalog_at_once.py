@@ -13,8 +13,8 @@ import pytest
 
 from kgfs.errors import ExistsError, StoreError
 from kgfs.stores import timing
-from kgfs.stores.catalog.contract import Catalog, Pending
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.pending import Pending
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import Disk, Hand, folder_below
 
 
@@ -57,15 +57,15 @@ def path(home: Path) -> Path:
 
 
 @pytest.fixture
-def catalog(path: Path, disk: Disk) -> Iterator[SqliteCatalog]:
-    made = SqliteCatalog(path)
+def catalog(path: Path, disk: Disk) -> Iterator[Catalog]:
+    made = Catalog(path)
     yield made
     made.close()
 
 
 @pytest.fixture(params=["unsynced", "durable"])
 def any_catalog(request: pytest.FixtureRequest, home: Path) -> Iterator[Catalog]:
-    made = SqliteCatalog(home / "front.sqlite" if request.param == "durable" else None)
+    made = Catalog(home / "front.sqlite" if request.param == "durable" else None)
     yield made
     made.close()
 
@@ -84,7 +84,7 @@ def test_what_is_recorded_at_once_is_as_what_is_recorded(any_catalog: Catalog) -
 
 
 def test_it_is_seen_before_the_disk_has_it_and_all_that_come_meanwhile_share_one_sync(
-    catalog: SqliteCatalog, disk: Disk
+    catalog: Catalog, disk: Disk
 ) -> None:
     root = Hand(catalog).root
     before = disk.syncs
@@ -104,7 +104,7 @@ def test_it_is_seen_before_the_disk_has_it_and_all_that_come_meanwhile_share_one
 
 
 def test_a_failed_sync_is_told_to_all_who_wait_and_to_all_who_come(path: Path, disk: Disk) -> None:
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     disk.broken = True
     told = [Told(catalog.record_nowait(folder_below(root, f"f{n}"))) for n in range(3)]
@@ -115,7 +115,7 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_to_all_who_come(path: Path, d
         catalog.close()
 
 
-def test_nobody_is_waited_for(catalog: SqliteCatalog, path: Path) -> None:
+def test_nobody_is_waited_for(catalog: Catalog, path: Path) -> None:
     """Another process that writes, or another thread: then it is for a thread to do."""
     root = Hand(catalog).root
     other = sqlite3.connect(path, isolation_level=None)
@@ -133,7 +133,7 @@ def test_nobody_is_waited_for(catalog: SqliteCatalog, path: Path) -> None:
     assert [name.name for name in catalog.names.children(root)] == ["a", "b"]
 
 
-def test_an_ordinary_writer_still_waits_for_other_processes(catalog: SqliteCatalog, path: Path) -> None:
+def test_an_ordinary_writer_still_waits_for_other_processes(catalog: Catalog, path: Path) -> None:
     root = Hand(catalog).root
     assert catalog.record_nowait(folder_below(root, "a")) is not None
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -147,7 +147,7 @@ def test_an_ordinary_writer_still_waits_for_other_processes(catalog: SqliteCatal
 
 
 def test_after_a_slow_commit_others_are_left_to_threads_for_a_while(
-    catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Hand(catalog).root
     monkeypatch.setattr(timing, "SLOW_COMMIT", 0.0)
@@ -159,7 +159,7 @@ def test_after_a_slow_commit_others_are_left_to_threads_for_a_while(
 
 
 def test_closing_tells_all(path: Path, disk: Disk) -> None:
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     told = [Told(catalog.record_nowait(folder_below(root, f"f{n}"))) for n in range(5)]
     catalog.close()

@@ -12,15 +12,14 @@ from kgfs.domain.documents import State
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError, ExistsError, LostLeaseError, MissingError, StoreError
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.encoding import decode, encode
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import SECOND, Hand
 
 
 @pytest.fixture
 def catalog() -> Iterator[Catalog]:
-    made = SqliteCatalog(None)
+    made = Catalog(None)
     yield made
     made.close()
 
@@ -465,7 +464,7 @@ def test_a_replay_gives_the_same_answers(catalog: Catalog, hand: Hand) -> None:
     hand.document("gone", "z")
     catalog.jobs.claim("w", 60)
     _, entries = catalog.unshipped()
-    again = SqliteCatalog(None)
+    again = Catalog(None)
     assert again.replay(iter(enumerate(entries, 1))) == len(entries)
     assert again.seq() == catalog.seq() and again.unshipped()[1] == []
     assert again.names.name(file) == catalog.names.name(file)

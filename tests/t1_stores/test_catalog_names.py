@@ -21,14 +21,13 @@ from kgfs.errors import (
     RefusedError,
 )
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import SECOND, Hand
 
 
 @pytest.fixture
 def catalog() -> Iterator[Catalog]:
-    made = SqliteCatalog(None)
+    made = Catalog(None)
     yield made
     made.close()
 

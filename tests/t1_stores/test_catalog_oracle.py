@@ -9,9 +9,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.encoding import encode
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.fakes.catalog import JournalModel
 from tests.support.catalog_life import CONTENTS, OPS, Life, tables
 
@@ -75,7 +74,7 @@ STEPS = st.lists(
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_sqlite_agrees_with_the_model_and_replay_is_recording(steps: list[tuple[str, int, int, int]]) -> None:
-    sqlite, model, again = SqliteCatalog(None), JournalModel(), SqliteCatalog(None)
+    sqlite, model, again = Catalog(None), JournalModel(), Catalog(None)
     try:
         life = Life(sqlite, model)
         for step in steps:

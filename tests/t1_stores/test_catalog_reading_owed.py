@@ -9,15 +9,15 @@ import pytest
 from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.errors import MissingError
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.encoding import decode, encode
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.rows import Job
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import Hand
 
 
 @pytest.fixture
 def hand() -> Iterator[Hand]:
-    catalog = SqliteCatalog(None)
+    catalog = Catalog(None)
     yield Hand(catalog)
     catalog.close()
 

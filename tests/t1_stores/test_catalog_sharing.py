@@ -19,7 +19,7 @@ from kgfs.stores.catalog.conflicts import OVERWRITTEN
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.sharing.rebase import NotKeptError
 from kgfs.stores.catalog.sharing.unpublished import Tail
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.pending_uploads import waiting_key
 from tests.support.catalog_building import Hand, folder_below, loops
 from tests.support.catalog_life import OPS, SECOND, Life, tables
@@ -33,7 +33,7 @@ class Log:
         self.kept: set[str] = set()
         """What the garage has, to wait there."""
 
-    def put(self, catalog: SqliteCatalog) -> None:
+    def put(self, catalog: Catalog) -> None:
         """Of what is not delivered that has not left by now: it is all that can be put."""
         tail = map(decode, catalog.unshipped(1 << 62)[1])
         for fact in [fact for fact in tail if isinstance(fact, f.ContentKept)]:
@@ -41,7 +41,7 @@ class Log:
             if name is not None and (name.sha256, name.place) == (fact.sha256, StorageTier.SPOOL):
                 self.kept.add(waiting_key(fact.id, fact.sha256))
 
-    def pull(self, catalog: SqliteCatalog) -> list[str]:
+    def pull(self, catalog: Catalog) -> list[str]:
         self.put(catalog)
         first, _ = catalog.unshipped(1)
         entries = list(enumerate(self.entries[first - 1 :], first))
@@ -53,7 +53,7 @@ class Log:
                     raise
                 self.kept.add(error.key)
 
-    def find(self, catalog: SqliteCatalog, key: str) -> bool:
+    def find(self, catalog: Catalog, key: str) -> bool:
         """Whether that is what a name has that was settled: its bytes left for the garage, where they are found, though what
         settling made of it was overtaken and the tail goes on speaking of what was written."""
         for fact in map(decode, catalog.unshipped(1 << 62)[1]):
@@ -62,7 +62,7 @@ class Log:
                 return True
         return False
 
-    def deliver(self, catalog: SqliteCatalog, limit: int = 1000) -> list[str]:
+    def deliver(self, catalog: Catalog, limit: int = 1000) -> list[str]:
         """One attempt: what others delivered comes first, if there is anything."""
         self.put(catalog)
         first, entries = catalog.unshipped(limit)
@@ -70,7 +70,7 @@ class Log:
             self.entries += entries
         return self.pull(catalog)
 
-    def time_out(self, catalog: SqliteCatalog, *, done: bool) -> list[str]:
+    def time_out(self, catalog: Catalog, *, done: bool) -> list[str]:
         """An attempt whose end was not awaited, of which the catalog knows nothing: its newest content is withdrawn, which is
         told. Where the facts got to the ledger, all that could be put had been before: others may make a conflict of what
         was withdrawn."""
@@ -86,7 +86,7 @@ class HomeLife(Life):
     """What programs do in one of several homes; see ``Life``."""
 
     def __init__(self, number: int) -> None:
-        self.catalog = SqliteCatalog(None)
+        self.catalog = Catalog(None)
         self.catalog.share()
         self.first, self.model = self.catalog, None
         self.at = (10 + 3600 * number) * SECOND  # clocks an hour apart
@@ -113,7 +113,7 @@ DOINGS = st.lists(
 @given(DOINGS)
 @pytest.mark.claim("SHARE-1")
 def test_all_homes_come_to_the_same(doings: list[tuple[int, str, int, int, int]]) -> None:
-    homes, log, again = [HomeLife(number) for number in range(3)], Log(), SqliteCatalog(None)
+    homes, log, again = [HomeLife(number) for number in range(3)], Log(), Catalog(None)
     try:
         for name in ("P", "Q"):
             homes[0].record(f.OntologyMade(f"ontology-{name}", name, name.lower(), homes[0].new_id(), 0o755, 0, 0, 9))
@@ -358,7 +358,7 @@ class Two:
 
 @pytest.fixture
 def two() -> Iterator[Two]:
-    log, journals = Log(), [SqliteCatalog(None), SqliteCatalog(None)]
+    log, journals = Log(), [Catalog(None), Catalog(None)]
     for catalog in journals:
         catalog.share()
     here = Hand(journals[0], "here")
@@ -417,7 +417,7 @@ def test_a_conflict_is_copied_back_by_writing_it(two: Two) -> None:
 @pytest.mark.claim("SHARE-3")
 def test_the_same_bytes_twice_are_one_conflict(two: Two) -> None:
     """Of two homes that both came too late with them."""
-    third = SqliteCatalog(None)
+    third = Catalog(None)
     third.share()
     two.log.pull(third)
     late = Hand.__new__(Hand)
@@ -793,7 +793,7 @@ def test_who_followed_the_feed_into_what_was_renumbered_looks_anew(two: Two) -> 
 
 def test_what_is_delivered_costs_as_much_however_much_is_not_delivered_yet(two: Two) -> None:
     """Else a tail that is delivered portion after portion costs the square of what it has."""
-    catalog = cast(SqliteCatalog, two.here.catalog)
+    catalog = cast(Catalog, two.here.catalog)
 
     def portion() -> None:
         first, entries = catalog.unshipped(10)

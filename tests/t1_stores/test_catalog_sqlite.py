@@ -19,9 +19,9 @@ import pytest
 from kgfs.errors import BadInputError, KgfsError, NoSpaceError, StoreError
 from kgfs.stores.catalog import facts as f
 from kgfs.stores.catalog import sqlite as module
-from kgfs.stores.catalog.names import SqliteNames
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.schema import prepare
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import Hand
 from tests.support.small_disk import small_file_system
 
@@ -30,10 +30,10 @@ import sys
 from pathlib import Path
 from kgfs.domain.identity import new_id
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 
 path, root, tag, number = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-catalog = SqliteCatalog(path)
+catalog = Catalog(path)
 for i in range(number):
     made = f.FileMade(new_id(), "id-P", root, f"{tag}-{i}", 0o644, 0, 0, 1)
     kept = f.ContentKept(made.id, f"{tag}-{i}", 3, "inbox", "", 1, 1)
@@ -48,8 +48,8 @@ def path(home: Path) -> Path:
 
 
 @pytest.fixture
-def catalog(path: Path) -> Iterator[SqliteCatalog]:
-    made = SqliteCatalog(path)
+def catalog(path: Path) -> Iterator[Catalog]:
+    made = Catalog(path)
     yield made
     made.close()
 
@@ -60,11 +60,11 @@ def recorder(path: Path, root: int, tag: str, number: int) -> subprocess.Popen[s
 
 
 def test_what_is_recorded_is_there_after_closing(path: Path) -> None:
-    first = SqliteCatalog(path)
+    first = Catalog(path)
     file, doc_id = Hand(first).document("a", "x")
     seq, row = first.seq(), first.names.name(file)
     first.close()
-    second = SqliteCatalog(path)
+    second = Catalog(path)
     assert second.seq() == seq and second.names.name(file) == row and second.names.document(doc_id)
     assert not second.changed()
     second.close()
@@ -76,7 +76,7 @@ def test_what_is_recorded_is_there_after_closing(path: Path) -> None:
 def test_files_are_private_whatever_the_umask(path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        catalog = SqliteCatalog(path)
+        catalog = Catalog(path)
         Hand(catalog).empty("a")
         modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in path.parent.iterdir()}
         catalog.close()
@@ -85,13 +85,13 @@ def test_files_are_private_whatever_the_umask(path: Path, umask: int) -> None:
     assert modes == dict.fromkeys(["front.sqlite", "front.sqlite-wal", "front.sqlite-shm"], 0o600)
 
 
-def test_sqlite_keeps_commits_in_order_on_the_disk(catalog: SqliteCatalog) -> None:
+def test_sqlite_keeps_commits_in_order_on_the_disk(catalog: Catalog) -> None:
     db = catalog._writer._db
     assert db.execute("PRAGMA synchronous").fetchone() == (1,)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_two_processes_record_at_once(catalog: SqliteCatalog, path: Path) -> None:
+def test_two_processes_record_at_once(catalog: Catalog, path: Path) -> None:
     hand = Hand(catalog)
     catalog.changed()
     before = catalog.seq()
@@ -106,7 +106,7 @@ def test_two_processes_record_at_once(catalog: SqliteCatalog, path: Path) -> Non
     assert feed and [seq for seq, _ in feed] == list(range(before + 1, before + 601))
 
 
-def test_a_reader_sees_what_another_process_committed_at_once(catalog: SqliteCatalog, path: Path) -> None:
+def test_a_reader_sees_what_another_process_committed_at_once(catalog: Catalog, path: Path) -> None:
     hand = Hand(catalog)
     worker = recorder(path, hand.root, "w", 50)
     assert worker.stdout
@@ -120,7 +120,7 @@ def test_a_reader_sees_what_another_process_committed_at_once(catalog: SqliteCat
 
 @pytest.mark.parametrize("acknowledged", [1, 40, 97])
 def test_a_kill_loses_nothing_that_was_acknowledged(path: Path, acknowledged: int) -> None:
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     catalog.close()
     worker = recorder(path, root, "w", 1_000_000)
@@ -133,7 +133,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(path: Path, acknowledged: in
     worker.wait(10)
     whole = [line for line in rest if len(line.split()) == 2]
     number, seq = map(int, (whole[-1] if whole else last).split())
-    again = SqliteCatalog(path)
+    again = Catalog(path)
     names = again.names.children(root, limit=1_000_000)
     assert {f"w-{i}" for i in range(number + 1)} <= {name.name for name in names}
     assert all(again.inbox(name.sha256) == b"abc" for name in names)
@@ -152,7 +152,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_said_and_harms_nothing(small_disk: Path) -> None:
-    catalog = SqliteCatalog(small_disk / "front.sqlite")
+    catalog = Catalog(small_disk / "front.sqlite")
     hand = Hand(catalog)
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"x" * 1_000_000)
@@ -171,13 +171,13 @@ def test_a_full_disk_is_said_and_harms_nothing(small_disk: Path) -> None:
     after = hand.empty("after")
     assert hand.names.child(hand.root, "after") == hand.row(after)
     catalog.close()
-    again = SqliteCatalog(small_disk / "front.sqlite")
+    again = Catalog(small_disk / "front.sqlite")
     assert again.names.name(after) and again.seq() == 3 + len(made)
     again.close()
 
 
 def test_of_calls_that_wait_together_only_the_one_that_does_not_fit_fails(small_disk: Path) -> None:
-    catalog = SqliteCatalog(small_disk / "front.sqlite")
+    catalog = Catalog(small_disk / "front.sqlite")
     hand = Hand(catalog)
     outcomes: dict[int, object] = {}
 
@@ -201,7 +201,7 @@ def test_of_calls_that_wait_together_only_the_one_that_does_not_fit_fails(small_
     catalog.close()
 
 
-def test_calls_that_wait_together_share_one_commit(catalog: SqliteCatalog) -> None:
+def test_calls_that_wait_together_share_one_commit(catalog: Catalog) -> None:
     hand = Hand(catalog)
     statements: list[str] = []
     catalog._writer._db.set_trace_callback(statements.append)
@@ -218,7 +218,7 @@ def test_calls_that_wait_together_share_one_commit(catalog: SqliteCatalog) -> No
     assert len(hand.names.children(hand.root)) == 8
 
 
-def test_a_fault_of_one_call_is_raised_there_and_the_journal_goes_on(catalog: SqliteCatalog) -> None:
+def test_a_fault_of_one_call_is_raised_there_and_the_journal_goes_on(catalog: Catalog) -> None:
     hand = Hand(catalog)
 
     def faulty(db: sqlite3.Connection) -> None:
@@ -248,9 +248,7 @@ def test_a_fault_of_one_call_is_raised_there_and_the_journal_goes_on(catalog: Sq
     assert hand.row(hand.empty("a")).name == "a"
 
 
-def test_shipped_entries_are_trimmed_but_the_newest_kept(
-    catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shipped_entries_are_trimmed_but_the_newest_kept(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.KEPT_ENTRIES == 10_000
     monkeypatch.setattr(module, "KEPT_ENTRIES", 10)
     hand = Hand(catalog)
@@ -266,7 +264,7 @@ def test_shipped_entries_are_trimmed_but_the_newest_kept(
     assert catalog.facts(20) is not None
 
 
-def test_unshipped_entries_are_never_trimmed(catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unshipped_entries_are_never_trimmed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT_ENTRIES", 10)
     hand = Hand(catalog)
     for i in range(29):
@@ -279,16 +277,16 @@ def test_unshipped_entries_are_never_trimmed(catalog: SqliteCatalog, monkeypatch
 def test_a_file_that_is_no_journal_is_said_so(path: Path) -> None:
     path.write_bytes(b"not a database" * 1000)
     with pytest.raises(StoreError, match=r"front\.sqlite"):
-        SqliteCatalog(path)
+        Catalog(path)
     path.unlink()
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version=99")
     db.close()
     with pytest.raises(StoreError, match="newer"):
-        SqliteCatalog(path)
+        Catalog(path)
 
 
-def test_threads_that_ended_leave_no_connection(catalog: SqliteCatalog) -> None:
+def test_threads_that_ended_leave_no_connection(catalog: Catalog) -> None:
     hand = Hand(catalog)
     for _ in range(20):
         thread = threading.Thread(target=hand.names.children, args=(hand.root,))
@@ -316,7 +314,7 @@ class Explaining:
 
 def test_reads_walk_an_index(path: Path) -> None:
     explaining = Explaining(prepare(path, durable=False))
-    names = SqliteNames(lambda: explaining)  # type: ignore[arg-type,return-value]
+    names = Names(lambda: explaining)  # type: ignore[arg-type,return-value]
     names.ontologies(), names.ontology("a"), names.ontology_named("a"), names.settings()
     names.name(1), names.child(1, "a"), names.children(1), names.resolve("a", "b"), names.path(1)
     names.names_of("d"), names.versions(1), names.version_of("d"), names.unsettled(quiet_before=1)

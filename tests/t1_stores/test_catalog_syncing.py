@@ -16,7 +16,7 @@ import pytest
 from kgfs.errors import StoreError
 from kgfs.stores import timing
 from kgfs.stores.catalog import syncing
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import Disk, Hand, folder_below
 
 RECORDING = """
@@ -24,9 +24,9 @@ import sys
 from pathlib import Path
 from kgfs.domain.identity import new_id
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 
-catalog = SqliteCatalog(Path(sys.argv[1]))
+catalog = Catalog(Path(sys.argv[1]))
 for i in range(1_000_000):
     catalog.record(f.FolderMade(new_id(), "id-P", int(sys.argv[2]), f"f-{i}", 0o755, 0, 0, 1), synced=False)
     print(i, flush=True)
@@ -46,8 +46,8 @@ def path(home: Path) -> Path:
 
 
 @pytest.fixture
-def catalog(path: Path, disk: Disk) -> Iterator[SqliteCatalog]:
-    made = SqliteCatalog(path)
+def catalog(path: Path, disk: Disk) -> Iterator[Catalog]:
+    made = Catalog(path)
     yield made
     made.close()
 
@@ -59,7 +59,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_a_fact_costs_one_sync(catalog: SqliteCatalog, disk: Disk) -> None:
+def test_a_fact_costs_one_sync(catalog: Catalog, disk: Disk) -> None:
     root = Hand(catalog).root
     before = disk.syncs
     for n in range(5):
@@ -68,7 +68,7 @@ def test_a_fact_costs_one_sync(catalog: SqliteCatalog, disk: Disk) -> None:
 
 
 def test_facts_that_nobody_waits_for_are_synced_together_a_little_later(
-    catalog: SqliteCatalog, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Hand(catalog).root
     assert timing.SYNC_WITHIN <= 0.9
@@ -86,7 +86,7 @@ def test_facts_that_nobody_waits_for_are_synced_together_a_little_later(
     assert catalog.names.child(root, "2f19")
 
 
-def test_one_sync_makes_durable_what_came_before_it(catalog: SqliteCatalog, disk: Disk) -> None:
+def test_one_sync_makes_durable_what_came_before_it(catalog: Catalog, disk: Disk) -> None:
     root = Hand(catalog).root
     before = disk.syncs
     for n in range(9):
@@ -97,7 +97,7 @@ def test_one_sync_makes_durable_what_came_before_it(catalog: SqliteCatalog, disk
     assert disk.syncs == before + 2
 
 
-def test_facts_are_recorded_while_the_disk_syncs_and_share_the_next_sync(catalog: SqliteCatalog, disk: Disk) -> None:
+def test_facts_are_recorded_while_the_disk_syncs_and_share_the_next_sync(catalog: Catalog, disk: Disk) -> None:
     root = Hand(catalog).root
     before = disk.syncs
     disk.free.clear()
@@ -117,7 +117,7 @@ def test_facts_are_recorded_while_the_disk_syncs_and_share_the_next_sync(catalog
 
 
 def test_closing_syncs(path: Path, disk: Disk) -> None:
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     catalog.record(folder_below(root, "f"), synced=False)
     before = disk.syncs
@@ -125,7 +125,7 @@ def test_closing_syncs(path: Path, disk: Disk) -> None:
     assert disk.syncs == before + 1
 
 
-def test_the_ledger_is_sent_nothing_that_the_journal_may_lose(catalog: SqliteCatalog, disk: Disk) -> None:
+def test_the_ledger_is_sent_nothing_that_the_journal_may_lose(catalog: Catalog, disk: Disk) -> None:
     root = Hand(catalog).root
     catalog.record(folder_below(root, "f"), synced=False)
     before = disk.syncs
@@ -137,7 +137,7 @@ def test_the_ledger_is_sent_nothing_that_the_journal_may_lose(catalog: SqliteCat
 
 
 def test_after_a_failed_sync_nothing_is_promised_any_more(path: Path, disk: Disk) -> None:
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     disk.broken = True
     with pytest.raises(StoreError):
@@ -149,7 +149,7 @@ def test_after_a_failed_sync_nothing_is_promised_any_more(path: Path, disk: Disk
         catalog.sync()
     with pytest.raises(StoreError):
         catalog.close()
-    again = SqliteCatalog(path)
+    again = Catalog(path)
     again.record(folder_below(root, "h"))
     again.close()
 
@@ -158,7 +158,7 @@ def test_many_commits_are_copied_to_the_database_beside_the_writers(
     path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timing, "SYNC_WITHIN", 0.05)
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     size = path.stat().st_size
     for n in range(syncing.CHECKPOINT_AFTER + 10):
@@ -172,7 +172,7 @@ def test_a_large_wal_starts_anew(path: Path, disk: Disk, monkeypatch: pytest.Mon
     monkeypatch.setattr(timing, "SYNC_WITHIN", 0.01)
     monkeypatch.setattr(syncing, "CHECKPOINT_AFTER", 20)
     monkeypatch.setattr(syncing, "LARGE", 100)
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     wal = path.with_name("front.sqlite-wal")
     for n in range(20_000):
@@ -187,7 +187,7 @@ def test_a_large_wal_starts_anew(path: Path, disk: Disk, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("acknowledged", [1, 60])
 def test_a_kill_loses_nothing_that_nobody_waited_for(path: Path, acknowledged: int) -> None:
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     catalog.close()
     command = [sys.executable, "-c", RECORDING, str(path), str(root)]
@@ -199,7 +199,7 @@ def test_a_kill_loses_nothing_that_nobody_waited_for(path: Path, acknowledged: i
     rest = [line for line in worker.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
     worker.stdout.close()
     worker.wait(10)
-    again = SqliteCatalog(path)
+    again = Catalog(path)
     names = {name.name for name in again.names.children(root, limit=1_000_000)}
     assert {f"f-{i}" for i in range(acknowledged + len(rest))} <= names
     again.close()
@@ -207,7 +207,7 @@ def test_a_kill_loses_nothing_that_nobody_waited_for(path: Path, acknowledged: i
 
 def test_a_power_failure_takes_the_newest_facts_only(path: Path, disk: Disk, tmp_path: Path) -> None:
     """Whatever the disk has of the WAL behind the last sync, what is found again is a beginning of what was recorded."""
-    catalog = SqliteCatalog(path)
+    catalog = Catalog(path)
     root = Hand(catalog).root
     catalog.record(folder_below(root, "synced"))
     wal = path.with_name("front.sqlite-wal")
@@ -222,7 +222,7 @@ def test_a_power_failure_takes_the_newest_facts_only(path: Path, disk: Disk, tmp
         after.parent.mkdir()
         after.write_bytes(main)
         after.with_name("front.sqlite-wal").write_bytes(written[:cut] + bytes(len(written) - cut))
-        again = SqliteCatalog(after)
+        again = Catalog(after)
         found = [name.name for name in again.names.children(root)]
         assert "synced" in found
         assert sorted(set(found) - {"synced"}) == made[: len(found) - 1]

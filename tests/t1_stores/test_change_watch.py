@@ -12,7 +12,7 @@ import pytest
 
 from kgfs.config import Config
 from kgfs.stores.catalog.facts import SettingChanged
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.change_watch import ChangeWatch
 from kgfs.stores.worker_turn import in_place_of_worker
 
@@ -32,7 +32,7 @@ def watch(config: Config) -> Iterator[ChangeWatch]:
 
 
 def test_a_commit_of_any_connection_wakes(config: Config, watch: ChangeWatch) -> None:
-    with closing(SqliteCatalog(config.catalog_db)) as catalog:
+    with closing(Catalog(config.catalog_db)) as catalog:
         before = catalog.seq()
         assert watch.changed() and not watch.changed()
         catalog.record(SettingChanged("", "a", "b", 1))

@@ -13,8 +13,7 @@ from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, prove_ledger
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.graph.comparing import difference
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
 from tests.support.peers.buckets import GARAGES, garage_of
 
@@ -92,7 +91,7 @@ LATER = Doc("b" * 16, [Told("Zen"), Told("Stupa", 3)], deposit=2)
 
 @pytest.fixture
 def graph() -> Graph:
-    return SqliteGraph()
+    return Graph()
 
 
 def differs(one: Graph, other: Graph) -> str:
@@ -100,7 +99,7 @@ def differs(one: Graph, other: Graph) -> str:
 
 
 def test_graphs_that_show_the_same_do_not_differ(graph: Graph) -> None:
-    with closing(graph), closing(SqliteGraph()) as other:
+    with closing(graph), closing(Graph()) as other:
         for each in (graph, other):
             publish(each, ZEN)
             publish(each, LATER)
@@ -112,7 +111,7 @@ def test_graphs_that_show_the_same_do_not_differ(graph: Graph) -> None:
 
 def test_each_row_counts(request: pytest.FixtureRequest) -> None:
     def shows(doc: Doc, at: int = 1000) -> Graph:
-        graph = SqliteGraph()
+        graph = Graph()
         request.addfinalizer(graph.close)
         publish(graph, doc, at=at)
         return graph

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import StoreError
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.database import copy_database, fault_of, remove_database
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 
 SCHEMA = "CREATE TABLE n (a TEXT NOT NULL, o TEXT NOT NULL, i INTEGER NOT NULL, PRIMARY KEY (a, i)) WITHOUT ROWID"
 
@@ -46,7 +46,7 @@ def test_overwritten_pages_are_seen(database: Path, deep: bool) -> None:
 def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
     """SQLite quotes it when it complains, which Python cannot decode."""
     for path in (tmp_path / "front.sqlite", tmp_path / "graph.sqlite"):
-        open_one = SqliteCatalog if path.name == "front.sqlite" else SqliteGraph
+        open_one = Catalog if path.name == "front.sqlite" else Graph
         open_one(path).close()
         raw = bytearray(path.read_bytes())
         for at in range(len(raw)):

@@ -11,8 +11,7 @@ import pytest
 from kgfs.domain.names import MAX_NAME_BYTES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, render
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Batch, Change, EarlierText
 from tests.support.graph_building import (
     ONTOLOGY,
@@ -34,7 +33,7 @@ OTHER = "ba9876543210"
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
-    store = SqliteGraph(tmp_path / "graph.sqlite")
+    store = Graph(tmp_path / "graph.sqlite")
     yield store
     store.close()
 
@@ -249,7 +248,7 @@ def test_a_forgotten_document_leaves_no_trace_in_a_name(graph: Graph) -> None:
 
 
 def test_the_result_is_as_if_the_forgotten_had_never_been(graph: Graph, request: pytest.FixtureRequest) -> None:
-    fresh = SqliteGraph()
+    fresh = Graph()
     publish(fresh, MORE)
     request.addfinalizer(fresh.close)
     publish(graph, ZEN)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgfs.domain.identity import normalise_label
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Mark, Redaction
 from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish, rid
@@ -34,7 +33,7 @@ ELSEWHERE = Doc(C, [Told("Zen", 1), Told("Lisp")], [("Lisp", "USES", "Zen", 0.5)
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
-    store = SqliteGraph(tmp_path / "graph.sqlite")
+    store = Graph(tmp_path / "graph.sqlite")
     yield store
     store.close()
 
@@ -164,7 +163,7 @@ def test_what_was_adopted_goes_on_as_what_was_made_step_by_step(graph: Graph) ->
 
 
 def test_a_reader_in_another_connection_sees_the_former_or_the_new(tmp_path: Path) -> None:
-    graph, mount = SqliteGraph(tmp_path / "graph.sqlite"), SqliteGraph(tmp_path / "graph.sqlite")
+    graph, mount = Graph(tmp_path / "graph.sqlite"), Graph(tmp_path / "graph.sqlite")
     publish(graph, ZEN)
     mount.changed()
     built = graph.aside()

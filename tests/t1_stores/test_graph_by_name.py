@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from kgfs.domain.forms import form_key
 from kgfs.render.concept import render
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish, rid
 
 NARROW = Told("async context manager", kinds=("context manager", "manager"))
 
 
-def _shown(graph: SqliteGraph) -> set[tuple[str, str]]:
+def _shown(graph: Graph) -> set[tuple[str, str]]:
     concepts = graph.concepts(ONTOLOGY)
     return {
         (concept.label, row.label)
@@ -26,7 +26,7 @@ def _shown(graph: SqliteGraph) -> set[tuple[str, str]]:
 
 
 def test_shown_as_by_its_name_without_evidence_and_gone_with_either_end() -> None:
-    with closing(SqliteGraph()) as graph:
+    with closing(Graph()) as graph:
         publish(graph, Doc("a" * 16, [NARROW]))
         assert _shown(graph) == set()
         publish(graph, Doc("b" * 16, [Told("Manager")]))
@@ -51,7 +51,7 @@ def test_shown_as_by_its_name_without_evidence_and_gone_with_either_end() -> Non
 
 
 def test_a_sentence_that_says_it_is_shown_instead_until_it_is_forgotten() -> None:
-    with closing(SqliteGraph()) as graph:
+    with closing(Graph()) as graph:
         publish(graph, Doc("a" * 16, [NARROW, Told("manager")]))
         says = Doc("b" * 16, [NARROW, Told("manager")], [(NARROW.label, "IS_A", "manager", 0.8)], deposit=2)
         publish(graph, says)
@@ -63,7 +63,7 @@ def test_a_sentence_that_says_it_is_shown_instead_until_it_is_forgotten() -> Non
 
 
 def test_another_form_of_a_concept_is_not_its_name() -> None:
-    with closing(SqliteGraph()) as graph:
+    with closing(Graph()) as graph:
         publish(graph, Doc("a" * 16, [Told("TypeGuard", forms=("TypeGuard function",), kinds=("function",))]))
         publish(graph, Doc("b" * 16, [Told("function")], deposit=2))
         assert _shown(graph) == set()
@@ -75,7 +75,7 @@ NAMES = ("manager", "context manager", "context managers", "async context manage
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.sets(st.sampled_from(NAMES), max_size=4)), max_size=9))
 def test_equal_to_what_the_living_mentions_say_whatever_came_before(steps: list[tuple[int, set[str]]]) -> None:
-    with closing(SqliteGraph()) as graph:
+    with closing(Graph()) as graph:
         for at, (number, labels) in enumerate(steps, 1):
             doc_id = f"{number:016x}"
             told = [Told(label, kinds=_kinds(label)) for label in sorted(labels)]

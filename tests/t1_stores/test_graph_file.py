@@ -14,14 +14,14 @@ import pytest
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import render
 from kgfs.stores.graph import feed, sqlite
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish, version
 
 OLD, NEW = "a" * 16, "b" * 16
 
 
 def test_a_reader_never_sees_both_versions_or_neither(tmp_path: Path) -> None:
-    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    graph = Graph(tmp_path / "graph.sqlite")
     publish(graph, version(0))
     stop = threading.Event()
     wrong: list[object] = []
@@ -54,7 +54,7 @@ def test_a_reader_never_sees_both_versions_or_neither(tmp_path: Path) -> None:
 
 def test_rows_of_what_left_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "graph.sqlite"
-    graph = SqliteGraph(path)
+    graph = Graph(path)
     publish(graph, version(0))
     publish(graph, version(1), supersedes=[version(0).doc_id])
     batch, _ = prepared(graph, version(2), "left")
@@ -78,7 +78,7 @@ def rows_left(path: Path) -> dict[str, int]:
 
 def test_no_word_of_the_forgotten_stays_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "graph.sqlite"
-    graph = SqliteGraph(path)
+    graph = Graph(path)
     publish(graph, Doc(OLD, [Told("Secretive", 1, ("hushhush",), "a concealed thing")], texts=["clandestine words"]))
     publish(graph, Doc(NEW, [Told("Zen")], texts=["open words"]))
     graph.forget("f", [OLD], 2)
@@ -93,13 +93,13 @@ def test_no_word_of_the_forgotten_stays_in_the_file(tmp_path: Path) -> None:
 
 def test_two_processes_share_the_graph(tmp_path: Path) -> None:
     path = tmp_path / "graph.sqlite"
-    mine = SqliteGraph(path)
+    mine = Graph(path)
     assert not mine.changed()
     script = f"""
 from pathlib import Path
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import *
-graph = SqliteGraph(Path({str(path)!r}))
+graph = Graph(Path({str(path)!r}))
 for n in range(3):
     publish(graph, Doc(f"{{n:016x}}", [Told("Zen")], deposit=n))
 graph.close()
@@ -122,10 +122,10 @@ graph.close()
 WRITER = """
 import sys
 from pathlib import Path
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import version
 from tests.support.graph_building import prepared
-graph = SqliteGraph(Path(sys.argv[1]))
+graph = Graph(Path(sys.argv[1]))
 n = graph.counts()["documents"] and graph.documents("0123456789ab")[0].deposit
 while True:
     batch, publication = prepared(graph, version(n), f"commit {n}", [version(n - 1).doc_id] if n else [])
@@ -148,7 +148,7 @@ def test_a_kill_leaves_the_graph_before_or_after(tmp_path: Path, lines: int) -> 
             reported = [writer.stdout.readline().split() for _ in range(lines)]
             writer.kill()
         published = [int(n) for what, n in reported if what == "published"]
-        graph = SqliteGraph(path)
+        graph = Graph(path)
         (documents, hits) = graph.documents(ONTOLOGY), graph.find_text("zen", limit=1000)
         if published or documents:
             (document,) = documents
@@ -166,7 +166,7 @@ def test_a_kill_leaves_the_graph_before_or_after(tmp_path: Path, lines: int) -> 
 
 
 def test_a_large_document_is_staged_and_removed_in_bounded_steps(tmp_path: Path) -> None:
-    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    graph = Graph(tmp_path / "graph.sqlite")
     count = 3 * sqlite.ROWS_BATCH + 7
     publish(graph, Doc(OLD, [Told("Zen", count)], texts=[f"text {n}" for n in range(count)]))
     assert dict(graph.counts())["sources"] == count == dict(graph.counts())["instances"]
@@ -177,7 +177,7 @@ def test_a_large_document_is_staged_and_removed_in_bounded_steps(tmp_path: Path)
 
 def test_the_feed_is_kept_so_far_back_and_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "KEPT_CHANGES", 100)
-    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    graph = Graph(tmp_path / "graph.sqlite")
     for n in range(100):
         publish(graph, version(n))
     assert graph.changes(0) is None
@@ -190,21 +190,21 @@ def test_the_feed_is_kept_so_far_back_and_no_further(tmp_path: Path, monkeypatch
 
 def test_other_formats_and_damage_are_said(tmp_path: Path) -> None:
     path = tmp_path / "graph.sqlite"
-    SqliteGraph(path).close()
+    Graph(path).close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version=99")
     connection.close()
     with pytest.raises(StoreError, match="rebuild"):
-        SqliteGraph(path)
+        Graph(path)
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError, match="rebuild"):
-        SqliteGraph(path)
+        Graph(path)
 
 
 def test_files_are_private(tmp_path: Path) -> None:
     umask = os.umask(0)
     try:
-        graph = SqliteGraph(tmp_path / "graph.sqlite")
+        graph = Graph(tmp_path / "graph.sqlite")
         publish(graph, version(1))
         assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
         graph.close()
@@ -213,7 +213,7 @@ def test_files_are_private(tmp_path: Path) -> None:
 
 
 def test_pages_of_rows_from_before_sizes_were_kept_have_their_size(tmp_path: Path) -> None:
-    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    graph = Graph(tmp_path / "graph.sqlite")
     for n in range(3):
         publish(graph, version(n))
     with graph._database.write(durable=True) as connection:
@@ -230,7 +230,7 @@ def test_pages_of_rows_from_before_sizes_were_kept_have_their_size(tmp_path: Pat
 
 
 def test_a_lone_surrogate_is_bad_input(tmp_path: Path) -> None:
-    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    graph = Graph(tmp_path / "graph.sqlite")
     with pytest.raises(BadInputError):
         graph.find_text("a\ud800b")
     with pytest.raises(BadInputError):
@@ -241,7 +241,7 @@ def test_a_lone_surrogate_is_bad_input(tmp_path: Path) -> None:
 
 
 def test_without_a_path_nothing_stays() -> None:
-    graph = SqliteGraph()
+    graph = Graph()
     publish(graph, version(1))
     folder = Path(str(graph._folder.name if graph._folder else ""))
     assert (folder / "graph.sqlite").exists()

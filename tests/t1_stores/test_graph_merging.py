@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BadInputError, StoreError
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentContent, Mark
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
 
@@ -21,7 +20,7 @@ CHAN = Doc(B, [Told("Chan", 2, ("Chan school",)), Told("Koan")], [("Chan", "USES
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[Graph]:
-    store = SqliteGraph(tmp_path / "graph.sqlite")
+    store = Graph(tmp_path / "graph.sqlite")
     publish(store, ZEN)
     publish(store, CHAN)
     yield store

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.stores.graph import scoped
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
 from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish
@@ -20,7 +19,7 @@ A, B = "a" * 16, "b" * 16
 
 @pytest.fixture
 def graph() -> Iterator[Graph]:
-    made = SqliteGraph()
+    made = Graph()
     yield made
     made.close()
 
@@ -76,7 +75,7 @@ FEW = 8
 def test_both_graphs_choose_alike_with_few_and_with_many_documents_in_scope(
     documents: int, since: int, but: int, limit: int, seed: int
 ) -> None:
-    sqlite, memory = SqliteGraph(), MemoryGraph()
+    sqlite, memory = Graph(), MemoryGraph()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoped, "FEW", FEW)
         for number in range(1, documents + 1):

@@ -13,7 +13,7 @@ import pytest
 from kgfs.render.concept import render
 from kgfs.stores.database import Database
 from kgfs.stores.graph import sizes, sizes_kept
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
 
 CONCEPTS = 12
@@ -27,7 +27,7 @@ class KilledError(Exception):
 def path(tmp_path: Path) -> Path:
     """A graph whose pages have sizes of before."""
     path = tmp_path / "graph.sqlite"
-    with closing(SqliteGraph(path)) as graph:
+    with closing(Graph(path)) as graph:
         publish(graph, Doc("a" * 16, [Told(f"Concept {n}", 1 + n % 3) for n in range(CONCEPTS)]))
     with closing(sqlite3.connect(path)) as file:
         file.execute("UPDATE concept SET size = 7")
@@ -52,7 +52,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
 
 
 def assert_exact(path: Path) -> None:
-    with closing(SqliteGraph(path)) as graph:
+    with closing(Graph(path)) as graph:
         concepts = graph.concepts(ONTOLOGY)
         assert len(concepts) == CONCEPTS
         for concept in concepts:
@@ -76,7 +76,7 @@ def killed_after(number: int, monkeypatch: pytest.MonkeyPatch, path: Path, steps
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr("kgfs.stores.graph.sizes_kept.time.sleep", sleep)
-        SqliteGraph(path)
+        Graph(path)
 
 
 def test_a_killed_process_leaves_the_rest_to_the_next_one(
@@ -105,7 +105,7 @@ def test_another_process_opens_and_writes_meanwhile(
 ) -> None:
     """It computes some of them, and comes to write between two transactions."""
     begun, go_on = threading.Event(), threading.Event()
-    first = threading.Thread(target=lambda: SqliteGraph(path).close())
+    first = threading.Thread(target=lambda: Graph(path).close())
 
     def sleep(seconds: float) -> None:
         if threading.current_thread() is first and len(steps) == 3:
@@ -115,7 +115,7 @@ def test_another_process_opens_and_writes_meanwhile(
     monkeypatch.setattr("kgfs.stores.graph.sizes_kept.time.sleep", sleep)
     first.start()
     assert begun.wait(30)
-    with closing(SqliteGraph(path)) as other:
+    with closing(Graph(path)) as other:
         publish(other, Doc("b" * 16, [Told("Concept 3"), Told("Concept 11")], deposit=2))
     go_on.set()
     first.join()

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from kgfs.render.concept import render
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentContent, Mark
 from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
@@ -55,7 +54,7 @@ def documents(draw: st.DrawFn, doc_id: str) -> Doc:
 
 class Histories(RuleBasedStateMachine):
     def made(self) -> Graph:
-        return SqliteGraph()
+        return Graph()
 
     @initialize()
     def start(self) -> None:

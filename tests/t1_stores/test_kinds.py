@@ -12,7 +12,7 @@ from kgfs.stores.graph import kinds, sqlite
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.derived import Derived
 from kgfs.stores.graph.kinds import KINDS, OF_DOCUMENTS, RowKind
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Batch, DocumentRow, Fault
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared
 
@@ -44,14 +44,14 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Iterator[SqliteGraph]:
+def graph(tmp_path: Path) -> Iterator[Graph]:
     graph = made(tmp_path / "graph.sqlite")
     yield graph
     graph.close()
 
 
-def made(path: Path, documents: Sequence[Doc] = (ONE, OTHER)) -> SqliteGraph:
-    graph = SqliteGraph(path)
+def made(path: Path, documents: Sequence[Doc] = (ONE, OTHER)) -> Graph:
+    graph = Graph(path)
     for doc in documents:
         batch, publication = prepared(graph, doc, doc.doc_id)
         graph.stage(doc.doc_id, doc.doc_id, batch)
@@ -62,11 +62,11 @@ def made(path: Path, documents: Sequence[Doc] = (ONE, OTHER)) -> SqliteGraph:
     return graph
 
 
-def differs(one: SqliteGraph, other: SqliteGraph) -> str:
+def differs(one: Graph, other: Graph) -> str:
     return difference(one, other, [ONTOLOGY], lambda done: None)
 
 
-def test_it_is_staged_read_and_compared(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_it_is_staged_read_and_compared(graph: Graph, tmp_path: Path) -> None:
     assert list(graph.rows("toy", ONTOLOGY)) == [
         (ONE.doc_id, "quxfirst", cid("Zen")),
         (ONE.doc_id, "quxsecond", cid("Koan")),
@@ -80,7 +80,7 @@ def test_it_is_staged_read_and_compared(graph: SqliteGraph, tmp_path: Path) -> N
     again.close()
 
 
-def test_a_purge_leaves_no_byte_of_it(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_a_purge_leaves_no_byte_of_it(graph: Graph, tmp_path: Path) -> None:
     assert "quxfirst" in bytes_below(tmp_path)
     graph.forget("gone", [ONE.doc_id], 2000)
     graph.redact([], [], [ONE.doc_id])
@@ -88,12 +88,12 @@ def test_a_purge_leaves_no_byte_of_it(graph: SqliteGraph, tmp_path: Path) -> Non
     assert list(graph.rows("toy", ONTOLOGY)) == [(OTHER.doc_id, "quxother", cid("Zen"))]
 
 
-def test_it_goes_with_a_concept_that_is_struck(graph: SqliteGraph) -> None:
+def test_it_goes_with_a_concept_that_is_struck(graph: Graph) -> None:
     graph.forget("struck", [], 2000, [cid("Zen")])
     assert [word for _, word, _ in graph.rows("toy", ONTOLOGY)] == ["quxsecond"]
 
 
-def test_what_is_built_beside_takes_its_place_and_clearing_empties_it(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_what_is_built_beside_takes_its_place_and_clearing_empties_it(graph: Graph, tmp_path: Path) -> None:
     built = made(tmp_path / "built.sqlite", (OTHER,))
     for ontology in (ONTOLOGY, ""):
         graph.adopt(built, ontology)
@@ -104,14 +104,14 @@ def test_what_is_built_beside_takes_its_place_and_clearing_empties_it(graph: Sql
     built.close()
 
 
-def test_a_check_finds_a_row_of_nothing(graph: SqliteGraph) -> None:
+def test_a_check_finds_a_row_of_nothing(graph: Graph) -> None:
     assert graph.faults() == []
     with graph._database.write(durable=True) as connection:
         connection.execute("INSERT INTO toy VALUES (99, 'quxlost', '')")
     assert graph.faults() == [Fault("toy without a document", "quxlost")]
 
 
-def test_every_table_with_rows_of_documents_is_a_kind(graph: SqliteGraph) -> None:
+def test_every_table_with_rows_of_documents_is_a_kind(graph: Graph) -> None:
     """So no purge, no removal and no check can forget one."""
     tables = [name for (name,) in graph._database.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     keys = {

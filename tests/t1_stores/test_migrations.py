@@ -13,10 +13,10 @@ from kgfs.errors import StoreError
 from kgfs.stores.catalog import schema as catalog
 from kgfs.stores.catalog.encoding import encode
 from kgfs.stores.catalog.facts import VersionMinted
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.database import Database
 from kgfs.stores.graph.migrations import MIGRATIONS as GRAPH
-from kgfs.stores.graph.sqlite import FORMAT, SqliteGraph
+from kgfs.stores.graph.sqlite import FORMAT, Graph
 from kgfs.stores.migrations import newest, statements
 from tests.support.catalog_building import Hand
 from tests.support.graph_building import ONTOLOGY
@@ -88,7 +88,7 @@ def test_an_unknown_format_is_refused_and_left(tmp_path: Path, found: int) -> No
 def test_a_journal_of_the_first_format_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "front.sqlite"
     _made(path, catalog.SCHEMA, catalog.VERSION)
-    opened = SqliteCatalog(path)
+    opened = Catalog(path)
     hand = Hand(opened)
     doc_id = hand.mint(hand.file("a.txt", "one"))
     document = opened.names.document(doc_id)
@@ -102,7 +102,7 @@ def test_a_journal_of_a_later_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "front.sqlite"
     _made(path, catalog.SCHEMA, catalog.VERSION + len(catalog.MIGRATIONS) + 1)
     with pytest.raises(StoreError, match="a newer kgfs wrote it"):
-        SqliteCatalog(path)
+        Catalog(path)
 
 
 @pytest.mark.claim("AGE-2")
@@ -114,7 +114,7 @@ def test_what_knew_facts_by_the_names_of_classes_refuses_the_format_of_tags() ->
 def test_a_graph_of_the_first_format_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "graph.sqlite"
     _made(path, resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8"), FORMAT)
-    opened = SqliteGraph(path)
+    opened = Graph(path)
     assert (opened.epoch(), opened.counts(ONTOLOGY)["documents"]) == (0, 0)
     opened.close()
     assert _format(path) == FORMAT + len(GRAPH)
@@ -131,7 +131,7 @@ def test_decisions_of_before_are_taken_from_the_facts_at_hand(tmp_path: Path) ->
         row = (5, "o", 4, "a", "file", 420, 0, 0, 9, 9, 9, 3, "", "garage", "s", "k", "d", 1, 1, 5, 9, 9, "")
         db.execute(f"INSERT INTO name VALUES ({', '.join('?' * len(row))})", row)
     db.close()
-    opened = SqliteCatalog(path)
+    opened = Catalog(path)
     try:
         versions = [(version.decision, version.reason) for version in opened.names.versions(5)]
         name = opened.names.name(5)
@@ -146,7 +146,7 @@ def test_a_graph_has_the_written_history_of_ingest_versions(tmp_path: Path, monk
     path = tmp_path / "graph.sqlite"
 
     def history() -> list[tuple[int, str, int]]:
-        SqliteGraph(path).close()
+        Graph(path).close()
         db = sqlite3.connect(path)
         rows = db.execute("SELECT version, description, breaking_changes FROM ingest_version ORDER BY 1").fetchall()
         db.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentContent
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.source import Catalog, VersionLinks
@@ -35,18 +35,18 @@ def endpoint(neo4j_place: Endpoint) -> Endpoint:
 
 
 @pytest.fixture
-def graph() -> Iterator[SqliteGraph]:
-    with closing(SqliteGraph()) as store:
+def graph() -> Iterator[Graph]:
+    with closing(Graph()) as store:
         yield store
 
 
-def projection(endpoint: Endpoint, graph: SqliteGraph, home: str = "one", catalog: Catalog | None = None) -> Projection:
+def projection(endpoint: Endpoint, graph: Graph, home: str = "one", catalog: Catalog | None = None) -> Projection:
     from kgfs.stores.projection.projection import Projection
 
     return Projection(endpoint, graph, home, catalog)
 
 
-def follow(endpoint: Endpoint, graph: SqliteGraph, home: str = "one", catalog: Catalog | None = None) -> None:
+def follow(endpoint: Endpoint, graph: Graph, home: str = "one", catalog: Catalog | None = None) -> None:
     with closing(projection(endpoint, graph, home, catalog)) as one:
         position = one.follow()
         assert position.epoch == graph.epoch()
@@ -85,7 +85,7 @@ def on_server(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def assert_as_from_scratch(endpoint: Endpoint, graph: SqliteGraph, catalog: Catalog | None = None) -> None:
+def assert_as_from_scratch(endpoint: Endpoint, graph: Graph, catalog: Catalog | None = None) -> None:
     with closing(projection(endpoint, graph, catalog=catalog)) as one:
         assert list(one.differences()) == []
     fresh = replace(endpoint, namespace=f"test-{secrets.token_hex(6)}")
@@ -108,7 +108,7 @@ MATCH (c:Concept {space: g.space})-[:EVIDENCED_BY]->(i:Instance)-[:DERIVED_FROM]
 RETURN c.label AS label, d.doc_id AS doc_id, i.quote AS quote, s.chunk_index AS chunk ORDER BY label, doc_id, quote"""
 
 
-def test_relationships_by_name_arrive_change_and_leave(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_relationships_by_name_arrive_change_and_leave(endpoint: Endpoint, graph: Graph) -> None:
     narrow = Told("long night", kinds=("night",))
     seen = (
         "MATCH (:Concept {space: g.space})-[r:RELATES_TO]->(c:Concept) RETURN r.type, r.by_name, r.confidence, c.label"
@@ -131,7 +131,7 @@ def test_relationships_by_name_arrive_change_and_leave(endpoint: Endpoint, graph
     assert_as_from_scratch(endpoint, graph)
 
 
-def test_each_commit_arrives(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_each_commit_arrives(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     follow(endpoint, graph)
     assert ask(endpoint, QUOTES) == [
@@ -163,7 +163,7 @@ def test_each_commit_arrives(endpoint: Endpoint, graph: SqliteGraph) -> None:
     assert ask(endpoint, "MATCH (n) WHERE n.space = g.space AND n.form = 'zazen' RETURN n.form") == []
 
 
-def test_a_version_takes_the_place_of_the_former(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_a_version_takes_the_place_of_the_former(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     publish(graph, TEA)
     follow(endpoint, graph)
@@ -178,7 +178,7 @@ def test_a_version_takes_the_place_of_the_former(endpoint: Endpoint, graph: Sqli
     assert_as_from_scratch(endpoint, graph)
 
 
-def test_merging_and_parting_concepts(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_merging_and_parting_concepts(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     publish(graph, TEA)
     follow(endpoint, graph)
@@ -199,7 +199,7 @@ def test_merging_and_parting_concepts(endpoint: Endpoint, graph: SqliteGraph) ->
     assert_as_from_scratch(endpoint, graph)
 
 
-def test_a_purge_is_owed_until_nothing_of_it_is_left(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_a_purge_is_owed_until_nothing_of_it_is_left(endpoint: Endpoint, graph: Graph) -> None:
     """The feed's words are given up before the projection has followed."""
     publish(graph, ZEN)
     publish(graph, TEA)
@@ -219,7 +219,7 @@ def test_a_purge_is_owed_until_nothing_of_it_is_left(endpoint: Endpoint, graph: 
     assert next(row[:2] for row in ask(endpoint, QUOTES)) == ("Acorn", C)
 
 
-def test_a_purge_after_the_projection_has_followed_is_carried_out_too(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_a_purge_after_the_projection_has_followed_is_carried_out_too(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     graph.forget("purged", [A], 3000)
     follow(endpoint, graph)
@@ -242,9 +242,9 @@ def properties_on_server(endpoint: Endpoint, word: str) -> list[Any]:
     )
 
 
-def test_two_homes_take_over_from_each_other(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_two_homes_take_over_from_each_other(endpoint: Endpoint, graph: Graph) -> None:
     """Their epochs differ, and their commits have the same ids."""
-    with closing(SqliteGraph()) as other:
+    with closing(Graph()) as other:
         publish(other, D_ALONE)
         other.forget("gone", [D], 10)
         for one in (graph, other):
@@ -271,7 +271,7 @@ def test_two_homes_take_over_from_each_other(endpoint: Endpoint, graph: SqliteGr
 D_ALONE = Doc(D, [Told("Alone")])
 
 
-def test_who_was_taken_over_from_writes_nothing_more(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_who_was_taken_over_from_writes_nothing_more(endpoint: Endpoint, graph: Graph) -> None:
     from kgfs.errors import LostLeaseError
 
     publish(graph, ZEN)
@@ -287,7 +287,7 @@ def test_who_was_taken_over_from_writes_nothing_more(endpoint: Endpoint, graph: 
         assert on_server(endpoint) == before
 
 
-def test_a_projection_of_another_garage_is_left_alone(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_a_projection_of_another_garage_is_left_alone(endpoint: Endpoint, graph: Graph) -> None:
     from kgfs.errors import BadInputError
     from kgfs.stores.projection.projection import Projection
 
@@ -295,7 +295,7 @@ def test_a_projection_of_another_garage_is_left_alone(endpoint: Endpoint, graph:
     with closing(Projection(endpoint, graph, "one", origin="its garage")) as one:
         one.follow()
         before = on_server(endpoint)
-        with closing(SqliteGraph()) as strange:
+        with closing(Graph()) as strange:
             publish(strange, OAK)
             with closing(Projection(endpoint, strange, "other", origin="another")) as other:
                 with pytest.raises(BadInputError, match=r"is another home's\. Set graph\.namespace"):
@@ -307,7 +307,7 @@ def test_a_projection_of_another_garage_is_left_alone(endpoint: Endpoint, graph:
             follow_as(endpoint, strange, "another")
 
 
-def follow_as(endpoint: Endpoint, graph: SqliteGraph, origin: str) -> None:
+def follow_as(endpoint: Endpoint, graph: Graph, origin: str) -> None:
     from kgfs.stores.projection.projection import Projection
 
     with closing(Projection(endpoint, graph, "other", origin=origin)) as one:
@@ -315,7 +315,7 @@ def follow_as(endpoint: Endpoint, graph: SqliteGraph, origin: str) -> None:
         assert list(one.differences()) == []
 
 
-def test_a_graph_that_was_derived_anew_is_compared(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_a_graph_that_was_derived_anew_is_compared(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     publish(graph, TEA)
     follow(endpoint, graph)
@@ -327,7 +327,7 @@ def test_a_graph_that_was_derived_anew_is_compared(endpoint: Endpoint, graph: Sq
     assert_as_from_scratch(endpoint, graph)
 
 
-def test_what_somebody_changed_on_the_server_is_found_and_made_anew(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_what_somebody_changed_on_the_server_is_found_and_made_anew(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     publish(graph, TEA)
     follow(endpoint, graph)
@@ -354,7 +354,7 @@ def test_what_somebody_changed_on_the_server_is_found_and_made_anew(endpoint: En
     assert ask(endpoint, "MATCH (n) WHERE n.space STARTS WITH $graph AND n.space <> g.space RETURN n.space") == []
 
 
-def test_names_and_versions_come_from_the_catalog(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_names_and_versions_come_from_the_catalog(endpoint: Endpoint, graph: Graph) -> None:
     names = {ONTOLOGY: "Philosophy"}
     old = {"doc_id": C, "ontology": ONTOLOGY, "source_id": "s", "content_hash": "h", "garage_key": "k", "size_bytes": 3}
     versions = {A: VersionLinks(3, ((2, old), (1, {**old, "doc_id": B})))}
@@ -387,7 +387,7 @@ def test_names_and_versions_come_from_the_catalog(endpoint: Endpoint, graph: Sql
     assert ask(endpoint, "MATCH (d:Edition {space: g.space}) RETURN d.doc_id") == []
 
 
-def test_what_a_document_and_its_sources_say(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_what_a_document_and_its_sources_say(endpoint: Endpoint, graph: Graph) -> None:
     from datetime import UTC, datetime
 
     publish(graph, ZEN)
@@ -419,13 +419,13 @@ def test_what_a_document_and_its_sources_say(endpoint: Endpoint, graph: SqliteGr
     assert gated == [None]
 
 
-def document_of(graph: SqliteGraph, doc_id: str) -> Any:
+def document_of(graph: Graph, doc_id: str) -> Any:
     row = graph.document(doc_id)
     assert row is not None
     return row
 
 
-def test_a_projection_of_another_format_is_compared_and_made_anew(endpoint: Endpoint, graph: SqliteGraph) -> None:
+def test_a_projection_of_another_format_is_compared_and_made_anew(endpoint: Endpoint, graph: Graph) -> None:
     """As kgfs wrote it while the graph itself stood on the server. What is not kgfs's stays."""
     publish(graph, ZEN)
     publish(graph, TEA)
@@ -479,7 +479,7 @@ def test_whatever_happens_it_is_what_one_made_from_scratch_is(
         monkeypatch.setattr(writing, "ROWS", 7)
         monkeypatch.setattr(writing, "PAGE", 2)
     shown: dict[str, Doc] = {}
-    with closing(SqliteGraph()) as graph, closing(projection(endpoint, graph)) as one:
+    with closing(Graph()) as graph, closing(projection(endpoint, graph)) as one:
         for step in range(25):
             what = random.choice(["publish", "publish", "publish", "say", "forget", "strike", "purge", "anew"])
             if what == "publish" or not shown:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import AWAY
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection.endpoint import Endpoint
 from scripts.servers import neo4j, process
 from tests.support.generated_graph import generate
@@ -25,14 +25,14 @@ from tests.support.running import until
 FOLLOW = """
 import sys
 from pathlib import Path
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection import writing
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.projection import Projection
 
 writing.ROWS = 100
 endpoint = Endpoint(sys.argv[1], password=Path(sys.argv[2]).read_text().strip(), namespace=sys.argv[3])
-Projection(endpoint, SqliteGraph(Path(sys.argv[4])), "killed").follow()
+Projection(endpoint, Graph(Path(sys.argv[4])), "killed").follow()
 """
 
 
@@ -42,12 +42,12 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from kgfs.errors import AWAY
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.projection import Projection
 
 uri, password, namespace, path = sys.argv[1], Path(sys.argv[2]).read_text().strip(), sys.argv[3], Path(sys.argv[4])
-graph = SqliteGraph(path)
+graph = Graph(path)
 endpoint = Endpoint(uri, password=password, namespace=namespace, timeout=60.0)
 projection = Projection(endpoint, graph, "bench")
 def peak():  # of this process alone; getrusage has that of the one that started it, too
@@ -99,7 +99,7 @@ def test_a_server_that_is_killed_gets_the_rest_when_it_is_back(
 
     monkeypatch.setattr(writing, "ROWS", 100)
     place = own(place_of(mortal))
-    with closing(SqliteGraph(generated)) as graph, closing(Projection(place, graph, "one")) as one:
+    with closing(Graph(generated)) as graph, closing(Projection(place, graph, "one")) as one:
         met: list[BaseException] = []
 
         def follow() -> None:
@@ -147,7 +147,7 @@ def test_a_process_that_is_killed_anywhere_is_gone_on_from(
         assert done.returncode in (0, -signal.SIGKILL)
         kills += done.returncode != 0
     assert kills >= 5
-    with closing(SqliteGraph(generated)) as graph, closing(Projection(place, graph, "another")) as one:
+    with closing(Graph(generated)) as graph, closing(Projection(place, graph, "another")) as one:
         one.follow()
         assert list(one.differences()) == []
         assert _instances(place) == graph.counts()["instances"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgfs.stores.graph.rows import COUNTED
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.source import Catalog, VersionLinks
@@ -53,7 +53,7 @@ def projection(neo4j_place: Endpoint) -> Iterator[Projection]:
 
     endpoint = replace(neo4j_place, namespace=f"test-{secrets.token_hex(6)}")
     catalog = Catalog(lambda: {ONTOLOGY: "Buddhism"}, lambda doc_id: VERSIONS.get(doc_id, VersionLinks(0)))
-    with closing(SqliteGraph()) as graph, closing(Projection(endpoint, graph, "home", catalog)) as projection:
+    with closing(Graph()) as graph, closing(Projection(endpoint, graph, "home", catalog)) as projection:
         for doc in (LEFT, *DOCS):
             batch, publication = prepared(graph, doc, f"commit of {doc.doc_id}")
             graph.stage(publication.commit_id, doc.doc_id, batch)

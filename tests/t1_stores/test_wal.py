@@ -10,8 +10,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from kgfs.errors import KgfsError
-from kgfs.stores.catalog.sqlite import SqliteCatalog
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.catalog.sqlite import Catalog
+from kgfs.stores.graph.sqlite import Graph
 
 AT_ONCE, TIMES = 4, 60
 
@@ -20,8 +20,8 @@ def open_all(folder: Path, together: Barrier, refused: multiprocessing.Queue[str
     for number in range(TIMES):
         together.wait()
         try:
-            SqliteCatalog(folder / str(number) / "front.sqlite").close()
-            SqliteGraph(folder / str(number) / "graph.sqlite").close()
+            Catalog(folder / str(number) / "front.sqlite").close()
+            Graph(folder / str(number) / "graph.sqlite").close()
         except KgfsError as error:
             refused.put(str(error))
     refused.put("")
@@ -44,7 +44,7 @@ def test_a_new_one_is_refused_to_nobody(tmp_path: Path) -> None:
 def test_a_process_that_opens_it_twice_keeps_its_locks(tmp_path: Path) -> None:
     """Else the next process that closes it takes itself for the last one, and deletes the log that this one goes on writing."""
     path = tmp_path / "graph.sqlite"
-    first, second = SqliteGraph(path), SqliteGraph(path)
+    first, second = Graph(path), Graph(path)
     log = path.with_name("graph.sqlite-wal").stat().st_ino
     code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM meta').fetchall(); db.close()"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain.word_forms import forms_in
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.words import index, scoring
 from kgfs.stores.words.merging import LARGEST, MOST, to_join
 from kgfs.stores.words.scoring import WordView
@@ -28,19 +28,19 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), min
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Iterator[SqliteGraph]:
-    store = SqliteGraph(tmp_path / "graph.sqlite")
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    store = Graph(tmp_path / "graph.sqlite")
     yield store
     store.close()
 
 
-def found(graph: SqliteGraph, words: str) -> list[tuple[str, int]]:
+def found(graph: Graph, words: str) -> list[tuple[str, int]]:
     view = graph.word_view()
     assert view is not None
     return [place for place, _ in view.best(forms_in(words), 10)]
 
 
-def publish_texts(graph: SqliteGraph, doc_id: str, texts: list[str], commit: str) -> None:
+def publish_texts(graph: Graph, doc_id: str, texts: list[str], commit: str) -> None:
     publish(graph, Doc(doc_id, texts=texts), commit)
 
 
@@ -48,7 +48,7 @@ def held(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_what_is_published_is_found_at_once_and_what_leaves_is_not(graph: SqliteGraph) -> None:
+def test_what_is_published_is_found_at_once_and_what_leaves_is_not(graph: Graph) -> None:
     assert found(graph, "koan") == []
     publish_texts(graph, A, ["Zen uses koans.\n", "Sit still.\n"], "c1")
     assert found(graph, "koan") == [(A, 0)]
@@ -62,17 +62,17 @@ def test_what_is_published_is_found_at_once_and_what_leaves_is_not(graph: Sqlite
     assert found(graph, "koan") == [(B, 0)]
 
 
-def test_another_process_begins_with_the_files(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_another_process_begins_with_the_files(graph: Graph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
-    other = SqliteGraph(tmp_path / "graph.sqlite")
+    other = Graph(tmp_path / "graph.sqlite")
     assert found(other, "koan") == [(A, 0)] and other.words_indexed()
     publish_texts(graph, A, ["Zen gardens.\n"], "c2")
     assert found(other, "koan") == [] and found(other, "garden") == [(A, 0)]
     other.close()
 
 
-def test_too_much_that_is_new_is_left_to_the_full_text(graph: SqliteGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_that_is_new_is_left_to_the_full_text(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "AT_ONCE", 1)
     publish_texts(graph, A, ["Zen.\n", "Koans.\n"], "c1")
     assert graph.word_view() is None
@@ -80,7 +80,7 @@ def test_too_much_that_is_new_is_left_to_the_full_text(graph: SqliteGraph, monke
     assert found(graph, "koan") == [(A, 1)]
 
 
-def test_a_purge_leaves_no_word_in_the_files(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_a_purge_leaves_no_word_in_the_files(graph: Graph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["The xylophone of Quebec.\n"], "c1")
     publish_texts(graph, B, ["A koan.\n"], "c2")
     graph.index_words()
@@ -92,11 +92,11 @@ def test_a_purge_leaves_no_word_in_the_files(graph: SqliteGraph, tmp_path: Path)
     assert found(graph, "koan") == [(B, 0)] and found(graph, "xylophone") == []
 
 
-def test_a_process_that_searches_lets_go_of_erased_files(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_a_process_that_searches_lets_go_of_erased_files(graph: Graph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["The xylophone of Quebec.\n"], "c1")
     publish_texts(graph, B, ["A koan.\n"], "c2")
     graph.index_words()
-    with closing(SqliteGraph(tmp_path / "graph.sqlite")) as other:
+    with closing(Graph(tmp_path / "graph.sqlite")) as other:
         graph.forget("c3", [A], 1)
         assert found(other, "xylophone") == []  # while the files have it yet
         graph.redact([], [])
@@ -106,7 +106,7 @@ def test_a_process_that_searches_lets_go_of_erased_files(graph: SqliteGraph, tmp
 
 
 def test_files_that_are_replaced_while_they_are_read_are_read_again(
-    graph: SqliteGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(MOST):
         publish_texts(graph, f"{n:016}", ["A koan.\n"], f"c{n}")
@@ -123,26 +123,24 @@ def test_files_that_are_replaced_while_they_are_read_are_read_again(
         return opened(path)
 
     monkeypatch.setattr(index, "opened", opened_late)
-    with closing(SqliteGraph(tmp_path / "graph.sqlite")) as other:
+    with closing(Graph(tmp_path / "graph.sqlite")) as other:
         assert len(found(other, "koan")) == MOST + 1
     assert begun
 
 
-def test_damaged_files_are_made_again(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_damaged_files_are_made_again(graph: Graph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
     for path in (tmp_path / "words").glob("segment-*"):
         path.write_bytes(path.read_bytes()[:100])
-    other = SqliteGraph(tmp_path / "graph.sqlite")
+    other = Graph(tmp_path / "graph.sqlite")
     assert found(other, "koan") == [(A, 0)]
     assert other.index_words()
     other.close()
     assert found(graph, "koan") == [(A, 0)]
 
 
-def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(
-    graph: SqliteGraph, tmp_path: Path
-) -> None:
+def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(graph: Graph, tmp_path: Path) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
     assert graph.faults() == []
@@ -159,9 +157,7 @@ def test_a_changed_byte_is_a_fault_and_a_graph_derived_anew_has_no_such_file(
     assert graph.index_words() and graph.faults() == []
 
 
-def test_what_another_version_made_is_made_again(
-    graph: SqliteGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_version_made_is_made_again(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish_texts(graph, A, ["Zen uses koans.\n"], "c1")
     graph.index_words()
     assert found(graph, "koan") == [(A, 0)]
@@ -170,12 +166,12 @@ def test_what_another_version_made_is_made_again(
     manifest.write_text(json.dumps({**told, "made_by": ["another"], "segments": []}))
     monkeypatch.setattr(index, "AT_ONCE", 0)  # a process that has all in memory needs no file
     assert found(graph, "koan") == [(A, 0)] and not graph.words_indexed()
-    with closing(SqliteGraph(tmp_path / "graph.sqlite")) as other:
+    with closing(Graph(tmp_path / "graph.sqlite")) as other:
         assert other.word_view() is None
     assert graph.index_words() and graph.words_indexed()
 
 
-def test_many_small_publications_become_few_segments(graph: SqliteGraph, tmp_path: Path) -> None:
+def test_many_small_publications_become_few_segments(graph: Graph, tmp_path: Path) -> None:
     names = [f"koan{chr(97 + n) * 2}" for n in range(3 * MOST)]
     for n, name in enumerate(names):
         publish_texts(graph, f"{n:016}", [f"zen {name}\n"], f"c{n}")
@@ -198,7 +194,7 @@ def test_few_rows_are_written_for_each_that_comes(held: list[int]) -> None:
     assert written <= 10 * come + sum(held)
 
 
-def test_rows_that_did_not_pass_the_gate_are_not_found(graph: SqliteGraph) -> None:
+def test_rows_that_did_not_pass_the_gate_are_not_found(graph: Graph) -> None:
     batch, publication = prepared(graph, Doc(A, texts=["Zen.\n", "Menu of zen.\n"]), "c1")
     gated = [row if row.chunk_index == 0 else replace(row, gated="a menu") for row in batch.sources]
     graph.stage("c1", A, replace(batch, sources=gated))

@@ -16,7 +16,7 @@ from kgfs.sharing.apply_purges import is_obeyed
 from kgfs.sharing.exchange import Exchange
 from kgfs.sharing.report_progress import report_progress
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.hosts import host_id, known_roll, read_roll
 from kgfs.stores.run_files import write_note
 from kgfs.stores.spool_file import is_held
@@ -132,7 +132,7 @@ def test_a_home_that_derives_its_names_anew_obeys_what_it_missed(
         if name == killed:
             raise KeyboardInterrupt
 
-    catalog = SqliteCatalog(there.config.catalog_db)
+    catalog = Catalog(there.config.catalog_db)
     catalog.share()
     there.stores = with_exchange(there.config, replace(there.stores, catalog=catalog))
     with monkeypatch.context() as patch:

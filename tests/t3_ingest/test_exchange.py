@@ -33,12 +33,12 @@ from kgfs.sharing.report_progress import report_progress
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.catalog.sharing.follow import OVERDUE
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Ledger, Sums
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
+from kgfs.stores.graph.sqlite import Graph, build_aside, built_beside
 from kgfs.stores.locks import locked
 from kgfs.stores.pending_uploads import WAITING
 from tests.fakes.garage import MemoryGarage
@@ -102,7 +102,6 @@ def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
 ) -> None:
     monkeypatch.setattr("kgfs.sharing.exchange.BATCH", 10)
     catalog = here.stores.catalog
-    assert isinstance(catalog, SqliteCatalog)
 
     def deliver(portions: int) -> int:
         for _ in range(portions):
@@ -721,7 +720,7 @@ def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
     assert (there.config.home / "purged.json").exists()
     assert built_beside(there.config.graph_db).exists()
     built.forget("goes on", [], 7)
-    with closing(SqliteGraph(there.config.graph_db)) as graph:
+    with closing(Graph(there.config.graph_db)) as graph:
         graph.adopt(built)
         assert graph.published("goes on")
     built.close()
@@ -790,14 +789,14 @@ def test_one_look_brings_all_that_others_did_however_much_and_others_write_meanw
     there.exchange.deliver()
     follow, told = type(here.catalog).follow, []
 
-    def followed(catalog: SqliteCatalog, entries: Sequence[tuple[int, bytes]], *words: Any) -> list[str]:
+    def followed(catalog: Catalog, entries: Sequence[tuple[int, bytes]], *words: Any) -> list[str]:
         notes = follow(catalog, entries, *words)
         told.append(len(entries))
         with ThreadPoolExecutor(1) as writer:
             writer.submit(here.deposits.make_folder, root, f"made meanwhile {next(made)}", 0o755, 1, 1).result()
         return notes
 
-    monkeypatch.setattr(SqliteCatalog, "follow", followed)
+    monkeypatch.setattr(Catalog, "follow", followed)
     here.exchange.pull()
     assert here.catalog.unshipped(1)[0] - 1 == here.stores.garage.ledger.last_seq()
     assert len(told) == 2 and sum(told) >= 4500

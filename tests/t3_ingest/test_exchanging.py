@@ -11,7 +11,7 @@ import trio
 from kgfs.errors import CorruptError, TimedOutError, UnavailableError
 from kgfs.sharing import mounted, timing
 from kgfs.sharing.adaptive_poll import Rhythm
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.error_log import ErrorLog
 
 
@@ -33,7 +33,7 @@ def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
     async def exchange() -> None:
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
-                rhythm = Rhythm(SqliteCatalog(None), lambda: 0)
+                rhythm = Rhythm(Catalog(None), lambda: 0)
                 nursery.start_soon(mounted.keep_exchanging, rhythm, deliver, deliver, log)
                 while len(log.read().splitlines()) < 3:
                     await trio.sleep(0.01)

@@ -26,7 +26,6 @@ from kgfs.sharing.turns import Together
 from kgfs.stores.catalog.facts import GraphFact, ReadingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.resolve import find_document
 from kgfs.stores.run_files import write_note
@@ -240,7 +239,6 @@ def test_a_purge_is_acknowledged_when_no_word_is_left_also_after_a_rebuild(
 ) -> None:
     here, there = homes
     monkeypatch.setattr(sharing_timing, "REPORT_EVERY", 0.0)
-    assert isinstance(there.stores.graph, SqliteGraph)
     there.stores.graph._database._writer.execute("PRAGMA secure_delete=OFF")  # as elsewhere, where SQLite is built so
     here.host.file("long.txt", " ".join(f"The root set number {n} is a memory cell." for n in range(1000)).encode())
     here.deposit("00", "02")
@@ -391,7 +389,6 @@ def test_the_position_that_a_former_version_noted_is_taken_over(
     there.work()
     derived = told_what_is_derived(homes, monkeypatch)
     graph = there.stores.graph
-    assert isinstance(graph, SqliteGraph)
     for epoch, anew in ((graph.epoch(), []), (graph.epoch() - 1, ["there"])):
         position = graph.followed()
         with graph._database.write(durable=True) as connection:

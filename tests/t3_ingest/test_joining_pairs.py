@@ -18,14 +18,14 @@ from kgfs.domain.identity import normalise_label
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.reading.joining import introductions, join
 from kgfs.settings import Pipeline
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import Doc, Told, publish
 from tests.support.readings import document_of, reading_of
 
 PAIRS = Path(__file__).with_name("joining_pairs.tsv")
 
 
-def _joined(graph: SqliteGraph, number: int, one: str, other: str, text: str) -> bool:
+def _joined(graph: Graph, number: int, one: str, other: str, text: str) -> bool:
     """Return whether a document that calls something ``other`` joins the concept that another document calls ``one``."""
     if text:
         return tuple(map(form_key, (one, other))) in introductions(text)
@@ -48,7 +48,7 @@ def _joined_within(one: str, other: str, text: str) -> bool:
 def test_precision_and_recall_of_joining() -> None:
     rows = [line.split("\t") for line in PAIRS.read_text().splitlines()]
     assert len(rows) == 400
-    with closing(SqliteGraph()) as graph:
+    with closing(Graph()) as graph:
         across = [_joined(graph, n, row[2], row[3], row[4].replace("\\n", "\n")) for n, row in enumerate(rows)]
     within = [_joined_within(row[2], row[3], row[4].replace("\\n", "\n")) for row in rows]
     for where, joined in (("across documents", across), ("within one", within)):

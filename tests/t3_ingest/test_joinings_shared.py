@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.support.following import Home, same
 
 LONG = (
@@ -14,7 +13,6 @@ BOTH = "This page tells what a garbage collector (GC) has to do with reference c
 
 def _names(home: Home) -> set[str]:
     graph = home.stores.graph
-    assert isinstance(graph, SqliteGraph)
     (ontology,) = home.stores.catalog.names.ontologies()
     return {concept.name for concept in graph.concepts(ontology.id)} & {"gc", "garbage-collector"}
 

@@ -10,14 +10,14 @@ import pytest
 
 from kgfs.ingest.matching.match import match
 from kgfs.settings import Pipeline
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish
 from tests.support.readings import document_of, reading_of
 
 
 @pytest.fixture
-def graph() -> Iterator[SqliteGraph]:
-    with closing(SqliteGraph()) as found:
+def graph() -> Iterator[Graph]:
+    with closing(Graph()) as found:
         yield found
 
 
@@ -32,7 +32,7 @@ def graph() -> Iterator[SqliteGraph]:
         ("native coroutine", "coroutine", False),
     ],
 )
-def test_forms_of_one_thing_join_across_documents(graph: SqliteGraph, known: str, reported: str, joins: bool) -> None:
+def test_forms_of_one_thing_join_across_documents(graph: Graph, known: str, reported: str, joins: bool) -> None:
     publish(graph, Doc("a" * 16, [Told(known)]))
     [decided] = match(
         graph, None, ONTOLOGY, reading_of(document_of(reported), reported, {reported: [reported]}), None, Pipeline()
@@ -40,7 +40,7 @@ def test_forms_of_one_thing_join_across_documents(graph: SqliteGraph, known: str
     assert (decided.concept_id == cid(known)) == joins
 
 
-def test_the_title_of_a_note_that_others_link_to_is_a_concept(graph: SqliteGraph) -> None:
+def test_the_title_of_a_note_that_others_link_to_is_a_concept(graph: Graph) -> None:
     text = "Greenhouse keeps warm."
     reading = reading_of(document_of(text), text, {"Greenhouse": [text], "warm": [text]})
     weak = tuple(replace(found, odds=-0.5) for found in reading.concepts)

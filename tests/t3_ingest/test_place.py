@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import KgfsError
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.contract import BLOCK
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.object_copies import duplicate
 from kgfs.stores.stores import Stores
 from tests.support.peers.buckets import garage_of
@@ -32,7 +32,7 @@ def a_spool_without_room(tmp_path: Path) -> Path:
 def test_what_is_one_block_needs_no_room_on_the_disk(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, no_spool: Path
 ) -> None:
-    with closing(Stores(garage_of(kind, tmp_path, request), SqliteCatalog(None), SqliteGraph())) as stores:
+    with closing(Stores(garage_of(kind, tmp_path, request), Catalog(None), Graph())) as stores:
         sums = stores.garage.objects.put("sources/Zen/1.bin", CONTENT[:BLOCK])
         assert duplicate(stores, no_spool, "sources/Zen/1.bin", "leaving/1/sources/Zen/1.bin")
         assert stores.garage.objects.stat("leaving/1/sources/Zen/1.bin") == sums
@@ -42,7 +42,7 @@ def test_what_is_one_block_needs_no_room_on_the_disk(
 def test_where_the_disk_has_no_room_nothing_stays_open(
     request: pytest.FixtureRequest, tmp_path: Path, no_spool: Path
 ) -> None:
-    with closing(Stores(garage_of("files", tmp_path, request), SqliteCatalog(None), SqliteGraph())) as stores:
+    with closing(Stores(garage_of("files", tmp_path, request), Catalog(None), Graph())) as stores:
         stores.garage.objects.put("sources/Zen/1.bin", CONTENT)
         before = os.listdir("/proc/self/fd")
         for _ in range(8):

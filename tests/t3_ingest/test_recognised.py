@@ -15,7 +15,7 @@ from kgfs.domain.documents import State
 from kgfs.ingest.reading import recognised
 from kgfs.knowledge.metadata import metadata
 from kgfs.render.companion import Companion, render
-from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.readings import pages_prefix
 from kgfs.stores.stores import Stores
 from tests.support.office import page_image, pdf, png, scan

@@ -10,7 +10,7 @@ import pytest
 from kgfs.sharing import timing
 from kgfs.sharing.adaptive_poll import BURST, Rhythm
 from kgfs.stores.catalog.facts import SettingChanged
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 
 
 class Home:
@@ -18,7 +18,7 @@ class Home:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.catalog = SqliteCatalog(None)
+        self.catalog = Catalog(None)
         self.kept = 0
         self.rhythm = Rhythm(self.catalog, lambda: self.kept, lambda: self.now)
         self.delivered: list[float] = []

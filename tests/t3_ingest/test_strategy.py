@@ -22,9 +22,8 @@ from kgfs.ingest.reading.embeddings import concept_rows
 from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
-from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sampling import SKIP
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading
 from kgfs.stores.vectors.contract import Filter
@@ -39,7 +38,7 @@ A, B = "a" * 16, "b" * 16
 
 @pytest.fixture
 def graph() -> Iterator[Graph]:
-    made = SqliteGraph()
+    made = Graph()
     publish(made, Doc(A, [Told(f"concept {n:02}", 1 + n % 25) for n in range(50)], deposit=1))
     yield made
     made.close()
@@ -94,7 +93,7 @@ def test_an_unknown_strategy_is_refused(graph: Graph) -> None:
 
 @pytest.mark.parametrize(("strategy", "how"), [("popularity", "new"), ("random", "embedding"), ("hybrid", "embedding")])
 def test_likeness_joins_only_what_the_strategy_of_the_reading_offers(strategy: str, how: str) -> None:
-    graph, vectors = SqliteGraph(None), MemoryVectors("test")
+    graph, vectors = Graph(None), MemoryVectors("test")
     text = "Type hints help. Duck typing helps. Duck typing is old. More on it here."
     document = document_of(text)
     told = {"Type hints": ["Type hints help."], "Duck typing": ["Duck typing helps.", "Duck typing is old."]}

@@ -23,8 +23,8 @@ from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.catalog import jobs as jobs_module
-from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.facts import DocumentRead
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores

@@ -15,7 +15,7 @@ from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import catch_up, decide
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.ship import ship_once
 from kgfs.tree.node import Link
 from tests.support.library import ME, Library, library_at, read
@@ -303,7 +303,7 @@ def test_the_ledger_alone_brings_names_and_decisions_back(told: Library, tmp_pat
     merge(told, "zen", "chan")
     split(told, "zen", "Chan")
     ship_once(told.stores.catalog, told.stores.garage.ledger)
-    other = SqliteCatalog(tmp_path / "other.sqlite")
+    other = Catalog(tmp_path / "other.sqlite")
     other.replay(told.stores.garage.ledger.replay())
     for document in told.stores.catalog.names.documents(ontology(told).id):
         assert other.names.document(document.doc_id) == document

@@ -27,7 +27,7 @@ from kgfs.errors import BadInputError, StoreError, TimedOutError
 from kgfs.knowledge import search, timing
 from kgfs.knowledge.nesting import search_nested
 from kgfs.knowledge.ranking import Ranked
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.library import Library, library_at
 
 TEXTS = {

@@ -28,9 +28,9 @@ from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import Garage as GarageSettings
 from kgfs.sharing.exchange import Exchange
 from kgfs.sharing.snapshots import make_snapshot
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.snapshots import layout
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.sqlite import SqliteVectors
@@ -98,7 +98,7 @@ def sharing(folder: Path) -> Config:
 def home(folder: Path, garage: Garage, compute: Compute, stack: ExitStack) -> Sharing:
     config = sharing(folder)
     vectors = SqliteVectors(config.vectors_db, compute.embedding_model) if compute.embedding_model else None
-    stores = Stores(garage, SqliteCatalog(config.catalog_db), SqliteGraph(config.graph_db), vectors)
+    stores = Stores(garage, Catalog(config.catalog_db), Graph(config.graph_db), vectors)
     stack.enter_context(closing(stores))
     stores.catalog.share()
     stores = with_exchange(config, stores)

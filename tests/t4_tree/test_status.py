@@ -7,7 +7,6 @@ from pathlib import Path
 
 from kgfs.knowledge.status import status
 from kgfs.stores.catalog.facts import ConflictKept
-from kgfs.stores.catalog.sqlite import SqliteCatalog
 from kgfs.tree.status import NAMED
 from tests.support.library import library_at
 
@@ -19,7 +18,6 @@ QUERIES = 120
 def test_many_conflicts_take_no_more_queries_than_few(home: Path) -> None:
     with library_at(home) as library:
         catalog = library.stores.catalog
-        assert isinstance(catalog, SqliteCatalog)
         ontology = library.ontology()
         for n in range(FILES):
             library.write(f"Zen/documents/{n:02}.txt", b"what the other wrote %d" % n)

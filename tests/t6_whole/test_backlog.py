@@ -14,7 +14,7 @@ from kgfs.errors import UnavailableError
 from kgfs.ingest.storing.settle import Settler
 from kgfs.knowledge.backlog import Owed
 from kgfs.settings import Pipeline, Vectors
-from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.rows import Job
 
 
 def reading(share: float) -> Owed:

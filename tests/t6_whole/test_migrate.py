@@ -16,7 +16,7 @@ from kgfs.app.moving import goal_of, migrate_home, plan_migration
 from kgfs.config import load
 from kgfs.errors import BadInputError, BusyError
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.knowledge_of import knowledge_of
 from tests.support.peers.buckets import Server
 from tests.support.running import LET_GO_SOON, QUICK, Place, contents, one_line
@@ -169,7 +169,7 @@ def test_what_changes_while_it_is_compared_is_no_difference(filled: Place, moved
 
     def meanwhile(done: int, total: int, what: str) -> None:
         if what == "documents and concepts compared" and done == 1:
-            with closing(SqliteGraph(config.graph_db)) as graph:
+            with closing(Graph(config.graph_db)) as graph:
                 change = next(change for change in graph.changes(1) or [] if change.kind == "document")
                 graph.forget("meanwhile", [change.name], change.epoch)
 

@@ -20,8 +20,8 @@ from kgfs.config import load
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError
 from kgfs.stores.catalog.facts import OntologyMade
-from kgfs.stores.catalog.sqlite import SqliteCatalog
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.catalog.sqlite import Catalog
+from kgfs.stores.graph.sqlite import Graph
 from tests.support.logs import AWAY
 from tests.support.outages import cached_bytes, read_anew
 from tests.support.peers.buckets import Server, started
@@ -53,7 +53,7 @@ def far(place: Place) -> Place:
     config = load(place.home)
     config.run.mkdir()
     show_epoch(place, 7)
-    with closing(SqliteCatalog(config.catalog_db)) as catalog:
+    with closing(Catalog(config.catalog_db)) as catalog:
         catalog.record(
             OntologyMade("0" * 16, "Notes", "Notes", new_id(), 0o700, os.getuid(), os.getgid(), time.time_ns())
         )
@@ -62,7 +62,7 @@ def far(place: Place) -> Place:
 
 
 def show_epoch(place: Place, epoch: int) -> None:
-    with closing(SqliteGraph(load(place.home).graph_db)) as graph, graph._database.write(durable=True) as connection:
+    with closing(Graph(load(place.home).graph_db)) as graph, graph._database.write(durable=True) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from scripts.servers import process
 from tests.support.knowledge_of import knowledge_in
 from tests.support.logs import AWAY
@@ -145,5 +145,5 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
 
 def owed(place: Place) -> int:
     """Asked of its own file: no server is needed for that."""
-    with closing(SqliteCatalog(place.home / "front.sqlite")) as catalog:
+    with closing(Catalog(place.home / "front.sqlite")) as catalog:
         return catalog.jobs.owed()

@@ -24,7 +24,6 @@ from kgfs.ingest.lifecycle.survivors import commit_of
 from kgfs.ingest.matching.joinings import part_before
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.deposit import Deposits
-from kgfs.stores.catalog.contract_names import Forgetting
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import (
     DocumentForgotten,
@@ -35,6 +34,7 @@ from kgfs.stores.catalog.facts import (
     QuestionRemoved,
     SearchRemoved,
 )
+from kgfs.stores.catalog.rows import Forgetting
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import keep_text, load_reading

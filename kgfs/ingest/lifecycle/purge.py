@@ -27,7 +27,7 @@ from kgfs.ingest.storing.content import only_in_garage
 from kgfs.ingest.storing.settle import Settler
 from kgfs.models.contract import Passage
 from kgfs.stores import saved_answers
-from kgfs.stores.catalog.contract_names import Forgetting
+from kgfs.stores.catalog.rows import Forgetting
 from kgfs.stores.database import remove_database
 from kgfs.stores.document_objects import objects_of
 from kgfs.stores.graph.sqlite import built_beside

@@ -24,9 +24,9 @@ from kgfs.failpoints import border
 from kgfs.formats import recognition
 from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.facts import ReadingOwed
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 

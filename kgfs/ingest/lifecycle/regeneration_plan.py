@@ -13,8 +13,8 @@ from kgfs.config import Config
 from kgfs.domain.documents import Document
 from kgfs.errors import MissingError
 from kgfs.ingest import timing
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import DocumentRead
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores

@@ -23,8 +23,8 @@ from kgfs.ingest.matching.concept_plans import Speaker, speakers_of
 from kgfs.ingest.matching.concepts import spoken
 from kgfs.ingest.matching.match import name_for
 from kgfs.ingest.reading import embeddings
-from kgfs.stores.catalog.contract_names import Forgetting
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.catalog.rows import Forgetting
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Concept, Mark, Redaction
 from kgfs.stores.readings import (
     Decisions,

@@ -17,7 +17,7 @@ from kgfs.ingest.matching.concepts import Plan, Word
 from kgfs.ingest.matching.match import Numbers, joined_of, name_for, numbered
 from kgfs.ingest.reading.related_documents import first_source
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.stores.readings import Decisions, MatchedConcept, Reading, load_decisions, load_reading
 from kgfs.stores.stores import Stores

@@ -16,8 +16,8 @@ from kgfs.errors import MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.publication import content_of
 from kgfs.ingest.reading import embeddings
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import ConceptsMerged, ConceptSplit, PlacesAdded
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.graph.vocabulary import DocumentContent, Joining, Mark
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores

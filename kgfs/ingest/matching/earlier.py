@@ -31,7 +31,7 @@ from kgfs.ingest.matching.match import Numbers, as_term, known_terms
 from kgfs.ingest.matching.naming import passed_spans
 from kgfs.stores.catalog.facts import PlacesAdded
 from kgfs.stores.changed_decisions import as_changes
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Risen
 from kgfs.stores.readings import Decisions, MatchedConcept, NamedConcept, text_of
 from kgfs.stores.stores import Stores

@@ -13,7 +13,7 @@ from kgfs.domain.identity import norm_hash
 from kgfs.domain.knowledge import FoundConcept
 from kgfs.ingest.reading.joining import KINDS, is_code
 from kgfs.models.extractor import junk
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Concept, Scope
 from kgfs.stores.readings import Reading
 

@@ -27,7 +27,7 @@ from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.ingest.reading.joining import is_code, variants
 from kgfs.models.extractor.quotes import TELLING
 from kgfs.settings import Pipeline
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.terms import HEADINGS
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Mark, Scope
 from kgfs.stores.readings import Decisions, MatchedConcept, MatchedRelationship, Reading

@@ -12,7 +12,7 @@ from dataclasses import replace
 from kgfs.domain.forms import Span, Spans, form_key, known_among, places_of, singular
 from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.ingest.matching.candidates import Suppressed, forms_of, placed
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.readings import Decisions, NamedConcept, Reading
 
 

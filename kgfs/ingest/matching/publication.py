@@ -25,7 +25,7 @@ from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
 from kgfs.render.metadata import source_uri
 from kgfs.stores.batched import batched
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import (
     TEXT_ONLY,
     Batch,

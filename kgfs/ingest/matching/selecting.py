@@ -17,7 +17,7 @@ from kgfs.errors import CorruptError, MissingError
 from kgfs.ingest.matching.candidates import headings_of
 from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.embeddings import Embeddings
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.terms import HEADINGS
 from kgfs.stores.readings import Reading, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores

@@ -15,7 +15,7 @@ import hashlib
 
 from kgfs.errors import BadInputError
 from kgfs.settings import STRATEGIES
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Scope
 
 POPULAR_SHARE = 0.7

@@ -7,7 +7,7 @@ from dataclasses import replace
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.domain.knowledge import FoundConcept
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.readings import Decisions, Reading
 
 

@@ -26,7 +26,7 @@ from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects, Reader
 from kgfs.stores.garage.durable import os_errors
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row, Vectors
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgfs.domain.documents import Document
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 
 VERSIONS = 3
 """Number of earlier contents of a path that are used. The Records of unchanged Sources in older ones were taken over

@@ -23,15 +23,14 @@ from kgfs.ingest.repair.progress_file import unnoted
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.backup.layout import opened
 from kgfs.stores.batched import batched
-from kgfs.stores.catalog.contract import Catalog
 from kgfs.stores.catalog.facts import Fact, ForgettingDone
-from kgfs.stores.catalog.sqlite import SqliteCatalog
+from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.database import copy_database, remove_database
 from kgfs.stores.garage.contract import BLOCK, Garage, GarageObjects, Ledger
 from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, prove_ledger
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.graph.comparing import difference
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.pending_uploads import LEAVING, WAITING, waiting_key
 from kgfs.stores.ship import entries
@@ -164,7 +163,7 @@ class Migration:
             copy_ledger(entries(catalog, source.garage.ledger), goal.garage.ledger)
             border("migrate-caught-up")
             remove_database(goal.config.catalog_db)
-            with closing(SqliteCatalog(goal.config.catalog_db)) as front:
+            with closing(Catalog(goal.config.catalog_db)) as front:
                 front.replay(goal.garage.ledger.replay())
                 self._bring_waiting(catalog, front)
                 self._clear_waiting(front)
@@ -193,7 +192,7 @@ class Migration:
             for _ in range(ATTEMPTS):
                 remove_database(path)
                 copy_database(self._config.catalog_db, path)
-                catalog = SqliteCatalog(path)
+                catalog = Catalog(path)
                 try:
                     copy_news(self._source.garage.objects.stored, self._goal.garage.objects.stored, self._room)
                     for name in _unsettled(catalog):

@@ -11,8 +11,8 @@ from itertools import zip_longest
 
 from kgfs.domain.identity import commit_id_of_text
 from kgfs.ingest.matching.concepts import last_word
-from kgfs.stores.catalog.contract import Catalog
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.catalog.sqlite import Catalog
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import TEXT_ONLY, DocumentRow
 
 

@@ -9,8 +9,8 @@ from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.storing.spool import NOTHING, WorkingCopies, WorkingCopy
-from kgfs.stores.catalog.contract import Pending
 from kgfs.stores.catalog.facts import ContentKept
+from kgfs.stores.catalog.pending import Pending
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.spool_file import SpoolFile
 

@@ -19,8 +19,7 @@ from kgfs.domain.documents import Name, StorageTier
 from kgfs.errors import FileTooLargeError, StoreError
 from kgfs.ingest.storing.content import SMALL, Content, Memory, open_content
 from kgfs.settings import LARGEST_FILE
-from kgfs.stores.catalog.contract import Pending
-from kgfs.stores.catalog.pending import Durable
+from kgfs.stores.catalog.pending import Durable, Pending
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.spool_file import SpoolFile, is_held

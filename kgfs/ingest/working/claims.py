@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document
-from kgfs.stores.catalog.contract_jobs import Job
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from kgfs.errors import KgfsError
 from kgfs.ingest import timing
 from kgfs.stores.error_log import ErrorLog, Trouble
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 
 
 @contextmanager

@@ -43,8 +43,8 @@ from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.related_documents import first_source, related_documents
 from kgfs.ingest.working.parts import found_parts
-from kgfs.stores.catalog.contract_jobs import Job
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, DocumentText
+from kgfs.stores.catalog.rows import Job
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.graph.vocabulary import EVERYTHING, TEXT_ONLY, DocumentRow, Scope
 from kgfs.stores.readings import (

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError, LostLeaseError, TimedOutError
 from kgfs.ingest import timing
-from kgfs.stores.catalog.contract_names import Names
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.error_log import ErrorLog, Trouble
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.hosts import host_id
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease
@@ -92,10 +92,9 @@ class Projecting:
     """
 
     def __init__(self, config: Config, stores: Stores) -> None:
-        assert isinstance(stores.graph, SqliteGraph)
         self._config = config
         self._stores = stores
-        self._graph: SqliteGraph = stores.graph
+        self._graph: Graph = stores.graph
         self._errors = ErrorLog(config.errors_log)
         self._trouble = Trouble(self._errors, "neo4j")
         self._stopping = threading.Event()
@@ -297,7 +296,6 @@ def write_anew(config: Config, stores: Stores, progress: Callable[[int, int], No
 
     Raise BusyError where another home writes it and does not release the lease within a minute.
     """
-    assert isinstance(stores.graph, SqliteGraph)
     from kgfs.stores.projection.projection import Projection
 
     endpoint, catalog = endpoint_of(config), catalog_of(stores.catalog.names)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from kgfs.ingest.storing.keep import keep, keep_nowait
 from kgfs.ingest.storing.spool import NOTHING, WorkingCopies, WorkingCopy
 from kgfs.stores.blocking import WouldBlock, blocks, is_inline
-from kgfs.stores.catalog.contract import Pending
-from kgfs.stores.catalog.pending import Awaited
+from kgfs.stores.catalog.pending import Awaited, Pending
 
 
 class OpenFile:

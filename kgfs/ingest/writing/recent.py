@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from kgfs.domain.documents import Name
-from kgfs.stores.catalog.contract import Catalog
+from kgfs.stores.catalog.sqlite import Catalog
 
 MAX_REMEMBERED = 20_000
 """Rows in the cache. When it is full all rows are dropped together."""

@@ -20,8 +20,8 @@ from kgfs.ingest.storing.unheld import delete_unheld, drop_notes, left_parts
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.batched import batched
-from kgfs.stores.catalog.contract_names import Trashed
 from kgfs.stores.catalog.facts import TrashEmptied, TrashRestored
+from kgfs.stores.catalog.rows import Trashed
 from kgfs.stores.part_notes import parts_under_way
 from kgfs.stores.resolve import find_removed, removed_below
 from kgfs.stores.resolve_targets import ontology_of

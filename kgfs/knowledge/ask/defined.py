@@ -9,7 +9,7 @@ from kgfs.domain.forms import form_key
 from kgfs.knowledge.ask.gathering import Gathered
 from kgfs.knowledge.ask.scoring import Candidate
 from kgfs.knowledge.ask.subject import Subject, is_titled, says_what
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import InstanceRow
 
 MOST = 4

@@ -12,7 +12,7 @@ from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
 from kgfs.knowledge.ask.sentences import Block, Sentence, blocks_of, end_of_introduced, says_nothing, sentences_of
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import Found
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores

@@ -8,7 +8,6 @@ from contextlib import closing
 from kgfs.config import Config
 from kgfs.errors import AWAY, StoreError
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id
 from kgfs.stores.stores import Stores
 
@@ -22,7 +21,7 @@ def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
     Yields nothing where the graph is not projected. A server that is behind or cannot be reached is reported as such.
     Asks the server.
     """
-    if config.graph.store != "neo4j" or not isinstance(stores.graph, SqliteGraph):
+    if config.graph.store != "neo4j":
         return
     from kgfs.stores.projection.endpoint import endpoint_of
     from kgfs.stores.projection.projection import Projection

@@ -21,7 +21,6 @@ from kgfs.errors import (
     NotEmptyError,
     RefusedError,
 )
-from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.facts import (
     AttributesSet,
     ConceptsMerged,
@@ -58,6 +57,7 @@ from kgfs.stores.catalog.facts import (
     TrashRestored,
     VersionMinted,
 )
+from kgfs.stores.catalog.names import Names
 
 NO_DOCUMENT = "none"
 """The decision of a Settled whose path is no document."""

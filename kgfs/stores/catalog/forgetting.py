@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from kgfs.domain.names import is_document_name
 from kgfs.stores.catalog import conflicts, parts, path_states
-from kgfs.stores.catalog.contract_names import Forgetting, Trashed
 from kgfs.stores.catalog.lineage import path_of
+from kgfs.stores.catalog.rows import Forgetting, Trashed
 
 if TYPE_CHECKING:
     from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed, TrashRestored

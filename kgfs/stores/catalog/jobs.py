@@ -1,4 +1,5 @@
-"""The job queue, with leases measured by the wall clock."""
+"""The job queue, with leases measured by the wall clock. Times are Unix times in nanoseconds; leases and delays are in
+seconds."""
 
 from __future__ import annotations
 
@@ -9,8 +10,7 @@ from collections.abc import Callable
 from kgfs.domain.documents import TEXT_FIRST
 from kgfs.errors import BadInputError, LostLeaseError, MissingError
 from kgfs.stores.catalog import path_states
-from kgfs.stores.catalog.contract_jobs import Job
-from kgfs.stores.catalog.rows import JOB, Connect, job_from
+from kgfs.stores.catalog.rows import JOB, Connect, Job, job_from
 from kgfs.stores.catalog.writer import Writer
 
 KINDS = ("read", "forget")
@@ -34,17 +34,28 @@ _DUE = (
 )
 
 
-class SqliteJobs:
-    """The contract's ``Jobs``: ``writer`` makes changes, ``connect`` gives a thread's reading connection."""
+class Jobs:
+    """The job queue. What is to be forgotten is claimed first. Then documents are claimed, small ones before large ones;
+    but a document is claimed when OVERTAKEN later ones came before it. Documents that are read again on request come
+    after all others, in order of deposit, since people wait for what they have just written.
+
+    ``writer`` makes changes, ``connect`` gives a thread's reading connection."""
 
     def __init__(self, writer: Writer, connect: Connect) -> None:
         self._writer = writer
         self._connect = connect
 
     def claim(self, worker: str, lease: float, below: int = HUGE) -> Job | None:
+        """Lease the next due job that is queued or whose lease has expired; return it, or None if no job is due.
+        Documents of more than ``below`` bytes are left out.
+
+        The lease lasts ``lease`` seconds, and ``attempts`` of the job grows by one. Two claimers never get the same
+        job while its lease lasts. Where homes share a ledger, a job whose deposit the ledger does not have yet is not
+        due."""
         return self._claimed(worker, lease, lambda db, now: _due(db, now, below))
 
     def claim_text(self, worker: str, lease: float) -> Job | None:
+        """Lease as :meth:`claim` does, but only a job whose document's text is owed, the smallest first."""
         return self._claimed(worker, lease, _text_due)
 
     def _claimed(self, worker: str, lease: float, find: Find) -> Job | None:
@@ -64,6 +75,9 @@ class SqliteJobs:
         return job_from(db.execute(sql, (worker, now + nanoseconds(lease), *due)).fetchone())
 
     def renew(self, job: Job, lease: float, stage: str = "", progress: float = 0.0) -> None:
+        """Extend the lease of a claimed job to ``lease`` seconds from now, and set its stage and progress. Raises
+        LostLeaseError if the claim no longer holds: the job was claimed again, put back, freed or removed."""
+
         def work(db: sqlite3.Connection) -> None:
             sql = f"UPDATE job SET lease_until = ?, stage = ?, progress = ? WHERE {_HELD} AND state = 'working'"
             row = (time.time_ns() + nanoseconds(lease), stage, progress, *_held(job))
@@ -73,6 +87,9 @@ class SqliteJobs:
         self._writer.run_removing(work, synced=False)
 
     def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
+        """Return a claimed job to the queue, to be tried again after ``delay`` seconds. ``attempts`` stays, or goes
+        down by one where the attempt is not to be ``counted``. Does nothing if the claim no longer holds."""
+
         def work(db: sqlite3.Connection) -> None:
             sql = (
                 "UPDATE job SET state = 'queued', worker = '', reason = ?, not_before = ?, lease_until = 0, stage = '',"
@@ -83,6 +100,9 @@ class SqliteJobs:
         self._writer.run_removing(work, synced=False)
 
     def postpone(self, job: Job, reason: str) -> None:
+        """Return a claimed job to the queue, to be claimed when no other document is due. The attempt is not counted,
+        and the text of its document is published with the rest. Does nothing if the claim no longer holds."""
+
         def work(db: sqlite3.Connection) -> None:
             sql = (
                 "UPDATE job SET state = 'queued', worker = '', reason = ?, lease_until = 0, stage = '', progress = 0,"
@@ -93,10 +113,17 @@ class SqliteJobs:
         self._writer.run_removing(work, synced=False)
 
     def others_wait(self) -> bool:
+        """Return whether a job is due that nobody holds and that was not postponed. Quick."""
         sql = f"SELECT EXISTS(SELECT 1 FROM job WHERE state = 'queued' AND size < {LATE} AND {_DUE})"
         return bool(self._connect().execute(sql, (time.time_ns(), HUGE)).fetchone()[0])
 
     def free(self, *, counted: bool = True) -> int:
+        """Revoke every lease, whichever worker holds it, and return how many there were.
+
+        Call this only while holding the home's worker lock, that is, when no other worker lives: the jobs of a killed
+        worker are due again at once and in their order. ``attempts`` of each job stays, or goes down by one where the
+        attempts are not to be ``counted``."""
+
         def work(db: sqlite3.Connection) -> int:
             sql = (
                 "UPDATE job SET state = 'queued', worker = '', lease_until = 0, attempts = attempts - ?"
@@ -107,6 +134,9 @@ class SqliteJobs:
         return self._writer.run_removing(work, synced=False)
 
     def drop(self, job: Job) -> None:
+        """Remove a claimed job that turned out to be unnecessary (its document is no path's current version). Does
+        nothing if the claim no longer holds."""
+
         def work(db: sqlite3.Connection) -> None:
             if db.execute(f"DELETE FROM job WHERE {_HELD}", _held(job)).rowcount:
                 path_states.set_state(db, job.doc_id)
@@ -114,6 +144,10 @@ class SqliteJobs:
         self._writer.run_removing(work)
 
     def owe(self, kind: str, doc_id: str, not_before: int = 0) -> None:
+        """Enqueue a job by hand, as a retry of a failed document does. A document has at most one job of each kind; a
+        queued job that is there already gets the new ``not_before``. Raises MissingError if there is no such
+        document, BadInputError if there is no such kind."""
+
         def work(db: sqlite3.Connection) -> None:
             sql = (
                 "INSERT INTO job (kind, doc_id, ontology, deposit, not_before, size, text_owed)"
@@ -131,13 +165,17 @@ class SqliteJobs:
         self._writer.run(work)
 
     def all(self) -> list[Job]:
+        """Return all jobs in order of deposit. The cost is proportional to their number, so this is not for
+        polling."""
         return self._jobs("job")
 
     def of(self, doc_id: str) -> list[Job]:
+        """Return the jobs of one document in order of deposit. Quick."""
         kinds = ", ".join(f"'{kind}'" for kind in KINDS)
         return self._jobs(f"job WHERE kind IN ({kinds}) AND doc_id = ?", doc_id)
 
     def working(self) -> list[Job]:
+        """Return the jobs that a worker has claimed, in order of deposit. Quick."""
         return self._jobs("job INDEXED BY job_working WHERE state = 'working'")
 
     def _jobs(self, which: str, *values: str) -> list[Job]:
@@ -145,11 +183,13 @@ class SqliteJobs:
         return [job_from(row) for row in rows]
 
     def to_read(self) -> tuple[int, int]:
+        """Return the number of documents that are to be read, and their bytes. The cost is proportional to their number."""
         sql = "SELECT count(*), coalesce(sum(size), 0) FROM job WHERE kind = 'read'"
         count, size = self._connect().execute(sql).fetchone()
         return int(count), int(size)
 
     def owed(self) -> int:
+        """Return the number of jobs of any state."""
         number: int = self._connect().execute("SELECT count(*) FROM job").fetchone()[0]
         return number
 

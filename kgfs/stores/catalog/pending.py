@@ -6,14 +6,32 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from kgfs.errors import KgfsError, StoreError
 
 Done = Callable[[KgfsError | None], None]
 
 
+class Pending(Protocol):
+    """Facts that are committed and on their way to the disk. They survive the end of every process. All members are
+    *quick*."""
+
+    @property
+    def durable(self) -> bool:
+        """Return whether the facts survive a power failure already."""
+        ...
+
+    def then(self, done: Done) -> None:
+        """Call ``done`` once, when the facts are durable or the sync has failed.
+
+        ``done`` gets None, or the error that a blocking call would have raised. It may be called from any thread,
+        perhaps before this returns, and must be quick."""
+        ...
+
+
 class Durable:
-    """The contract's ``Pending`` of facts that are durable already, or that are never synced."""
+    """The ``Pending`` of facts that are durable already, or that are never synced."""
 
     durable = True
 
@@ -22,7 +40,7 @@ class Durable:
 
 
 class Awaited:
-    """The contract's ``Pending`` of work that runs only when ``then`` is called, in a thread of its own.
+    """The ``Pending`` of work that runs only when ``then`` is called, in a thread of its own.
 
     The own thread keeps a silent server, which may delay the work for long, from using up the threads of other
     callers."""
@@ -49,7 +67,7 @@ class Awaited:
 
 
 class Coming:
-    """The contract's ``Pending`` of a commit, by its number."""
+    """The ``Pending`` of a commit, by its number."""
 
     __slots__ = ("_commit", "_is_durable", "_tell")
 

@@ -23,7 +23,7 @@ from kgfs.stores.catalog.facts import (
     TrashEmptied,
     VersionMinted,
 )
-from kgfs.stores.catalog.names import SqliteNames
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.origin import changed_elsewhere
 from kgfs.stores.catalog.schema import newest_entry
 from kgfs.stores.catalog.writer import Work
@@ -48,9 +48,7 @@ class Recording:
 
     def __init__(self, db: sqlite3.Connection, number: FactNumber) -> None:
         self._number = number
-        self._before = Before(
-            SqliteNames(lambda: db), lambda sha256: _has_inbox(db, sha256), lambda: changed_elsewhere(db)
-        )
+        self._before = Before(Names(lambda: db), lambda sha256: _has_inbox(db, sha256), lambda: changed_elsewhere(db))
 
     @staticmethod
     def removes(facts: Sequence[Fact]) -> bool:

@@ -1,13 +1,14 @@
-"""Convert rows of the catalog's tables to the types of ``domain``."""
+"""What the catalog's queries return: rows of its tables as types of ``domain``, and the types of its own. Times are Unix times
+in nanoseconds."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from kgfs.domain.documents import Document, Name, NameKind, State, StorageTier, Version
-from kgfs.stores.catalog.contract_jobs import Job
 
 Row = tuple[Any, ...]
 Connect = Callable[[], sqlite3.Connection]
@@ -32,6 +33,116 @@ JOB = (
 _KINDS = {str(kind): kind for kind in NameKind}
 _PLACES = {str(place): place for place in StorageTier}
 _STATES = {str(state): state for state in State}
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSearch:
+    """A search that was saved."""
+
+    words: str
+    """Encoded as names are."""
+    saved_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedQuestion:
+    """A question that was saved."""
+
+    question: str
+    """The names of its folders, each encoded as names are, joined by ``/``."""
+    saved_at: int
+    """When it was saved or asked last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """A removed file that has versions."""
+
+    id: int
+    """The name id that the file had, and gets again when it is restored."""
+    ontology: str
+    """The id of its ontology, which may have been removed itself."""
+    path: str
+    """The path below documents/, encoded."""
+    mode: int
+    uid: int
+    gid: int
+    mtime: int
+    size: int
+    sha256: str
+    key: str
+    doc_id: str
+    version: int
+    lineage: int
+    at: int
+    """When the file was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """A forgetting that was decided and not carried out yet."""
+
+    order: str
+    doc_ids: tuple[str, ...]
+    """Without the Documents that gained a name again since."""
+    cascade: str
+    """none, orphans or all."""
+    purge: bool
+    concepts: tuple[str, ...]
+    """With cascade ``all``: the concepts that leave with all their evidence."""
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of a Document."""
+
+    parent: str
+    n: int
+    """Its place among the parts, from 1."""
+    child: str
+    """The doc_id of the Document that it is; '' for an empty part."""
+    name: str
+    """Safe, unique among the parts of the parent, encoded as names are."""
+    given: str
+    """The name that the parent gives it."""
+    kind: str
+    media_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job: a document to be read or forgotten."""
+
+    kind: str
+    """``read`` (parse … index a Document) or ``forget`` (its last name is gone)."""
+    doc_id: str
+    ontology: str
+    deposit: int
+    attempts: int = 0
+    state: str = "queued"
+    """queued or working."""
+    stage: str = ""
+    """The stage that the worker has reached, shown to people."""
+    progress: float = 0.0
+    """0 to 1 within the document, shown to people."""
+    reason: str = ""
+    """Why the last attempt failed."""
+    worker: str = ""
+    not_before: int = 0
+    lease_until: int = 0
+    strategy: str = ""
+    """The strategy of a ``read`` that a ReadingOwed asked for (see there); else empty."""
+    extractor: str = ""
+    run: str = ""
+    since: int = 0
+    """The first deposit of the job's run, where the document is compared only with what was read since that deposit;
+    else 0."""
+    size: int = 0
+    """Bytes of the document."""
+    text_owed: int = 0
+    """1 where the text of the document is to be published before the document is read; else 0."""
 
 
 def name_from(row: Row) -> Name:

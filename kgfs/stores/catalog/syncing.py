@@ -16,8 +16,7 @@ from pathlib import Path
 
 from kgfs.errors import StoreError, from_os_error
 from kgfs.stores import timing
-from kgfs.stores.catalog.contract import Pending
-from kgfs.stores.catalog.pending import Coming, Telling
+from kgfs.stores.catalog.pending import Coming, Pending, Telling
 
 CHECKPOINT_AFTER = 500
 """Commits after which the WAL is copied to the database, beside the writers."""

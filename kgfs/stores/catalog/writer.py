@@ -15,8 +15,7 @@ from typing import Generic, TypeVar
 
 from kgfs.errors import StoreError
 from kgfs.stores import timing
-from kgfs.stores.catalog.contract import Pending
-from kgfs.stores.catalog.pending import Durable
+from kgfs.stores.catalog.pending import Durable, Pending
 from kgfs.stores.catalog.schema import typed
 from kgfs.stores.catalog.syncing import WalSync
 from kgfs.stores.disk_reserve import DiskReserve

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, TypeVar
 
-from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.kinds import KINDS
+from kgfs.stores.graph.sqlite import Graph
 
 T = TypeVar("T")
 K = TypeVar("K", int, str)

@@ -51,14 +51,18 @@ class ConceptReads:
     _database: Database
 
     def concept(self, concept_id: str) -> Concept | None:
+        """Return a living concept; None if there is none with this id."""
         return self._concept("concept_id = ? AND live = 1", (concept_id,))
 
     def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
+        """Return those of these concepts that are living, by id."""
         where = f"WHERE concept_id IN {THOSE} AND live = 1"
         found = self._concepts(f"{SELECT_CONCEPT} {where}", (json.dumps([*concept_ids]),))
         return {concept.concept_id: concept for concept in found}
 
     def concept_named(self, ontology: str, name: str) -> Concept | None:
+        """Return the living concept of an ontology whose directory name is ``name`` (without ``.concept``); None
+        if there is none."""
         return self._concept("ontology = ? AND name = ? AND live = 1", (ontology, name))
 
     def _concept(self, where: str, values: Sequence[Any]) -> Concept | None:
@@ -69,24 +73,31 @@ class ConceptReads:
         return [concept_row(row) for row in self._database.rows(query, values)]
 
     def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
+        """Return the living concepts of an ontology, ordered by name."""
         where = "WHERE ontology = ? AND name > ? AND live = 1 ORDER BY name LIMIT ?"
         return self._concepts(f"{SELECT_CONCEPT} {where}", (ontology, after, limit))
 
     def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
+        """Return (name, id, mtime) of the living concepts of an ontology, ordered by id; ``after`` is an id. Costs
+        a third of :meth:`concepts` and returns all that a directory of concepts shows."""
         where = "WHERE ontology = ? AND concept_id > ? AND live = 1 ORDER BY concept_id LIMIT ?"
         return self._database.rows(f"SELECT name, concept_id, mtime FROM concept {where}", (ontology, after, limit))
 
     def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
+        """Return (id, mtime) of the concept called ``name``, at a fraction of the cost of ``concept_named``."""
         found: tuple[str, int] | None = self._database.row(_LISTED, (ontology, name))
         return found
 
     def concepts_of(self, doc_id: str) -> list[Concept]:
+        """Return the concepts that a document mentions, ordered by name."""
         query = f"""{SELECT_CONCEPT} WHERE key IN (SELECT mention.concept
             FROM document CROSS JOIN mention ON mention.document = document.key
             WHERE document.doc_id = ? AND document.state = {SHOWN}) ORDER BY name"""
         return self._concepts(query, (doc_id,))
 
     def names_like(self, ontology: str, beginning: str, least: int, most: int, limit: int) -> list[str]:
+        """Return up to ``limit`` normalised forms of living concepts with this beginning and ``least`` to ``most``
+        characters, in order."""
         rows = self._database.rows(
             "SELECT DISTINCT form FROM concept_form WHERE ontology = ?1 AND form >= ?2 AND form < ?3"
             " AND length(form) BETWEEN ?4 AND ?5 ORDER BY form LIMIT ?6",
@@ -95,6 +106,8 @@ class ConceptReads:
         return [form for (form,) in rows]
 
     def concepts_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], list[Concept]]:
+        """Return for each of these Sources, by (doc_id, chunk index), the living concepts that it is evidence for, in
+        order of the text, in one read. Sources without any are missing."""
         rows = self._database.rows(
             "SELECT document.doc_id, instance.chunk_index, instance.owner FROM json_each(?1) AS place"
             f" CROSS JOIN document ON document.doc_id = json_extract(place.value, '$[0]') AND document.state = {SHOWN}"
@@ -110,6 +123,8 @@ class ConceptReads:
         return {place: [known[owner] for owner in owners if owner in known] for place, owners in found.items()}
 
     def documents_of(self, concept_ids: Collection[str], most: int = 0) -> dict[str, list[str]]:
+        """Return for each of these concepts the doc_ids of the documents that mention it, in order of deposit; with ``most``
+        none for a concept that more documents mention."""
         return self._mentioning(concept_ids, most)
 
     def _mentioning(self, concept_ids: Collection[str], most: int = 0, which: str = "") -> dict[str, list[str]]:
@@ -128,6 +143,7 @@ class ConceptReads:
         return found
 
     def documents_counted(self, concept_ids: Collection[str], but: Collection[str]) -> dict[str, int]:
+        """Return the number of documents that mention each of these concepts, other than those of ``but``."""
         with self._database.snapshot() as connection:
             those = json.dumps([*concept_ids])
             found = dict(
@@ -148,9 +164,13 @@ class ConceptReads:
         return found
 
     def resting_on(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return for each of these concepts the doc_ids of the documents that it rests on, in order of deposit: those in
+        which it passed. It lives while any of them is visible."""
         return self._mentioning(concept_ids, which=" AND mention.passed")
 
     def risen(self, limit: int) -> Risen | None:
+        """Return concepts whose places in earlier documents are still to be looked for, at most ``limit`` of one
+        ontology that were looked for in the same documents so far; None if there are none."""
         with self._database.snapshot() as connection:
             # Two reads by the index: in one, SQLite would sort all concepts that wait.
             first = connection.execute(
@@ -165,6 +185,7 @@ class ConceptReads:
         return Risen(first[0], tuple(concept_id for (concept_id,) in rows), first[1])
 
     def folded_forms(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return the keys of all forms of each of these concepts that lives."""
         found: dict[str, list[str]] = {}
         for concept_id, key in self._database.rows(
             "SELECT DISTINCT concept.concept_id, concept_form.folded FROM json_each(?)"
@@ -177,6 +198,9 @@ class ConceptReads:
         return found
 
     def documents_having(self, ontology: str, phrases: Collection[str], after: str, limit: int) -> list[str]:
+        """Return the doc_ids behind ``after`` of the documents in whose Sources that passed the gate any of these phrases
+        may stand, in order, at most ``limit``. Only documents that the present rules read, and that show more than their
+        text. Case, accents and signs between words make no difference."""
         rows = self._database.rows(
             f"{_HIT} SELECT DISTINCT document.doc_id FROM hit CROSS JOIN source ON source.key = hit.key"
             " CROSS JOIN document ON document.key = source.document"
@@ -188,6 +212,9 @@ class ConceptReads:
         return [doc_id for (doc_id,) in rows]
 
     def sources_having(self, ontology: str, phrases: Collection[str], doc_ids: Collection[str]) -> dict[str, list[int]]:
+        """Return the chunk indices, ascending, of the Sources of these documents in which any of these phrases stands whole,
+        by document. Sources that did not pass the gate are not among them. Case, accents and signs between words make no
+        difference. The cost grows with the places of the phrases in all documents."""
         found: dict[str, list[int]] = {}
         for doc_id, chunk_index in self._database.rows(
             f"{_HIT} SELECT document.doc_id, source.chunk_index FROM hit CROSS JOIN source ON source.key = hit.key"
@@ -200,6 +227,7 @@ class ConceptReads:
         return found
 
     def page(self, concept_id: str) -> ConceptPage | None:
+        """Return all that ``concept.md`` shows of a concept; None if the concept is not living."""
         from kgfs.stores.graph.pages import concept_page  # a search shows no page
 
         with self._database.snapshot() as connection:
@@ -208,19 +236,25 @@ class ConceptReads:
     # ------------------------------------------------------------------------ evidence, relationships
 
     def instance(self, owner: str, n: int) -> InstanceRow | None:
+        """Return the piece of evidence of a concept or relationship with number ``n``; None if there is none."""
         found = self._database.row(f"{_INSTANCE} WHERE instance.owner = ? AND instance.n = ?", (owner, n))
         return instance_row(found) if found else None
 
     def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
+        """Return the evidence of a concept or relationship, ordered by number."""
         where = "WHERE instance.owner = ? AND instance.n > ? ORDER BY instance.n LIMIT ?"
         return [instance_row(row) for row in self._database.rows(f"{_INSTANCE} {where}", (owner, after, limit))]
 
     def strongest(self, owner: str) -> InstanceRow | None:
+        """Return the best piece of evidence of a concept or relationship: first one that defines the owner, then
+        the one of the highest confidence, then the one of the lowest number. None if there is none."""
         where = "WHERE instance.owner = ? ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT 1"
         found = self._database.row(f"{_INSTANCE} {where}", (owner,))
         return instance_row(found) if found else None
 
     def instances_of(self, doc_id: str) -> list[InstanceRow]:
+        """Return the evidence quoted from a document, ordered by its position in the Text, then by owner and
+        number."""
         rows = self._database.rows(
             f"SELECT document.doc_id, {listed(INSTANCE, 'instance')}"
             " FROM document CROSS JOIN instance ON instance.document = document.key"
@@ -231,10 +265,16 @@ class ConceptReads:
         return [instance_row(row) for row in rows]
 
     def related_types(self, concept_id: str) -> list[str]:
+        """Return, in order, the relationship types (inverse types for incoming ones) of which the concept has a
+        living relationship."""
         rows = self._database.rows("SELECT DISTINCT type FROM neighbour WHERE concept = ? ORDER BY type", (concept_id,))
         return [type_ for (type_,) in rows]
 
     def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
+        """Return the relationships of a concept, ordered by (type, name), then id; with ``type_`` only those of
+        that type. ``after`` is a name if ``type_`` is given, else ``<type>/<name>``. A type that is its own
+        inverse, stated in both directions, gives two rows with the same (type, name). Two such rows are never
+        split between pages, so a page may have one row more than ``limit``."""
         after_type, _, after_name = (type_, "", after) if type_ else after.partition("/")
         where = (
             "neighbour.type = ?2 AND neighbour.name > ?3" if type_ else "(neighbour.type, neighbour.name) > (?2, ?3)"

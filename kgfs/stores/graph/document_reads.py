@@ -9,7 +9,6 @@ from typing import Any
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import SegmentRow, SessionRow
 from kgfs.stores.database import Database
-from kgfs.stores.graph.contract import THREAD
 from kgfs.stores.graph.rows import (
     DOCUMENT,
     SHOWN,
@@ -48,21 +47,28 @@ def _mail(row: tuple[Any, ...]) -> Mail:
     return Mail(row[0], row[1], tuple(json.loads(row[2])), *row[3:])
 
 
+THREAD = 200
+"""Mails of a conversation that one Message-ID finds at most."""
+
+
 class DocumentReads:
     """The reads of documents, mails, sessions and Sources, and of the full text. See ``contract.Graph``."""
 
     _database: Database
 
     def document(self, doc_id: str) -> DocumentRow | None:
+        """Return a visible document; None if there is none with this id."""
         found = self._database.row(f"{_DOCUMENT} WHERE doc_id = ? AND state = {SHOWN}", (doc_id,))
         return DocumentRow(*found) if found else None
 
     def documents_among(self, doc_ids: Sequence[str]) -> dict[str, DocumentRow]:
+        """Return the visible ones of these documents, by doc_id."""
         sql = f"{_DOCUMENT} WHERE doc_id IN {THOSE} AND state = {SHOWN}"
         rows = (DocumentRow(*row) for row in self._database.rows(sql, (json.dumps(list(doc_ids)),)))
         return {row.doc_id: row for row in rows}
 
     def text_sizes(self, doc_ids: Sequence[str]) -> dict[str, int]:
+        """Return the bytes of the Text as UTF-8 of the visible ones of these documents, by doc_id."""
         sql = (
             "SELECT doc_id, CASE WHEN text_sha256 = content_hash THEN size_bytes ELSE coalesce("
             " (SELECT byte_end FROM source WHERE document = document.key ORDER BY chunk_index DESC LIMIT 1), 0) END"
@@ -71,10 +77,13 @@ class DocumentReads:
         return dict(self._database.rows(sql, (json.dumps(list(doc_ids)),)))
 
     def earlier_text(self, doc_id: str) -> EarlierText | None:
+        """Return the Text that the graph showed of a document before it last left; None if it never left, or left a graph
+        of a version of kgfs that did not note it."""
         found = self._database.row("SELECT reading, bytes, is_original FROM earlier_text WHERE doc_id = ?", (doc_id,))
         return EarlierText(found[0], found[1], bool(found[2])) if found else None
 
     def mail(self, doc_id: str) -> Mail | None:
+        """Return what a visible mail says of its conversation; None for any other document."""
         found = self._database.row(
             f"SELECT {_MAIL} FROM document WHERE doc_id = ? AND state = {SHOWN} AND email_message_count IS NOT NULL",
             (doc_id,),
@@ -82,10 +91,14 @@ class DocumentReads:
         return _mail(found) if found else None
 
     def own_dates(self, doc_ids: Collection[str]) -> dict[str, int]:
+        """Return the dates that visible documents give themselves, in nanoseconds: of a mail that of its newest message, of a
+        text the date of its front matter (``domain.dates``). Documents without one are left out."""
         sql = f"SELECT doc_id, dated FROM document WHERE doc_id IN {THOSE} AND state = {SHOWN} AND dated IS NOT NULL"
         return dict(self._database.rows(sql, (json.dumps([*doc_ids]),)))
 
     def thread(self, ontology: str, message_ids: Sequence[str]) -> list[Mail]:
+        """Return the visible mails of an ontology that have one of these Message-IDs, or whose conversation began with
+        one of them, at most THREAD each, by date."""
         found: dict[str, Mail] = {}
         for message_id in message_ids:
             for column in ("message_id", "thread"):
@@ -94,6 +107,7 @@ class DocumentReads:
         return sorted(found.values(), key=lambda mail: (mail.date_start, mail.doc_id))
 
     def sessions(self, ontology: str) -> list[SessionRow]:
+        """Return the visible transcripts of an ontology, by session_id and order of deposit."""
         sql = (
             "SELECT doc_id, session_id, interface, entry_count, coalesce(first_at, ''), coalesce(last_at, '') FROM document"
             f" WHERE ontology = ? AND state = {SHOWN} AND session_id IS NOT NULL ORDER BY session_id, deposit, doc_id"
@@ -101,6 +115,7 @@ class DocumentReads:
         return [SessionRow(*row) for row in self._database.rows(sql, (ontology,))]
 
     def segment_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
+        """Return those of these visible documents that are segments of transcripts."""
         any_session = (
             "SELECT 1 FROM document INDEXED BY document_session"  # the planner takes one of all documents
             f" WHERE state = {SHOWN} AND session_id IS NOT NULL LIMIT 1"
@@ -114,6 +129,7 @@ class DocumentReads:
         return frozenset(doc_id for (doc_id,) in self._database.rows(sql, (json.dumps([*doc_ids]),)))
 
     def segments(self, doc_ids: Sequence[str]) -> dict[str, SegmentRow]:
+        """Return the visible ones of these segments, by doc_id."""
         sql = (
             "SELECT doc_id, first_entry, entry_sizes, conversation_size FROM document"
             f" WHERE doc_id IN {THOSE} AND state = {SHOWN} AND entry_sizes IS NOT NULL"
@@ -122,22 +138,27 @@ class DocumentReads:
         return {row[0]: SegmentRow(row[0], row[1], tuple(json.loads(row[2])), row[3]) for row in rows}
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
+        """Return the documents of an ontology, ordered by doc_id."""
         where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"
         return [DocumentRow(*row) for row in self._database.rows(f"{_DOCUMENT} {where}", (ontology, after, limit))]
 
     def document_types(self, ontology: str) -> dict[str, str]:
+        """Return the media type of each visible document of an ontology, by doc_id. A scan."""
         sql = f"SELECT doc_id, document_type FROM document WHERE ontology = ? AND state = {SHOWN}"
         return dict(self._database.rows(sql, (ontology,)))
 
     def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
+        """Return the Source of a visible document with this chunk index; None if there is none."""
         found = self._database.row(f"{_SOURCE_OF} AND source.chunk_index = ?", (doc_id, chunk_index))
         return source_row(found) if found else None
 
     def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]:
+        """Return the Sources of a visible document, ordered by chunk index; empty for an unknown document."""
         where = "AND source.chunk_index > ? ORDER BY source.chunk_index LIMIT ?"
         return [source_row(row) for row in self._database.rows(f"{_SOURCE_OF} {where}", (doc_id, after, limit))]
 
     def sources_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], SourceRow]:
+        """Return the Sources of visible documents at these (doc_id, chunk index), in one read. Unknown ones are missing."""
         rows = self._database.rows(
             f"SELECT document.doc_id, {listed(SOURCE, 'source')} FROM json_each(?1) AS place"
             f" CROSS JOIN document ON document.doc_id = json_extract(place.value, '$[0]') AND document.state = {SHOWN}"
@@ -148,6 +169,8 @@ class DocumentReads:
         return {(row.doc_id, row.chunk_index): row for row in map(source_row, rows)}
 
     def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return (doc_id, chunk_index) of the Source that has each chunk id. Chunk ids that no Source has are
+        missing in the result. If several Sources have one, the first by (doc_id, chunk_index) is returned."""
         rows = self._database.rows(
             "SELECT source.chunk_id, document.doc_id, source.chunk_index FROM source"
             f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
@@ -165,6 +188,12 @@ class DocumentReads:
         phrases: Sequence[str] = (),
         doc_ids: Collection[str] | None = None,
     ) -> list[tuple[SourceRow, float]]:
+        """Return the Sources that match the words best, by BM25, and their scores (higher is better).
+
+        Each word is taken literally and one suffices, but each of ``phrases`` must stand in the Source, as its words
+        in that order. ``doc_ids`` are the only documents to look in; None for all. Sources that the gate rejected are
+        not found. Ties are in order of doc_id and chunk index.
+        """
         # Each word is quoted, since some words are operators of the query language.
         wanted = " OR ".join(_quoted(word) for word in words.replace("\0", " ").split())
         if not wanted:
@@ -185,14 +214,18 @@ class DocumentReads:
         return [(source_row(row[:-1]), row[-1]) for row in rows]
 
     def sources_with(self, forms: Collection[str], most: int = 20_000) -> dict[str, int]:
+        """Return for each form of a word (:mod:`kgfs.domain.word_forms`) how many Sources of the graph have it; ``most``
+        where there are so many or more. Sources that the gate rejected do not count, staged ones may."""
         count = "SELECT count(*) FROM (SELECT 1 FROM source_words WHERE source_words MATCH ? LIMIT ?)"
         # The table has words as they stand there, which begin with their stem.
         return {form: self._database.rows(count, (f"{_quoted(form)} *", most))[0][0] for form in forms}
 
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
+        """Return the doc_ids of the documents that have a Source with these words in this order."""
         return {doc_id for doc_id, _ in self.sources_with_phrase(phrase, ontology)}
 
     def sources_with_phrase(self, phrase: str, ontology: str = "") -> set[tuple[str, int]]:
+        """Return (doc_id, chunk index) of the Sources that have these words in this order."""
         rows = self._database.rows(
             "SELECT document.doc_id, source.chunk_index"
             " FROM source_words CROSS JOIN source ON source.key = source_words.rowid"

@@ -29,7 +29,7 @@ MENTION = ("deposit", "label", "forms", "kind", "score", "definition", "kinds", 
 """Columns in the order of the fields of the vocabulary's types; the functions below rely on this order."""
 
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
-"""The counters of each ontology, in the order of the contract."""
+"""The counters of each ontology, in the order of ``Graph.counts``."""
 
 
 THOSE = "(SELECT value FROM json_each(?1))"

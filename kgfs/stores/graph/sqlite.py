@@ -1,4 +1,9 @@
-"""The graph in one SQLite file."""
+"""The graph in one SQLite file.
+
+A document version is staged in bounded batches (:meth:`Graph.stage`) that no reader sees. One small transaction
+(:meth:`Graph.publish`) then makes the version visible and removes the documents that it supersedes. A reader sees
+the version before or the version after, never both and never neither. Each publication and each forgetting raises
+the epoch by one."""
 
 from __future__ import annotations
 
@@ -12,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from kgfs.errors import NoSpaceError, StoreError
 from kgfs.stores.database import Database, remove_database
-from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
 from kgfs.stores.graph.migrations import MIGRATIONS
@@ -54,12 +58,19 @@ PAGES_MERGED = 64
 the pages have."""
 
 
-class SqliteGraph(GraphReads):
-    """The :class:`~kgfs.stores.graph.contract.Graph` of one home; without ``path`` a temporary graph that close()
-    removes.
+class Graph(GraphReads):
+    """The documents, sources, evidence, concepts and relationships of all ontologies of a home.
 
-    Any number of threads and processes may use it. Publications and forgettings are durable when they return. A
-    power failure may lose staged rows, together with the job's progress. What only writers need is imported by the methods that
+    Reads are *quick* (each uses an index) and return the state of the newest epoch. Any number of threads and
+    processes may read at the same time. Lists are ordered by their key and paged: ``after`` is the last key of the
+    previous page.
+
+    Each write is atomic, and durable when it returns. :meth:`stage`, :meth:`abandon` and :meth:`note_followed` are
+    exceptions: a power failure may undo them, and the caller then repeats them. Any method may raise StoreError
+    when the store fails. After such an error :meth:`published` tells whether the commit was carried out
+    nevertheless, and repeating the call is harmless. ``at`` is a Unix time in nanoseconds.
+
+    Without ``path`` it is a temporary graph that close() removes. What only writers need is imported by the methods that
     write: most processes read."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -85,15 +96,23 @@ class SqliteGraph(GraphReads):
     # ---------------------------------------------------------------------------------------------- words
 
     def word_view(self) -> WordView | None:
+        """Return the index of words, as of now; None while it lacks so many Sources that only :meth:`find_text` has
+        them all. The index is derived from the graph's Sources, in files beside it."""
         return self._word_index().view()
 
     def words_indexed(self) -> bool:
+        """Return whether the files of the index of words have all Sources of now. Quick while nothing changes."""
         return self._word_index().is_current()
 
     def index_words(self, go_on: Callable[[], bool] = lambda: True) -> bool:
+        """Bring the files of the index of words up to date, and return whether they are. Takes as long as there is to
+        index; ``go_on`` is asked between batches and ends the work by False. False, too, where another process is at
+        it."""
         return self._word_index().refresh(go_on)
 
     def faults(self) -> list[Fault]:
+        """Return the rows that do not fit together, for ``kgfs check``. Scans all tables. While commits run, it
+        may report the intermediate state of a commit; such a fault does not show in a second scan."""
         found = super().faults()
         wrong = self._word_index().fault() if self._words_folder.exists() else ""
         return [*found, Fault("words", wrong)] if wrong else found
@@ -113,6 +132,9 @@ class SqliteGraph(GraphReads):
     # ------------------------------------------------------------------------------------------- writing
 
     def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        """Store rows of document ``document`` under ``commit_id``; the rows stay invisible until the commit is
+        published. Staging the same row twice is harmless. The call does nothing if ``commit_id`` was published
+        already."""
         from kgfs.stores.graph.editions import open_edition, put_sources
         from kgfs.stores.graph.kinds import KINDS
 
@@ -131,6 +153,14 @@ class SqliteGraph(GraphReads):
                     put(connection, edition, batch.document, rows[start : start + ROWS_BATCH])
 
     def publish(self, publication: Publication) -> int:
+        """Make all rows staged under the commit id visible and return the new epoch. A commit id that was
+        published before changes nothing, and the epoch of that publication is returned. If the document is already
+        visible under another commit, its former rows leave, as those of a superseded document do.
+
+        Raises BadInputError when evidence was staged for an owner that the publication does not name, or when a
+        relationship joins a concept that the publication does not mention. Raises StoreError when a directory name
+        belongs or ever belonged to another concept, or when an evidence number belongs to living evidence of
+        another document. After an error nothing has changed."""
         from kgfs.stores.graph.commit import Commit
         from kgfs.stores.graph.editions import open_edition
 
@@ -153,6 +183,7 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def abandon(self, commit_id: str) -> None:
+        """Delete the rows that were staged under ``commit_id`` and not published. Harmless if there are none."""
         self._database.removing(lambda: self._abandon(commit_id))
 
     def _abandon(self, commit_id: str) -> None:
@@ -163,6 +194,13 @@ class SqliteGraph(GraphReads):
         self._remove_left()
 
     def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
+        """Remove documents with their sources, instances and mentions, then the relationships and concepts that
+        have no evidence left (cascade=orphans). This is one transaction; its cost grows with the number of rows
+        removed. Unknown documents are skipped. Returns the new epoch; repeating a commit id changes nothing.
+
+        The concepts with the ids ``concepts`` are removed too (cascade=all), with their relationships and with the
+        evidence that other documents give for either. Those other documents stay visible, and the feed reports
+        them as changed."""
         return self._database.removing(lambda: self._forget(commit_id, doc_ids, at, concepts))
 
     def _forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str]) -> int:
@@ -192,6 +230,14 @@ class SqliteGraph(GraphReads):
         became: Sequence[tuple[str, str]] = (),
         looked: tuple[Sequence[str], str] = ((), ""),
     ) -> int:
+        """Replace what documents say of concepts: each :class:`DocumentContent` takes the place of all mentions and
+        evidence of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
+        are deleted; ``joined`` are recorded, and the joinings of the concepts ``parted`` deleted. This is one transaction;
+        its cost grows with what changes. Evidence that is equal to before
+        keeps its mtime. A concept that loses its last evidence is removed, and its name is never given to another
+        concept. Documents that are not visible are skipped. ``became`` are (former id, id) of concepts: documents that
+        only name the former one name the other from now on. ``looked`` is as in :meth:`look_further`. Returns the new epoch; repeating a commit id changes
+        nothing. Raises the errors of ``publish``."""
         from kgfs.stores.graph.merging import Reassignment, set_marks
 
         with self._database.write(durable=True) as connection:
@@ -211,6 +257,9 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def look_further(self, concept_ids: Sequence[str], after: str) -> None:
+        """Note that places of these concepts were looked for in the documents up to ``after``, or in all where it is ''.
+
+        A power failure may lose the note; then the same documents are looked through again."""
         from kgfs.stores.graph.merging import look_further
 
         with self._database.write(durable=False) as connection:
@@ -219,6 +268,13 @@ class SqliteGraph(GraphReads):
     def redact(
         self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str] = ()
     ) -> Redaction:
+        """Erase the traces of purged documents, after the documents that concern these concepts and relationships
+        have been removed for good. The directory names of the dead ones among ``concepts`` are replaced by hashes,
+        and are still never given to another concept. What is known of the earlier Text of the documents ``doc_ids`` is
+        deleted. The change feed is discarded: ``changes`` returns None to
+        each reader that is behind. Every trace of removed rows is erased from the files. Blocks for long, because
+        the whole file is rewritten or, on a disk without the space for that, read and overwritten in place.
+        Idempotent. Raises BusyError when other processes read without a pause."""
         redaction = self._database.removing(lambda: self._redact(concepts, relationships, doc_ids))
         if not self._database.rehearses:
             if self._words_folder.exists():
@@ -253,20 +309,29 @@ class SqliteGraph(GraphReads):
             return connection.total_changes - before >= 2
 
     def impose(self, redaction: Redaction) -> None:
+        """Apply the redaction of an earlier purge. A rebuild calls this in place of publishing and forgetting the
+        purged documents."""
         from kgfs.stores.graph.cascade import impose
 
         with self._database.write(durable=True) as connection:
             impose(connection, redaction)
 
     def followed(self) -> int | None:
+        """Return the number of the last fact of a shared ledger that was carried out here. None if that is
+        unknown, as in a new graph or in the graph of a home that shares its ledger with no other home."""
         found = self._database.row("SELECT value FROM meta WHERE name = 'followed'")
         return found[0] if found else None
 
     def note_followed(self, fact: int) -> None:
+        """Record that the publications of the ledger up to fact number ``fact`` have been carried out here. A
+        power failure may lose the record, but never keeps it while losing a commit made before it. The facts
+        behind the last record are then carried out again."""
         with self._database.write(durable=False) as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('followed', ?)", (fact,))
 
     def rehearse(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread alone sees its own writes to this graph; all of them are
+        rolled back when the context ends. Other writers wait."""
         return self._database.rehearse()
 
     def _page_before(self, concept_id: str) -> ConceptPage | None:
@@ -274,18 +339,25 @@ class SqliteGraph(GraphReads):
             return self.page(concept_id)
 
     def clear(self) -> None:
+        """Delete everything, the epoch included. ``rebuild`` begins with this."""
         from kgfs.stores.graph.removing import empty
 
         with self._database.write(durable=True) as connection:
             empty(connection)
 
-    def aside(self) -> SqliteGraph:
+    def aside(self) -> Graph:
+        """Return an empty graph stored beside this one, to be filled and then adopted. Only one can exist at a
+        time: what is left of an earlier one is deleted. Closing the returned graph deletes it."""
         return build_aside(built_beside(self._where))
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
+        """Replace the content of this graph by that of ``built``, a graph made by :meth:`aside`; with
+        ``ontology``, replace the content of that ontology only. This is one transaction: readers see the former
+        content or the new one, and may read during the call. Commit ids that were published in ``built`` count as
+        published here. When everything is replaced, :meth:`followed` also takes the value of ``built``. Returns
+        the epoch, which is higher than any epoch before. ``changes`` returns None for epochs before it."""
         from kgfs.stores.graph.adopting import BUILT, adopt
 
-        assert isinstance(built, SqliteGraph)
         self._database.shorten_log()
         with self._database.attached(built._where, BUILT), self._database.write(durable=True) as connection:
             epoch = adopt(connection, ontology)
@@ -313,6 +385,7 @@ class SqliteGraph(GraphReads):
     # ------------------------------------------------------------------------------------------- polling
 
     def changed(self) -> bool:
+        """Return whether any process has committed since the previous call on this object. For polling."""
         with self._asked:
             state = self._state()
             moved = state != self._seen
@@ -326,6 +399,8 @@ class SqliteGraph(GraphReads):
         return found
 
     def close(self) -> None:
+        """Close the graph's connections. No other thread may be using the graph. A temporary graph, and one made
+        by :meth:`aside`, is deleted."""
         self._database.close()
         if self._aside is not None:
             remove_database(self._where)
@@ -345,14 +420,14 @@ def built_beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 
 
-def build_aside(path: Path | None) -> SqliteGraph:
+def build_aside(path: Path | None) -> Graph:
     """Create an empty graph at ``path``, deleting any file there; close() removes it. Without ``path`` it is a
     temporary graph."""
     if path is None:
-        return SqliteGraph()
+        return Graph()
     held = _taken_anew(path)
     try:
-        graph = SqliteGraph(path)
+        graph = Graph(path)
     except BaseException:
         os.close(held)
         raise

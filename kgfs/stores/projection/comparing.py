@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection.connection import Connection
 from kgfs.stores.projection.source import LIVING, concepts, relationships, shown_document
 from kgfs.stores.projection.writing import PAGE, differences
@@ -24,7 +24,7 @@ class Difference:
     """``missing``, ``left over`` or ``other``."""
 
 
-def compare(connection: Connection, graph: SqliteGraph, space: str, *, ids_alone: bool = False) -> Iterator[Difference]:
+def compare(connection: Connection, graph: Graph, space: str, *, ids_alone: bool = False) -> Iterator[Difference]:
     """Return the differences, concepts first, then relationships, then documents with all that hangs on them. With ``ids_alone``
     nodes that have the same id are taken for the same: for a projection of another format, which has other digests."""
     for label in LABELS:
@@ -35,7 +35,7 @@ def compare(connection: Connection, graph: SqliteGraph, space: str, *, ids_alone
             yield Difference(label, id_, what)
 
 
-def _wanted(graph: SqliteGraph, label: str, ids_alone: bool) -> Iterator[tuple[str, str]]:
+def _wanted(graph: Graph, label: str, ids_alone: bool) -> Iterator[tuple[str, str]]:
     after = ""
     while True:
         with graph.whole() as sql:

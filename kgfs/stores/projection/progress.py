@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.config import Config
-from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection.source import oldest_commit, state_of
 from kgfs.stores.run_files import write_note
 
@@ -59,7 +58,7 @@ def projection_page(config: Config, graph: Graph) -> dict[str, Any] | None:
     ``commits`` are those of the home's graph that are not on the server, ``seconds`` is how long the oldest of them waits.
     ``purges`` are owed: carried out here, and not there yet.
     """
-    if config.graph.store != "neo4j" or not isinstance(graph, SqliteGraph):
+    if config.graph.store != "neo4j":
         return None
     known = noted(config)
     with graph.whole() as sql:

@@ -11,7 +11,7 @@ from typing import Any
 from kgfs.errors import BadInputError, LostLeaseError
 from kgfs.failpoints import border
 from kgfs.stores.batched import batched
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.touched import Touched, touched
 from kgfs.stores.projection.comparing import Difference, compare
 from kgfs.stores.projection.connection import Connection, Statement
@@ -75,7 +75,7 @@ class Projection:
     def __init__(
         self,
         endpoint: Endpoint,
-        graph: SqliteGraph,
+        graph: Graph,
         home: str,
         catalog: Catalog | None = None,
         stopping: Callable[[], bool] = lambda: False,

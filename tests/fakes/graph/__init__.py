@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
-from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.merging import check
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,

@@ -11,7 +11,7 @@ from kgfs.stores.catalog.checks import Before, check
 from kgfs.stores.catalog.encoding import decode, encode, tag_of
 from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.facts import Fact, GraphFact, Overtaken
-from kgfs.stores.catalog.names import SqliteNames
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.origin import ELSEWHERE, changed_elsewhere
 from kgfs.stores.catalog.sharing import undo
 from kgfs.stores.catalog.sharing.rebase import Rebase
@@ -115,7 +115,7 @@ def _carried(
     undo.take_back(db, upto)
     for seq, body, session in ours:
         _fold(db, decode(body), seq, body, session)
-    before = Before(SqliteNames(lambda: db), lambda _: True, lambda: changed_elsewhere(db))
+    before = Before(Names(lambda: db), lambda _: True, lambda: changed_elsewhere(db))
     record = _Recorder(db, number, before, upto + len(ours))
     own = [decode(body) for _, body, _ in tail]
     rebase = Rebase(db, before.names, own, record, kept, gone)

@@ -19,7 +19,6 @@ from typing import Any
 from kgfs.domain.documents import Name, NameKind, StorageTier
 from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores.catalog.conflicts import DECISION, OVERWRITTEN
-from kgfs.stores.catalog.contract_names import Names, Trashed
 from kgfs.stores.catalog.encoding import tag_of
 from kgfs.stores.catalog.facts import (
     AttributesSet,
@@ -46,6 +45,8 @@ from kgfs.stores.catalog.facts import (
     TrashRestored,
     VersionMinted,
 )
+from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.rows import Trashed
 from kgfs.stores.catalog.sharing.rebase_base import Footing
 from kgfs.stores.catalog.sharing.unpublished import Tail
 from kgfs.stores.pending_uploads import WAITING

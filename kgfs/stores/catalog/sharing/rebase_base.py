@@ -12,8 +12,8 @@ from typing import Any
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import new_id, new_ontology_id
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
-from kgfs.stores.catalog.contract_names import Names
 from kgfs.stores.catalog.facts import Fact, FileMade, FolderMade, LinkMade, OntologyMade, VersionMinted
+from kgfs.stores.catalog.names import Names
 
 
 class Footing:
