@@ -12,20 +12,18 @@ from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError, NoSpaceError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores import hosts
-from kgfs.stores.catalog.schema import names_format
 from kgfs.stores.database import remove_database
 from kgfs.stores.disk_reserve import leave_free
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors, sync_folder
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.sqlite import graph_format
+from kgfs.stores.home_format import HOME_FORMAT
 from kgfs.stores.locks import locked
 from kgfs.stores.run_files import write_note
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.fetching import fetch_file
 from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
-from kgfs.stores.sync_cursors import graph_note, vectors_note
-from kgfs.stores.vectors.opening import VECTORS_FORMAT
+from kgfs.stores.sync_cursors import vectors_note
 
 FETCHED = "snapshot.fetched"
 """Folder in the run folder with the files of snapshots that were fetched so far. Each subfolder is named after the
@@ -93,17 +91,11 @@ def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[
 
 
 def _is_wanted(config: Config, file: File) -> bool:
-    match file.name:
-        case layout.NAMES:
-            return file.schema == names_format()
-        case layout.GRAPH:
-            return file.schema == graph_format()
-        case layout.VECTORS:
-            return (
-                file.schema == VECTORS_FORMAT and config.vectors.store == "sqlite" and config.models.embedder != "none"
-            )
-        case _:
-            return False
+    if file.schema != HOME_FORMAT:
+        return False
+    if file.name == layout.VECTORS:
+        return config.vectors.store == "sqlite" and config.models.embedder != "none"
+    return file.name in (layout.NAMES, layout.GRAPH)
 
 
 def _fetch(
@@ -145,7 +137,7 @@ def _put_in_place(config: Config, folder: Path, files: Sequence[File]) -> None:
     with os_errors(f"Putting the snapshot in place in {config.home}"):
         for target in targets.values():
             remove_database(target)
-        for note in (graph_note(config), *config.run.glob("vectors-*.upto")):
+        for note in config.run.glob("vectors-*.upto"):
             note.unlink(missing_ok=True)
         for file in sorted(files, key=lambda file: list(targets).index(file.name)):
             if file.name == VECTORS:

@@ -12,15 +12,14 @@ from contextlib import closing
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MissingError, from_os_error
 from kgfs.stores.catalog.sqlite import Catalog
+from kgfs.stores.home_format import HOME_FORMAT, refusal
 from kgfs.stores.locks import locked
 from kgfs.stores.run_files import write_note
 
 NOTE = "stores.json"
 """File in the run folder with the settings, and their values, that the home was made with."""
-NOTE_BEFORE = "garage.store"
-"""File in the run folder of a home that was opened by a version without NOTE. It holds the kind of the garage and
-nothing else.
-"""
+FORMAT = "format"
+"""The entry of the note with the format of the home."""
 LOCK = "stores.lock"
 REMEDY = (
     "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
@@ -50,10 +49,12 @@ def refuse_nothing(config: Config) -> None:
 
 
 def refuse_others(config: Config) -> None:
-    """Raise BadInputError if the home is known to be bound to another place than the configuration names. Ask no
-    server.
+    """Raise BadInputError if the home is known to be bound to another place than the configuration names, and StoreError
+    if it has another format. Ask no server, and write nothing.
     """
     noted = _noted(config)
+    if noted and noted.get(FORMAT) != str(HOME_FORMAT):
+        raise refusal(config.home, noted.get(FORMAT, "none"))
     for setting, current in _named(config).items():
         known = noted.get(setting, current)
         if known != current:
@@ -93,7 +94,7 @@ def bind(config: Config) -> None:
 
 def _named(config: Config) -> dict[str, str]:
     garage = config.garage_store
-    named = {"garage.store": garage.store}
+    named = {FORMAT: str(HOME_FORMAT), "garage.store": garage.store}
     if garage.store == "s3":
         named |= {"garage.bucket": garage.bucket, "garage.prefix": garage.prefix.strip("/")}
     return named
@@ -106,12 +107,4 @@ def _noted(config: Config) -> dict[str, str]:
     try:
         return dict(json.loads((config.run / NOTE).read_text()))
     except (OSError, ValueError, TypeError):
-        return _noted_before(config)
-
-
-def _noted_before(config: Config) -> dict[str, str]:
-    try:
-        kind = (config.run / NOTE_BEFORE).read_text()
-    except (OSError, ValueError):
         return {}
-    return {"garage.store": kind} if kind else {}

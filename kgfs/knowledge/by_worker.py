@@ -31,7 +31,7 @@ def ranked_by_worker(
         raise
     except (NoWorkerError, TimedOutError) as error:
         return None, refusing(error)
-    except KgfsError:  # it is busy, of an earlier version, or has no index: it may still say what is near
+    except KgfsError:  # it is busy, or has no index: it may still say what is near
         return None, asking
 
 

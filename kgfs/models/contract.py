@@ -105,7 +105,7 @@ class Signs:
     restricts: bool = False
     """Whether its first words restrict its last, so that by its name it is a kind of what that names."""
     code: bool = False
-    """Whether it is marked up as code. Records before version 4 of the grammar count such names as ``strong``."""
+    """Whether it is marked up as code."""
     language: str = ""
     """The language by whose counts it was found; empty where it was found by the grammar of English."""
 

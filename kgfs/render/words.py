@@ -27,11 +27,6 @@ def visible(text: str) -> str:
     return _CONTROL.sub(_picture, text)
 
 
-def has_controls(text: str) -> bool:
-    """Return whether :func:`visible` changes the text."""
-    return _CONTROL.search(text) is not None
-
-
 def _picture(found: re.Match[str]) -> str:
     code = ord(found[0])
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"

@@ -21,7 +21,6 @@ from kgfs.stores.catalog.purges import purges_among, without_purged
 from kgfs.stores.locks import locked_within
 from kgfs.stores.ship import facts_since
 from kgfs.stores.stores import Stores
-from kgfs.stores.sync_cursors import graph_note, read_note
 
 NOTED_EVERY = 1000
 """Facts without effect on the graph after which the position is stored all the same. The catalog may soon drop them."""
@@ -79,8 +78,6 @@ def follow_graph(
         for commit_id in graph.staged():  # staged by a process that was killed
             graph.abandon(commit_id)
         position = graph.followed()
-        if position is None:
-            position = _position_of_former_version(config, stores)
         upto = stores.catalog.confirmed()
         if position is None or position > upto:
             replay.graph_anew(stores)
@@ -112,17 +109,3 @@ def _facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, GraphFa
             return
         if isinstance(fact, GraphFact):
             yield number, fact
-
-
-def _position_of_former_version(config: Config, stores: Stores) -> int | None:
-    """Return the position that a former version stored in the run folder, and remove that note.
-
-    Return None where there is no note, or where the graph has changed since.
-    """
-    note = graph_note(config)
-    noted = read_note(note)
-    note.unlink(missing_ok=True)
-    if noted is None or len(noted) != 2 or noted[1] != stores.graph.epoch():
-        return None
-    stores.graph.note_followed(noted[0])
-    return noted[0]

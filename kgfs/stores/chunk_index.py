@@ -14,7 +14,6 @@ from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of
 from kgfs.domain.text import Chunk
 from kgfs.stores.database import Database
 
-FORMAT = 1
 REMEDY = "It is derived: remove it, and the next kgfs cite makes it again."
 SCHEMA = """
 CREATE TABLE chunk (
@@ -50,7 +49,7 @@ class ChunkIndex:
     together with the position in the ledger."""
 
     def __init__(self, path: Path) -> None:
-        self._database = Database(path, SCHEMA, FORMAT, REMEDY)
+        self._database = Database(path, SCHEMA, REMEDY)
 
     def followed(self) -> int:
         """Return the number of the last fact of the ledger that the index covers."""

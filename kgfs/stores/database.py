@@ -23,7 +23,7 @@ from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, Store
 from kgfs.render.words import below_size
 from kgfs.stores import timing
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.migrations import bring_up, format_of, newest
+from kgfs.stores.home_format import fill, refuse_other
 from kgfs.stores.pacing import STEPS, Pacing
 from kgfs.stores.wal import use_wal
 
@@ -33,16 +33,14 @@ _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
 
 
 class Database:
-    """One SQLite file. ``schema`` creates the tables of a new file, in format ``version``; then the ``migrations``
-    that the file lacks are run (see ``kgfs.stores.migrations``). The format is stored in the file's header. A file
-    with an unknown format is refused with a StoreError. ``remedy`` ends the messages about damage and about
-    unknown formats.
+    """One SQLite file. ``schema`` creates the tables of a new file. A file of another format (``kgfs.stores.home_format``)
+    is refused with a StoreError. ``remedy`` ends the messages about damage.
 
     Committed transactions survive ``kill -9``. A transaction marked ``durable`` survives a power failure, with
     everything committed before it. A power failure may undo the other transactions, together, as if they had never
     been."""
 
-    def __init__(self, path: Path, schema: str, version: int, remedy: str, migrations: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, schema: str, remedy: str) -> None:
         self._path = path
         self._remedy = remedy
         self._reserve = DiskReserve(path.parent)
@@ -63,7 +61,7 @@ class Database:
         self._writer = self._connect()
         self._pacing = Pacing(path.with_name(f"{path.name}-wal"))
         try:
-            self._reserve.run(lambda: self._prepare(schema, version, migrations))
+            self._reserve.run(lambda: self._prepare(schema))
         except BaseException:
             self._writer.close()
             raise
@@ -79,23 +77,20 @@ class Database:
         connection.create_function("below_size", 2, below_size, deterministic=True)
         return connection
 
-    def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:
+    def _prepare(self, schema: str) -> None:
         with self.translated():
+            is_new = refuse_other(self._writer, self._path)
             if not use_wal(self._writer):
                 raise StoreError(
                     f"{self._path}: this file system cannot share a database. Put the home on a local disk."
                 )
             self._writer.execute("PRAGMA wal_autocheckpoint=2000")
             self._writer.execute("PRAGMA cache_size=-32000")
-            found = format_of(self._writer)
         self._writer.set_progress_handler(self._pacing.step, STEPS)
-        wanted = newest(base, migrations)
-        # Only a new or an older file is written, so that opening never waits for a writer and works on a full disk.
-        if found == 0 or base <= found < wanted:
+        # Only a new file is written, so that opening never waits for a writer and works on a full disk.
+        if is_new:
             with self.write(durable=True) as connection:
-                found = bring_up(connection, schema, base, migrations)
-        if found != wanted:
-            raise StoreError(f"{self._path}: has format {found}, this kgfs needs {wanted}. {self._remedy}")
+                fill(connection, schema)
 
     @contextmanager
     def translated(self) -> Iterator[None]:

@@ -35,9 +35,9 @@ class MountNote:
     stuck: bool = False
     """Whether the mount's process was killed but cannot end. Calls on the mount then block."""
     started: int = 0
-    """The start time of the process, in clock ticks since boot; 0 in files of older versions."""
+    """The start time of the process, in clock ticks since boot; 0 if it could not be read."""
     connection: int | None = None
-    """The number of its FUSE connection; None until it is mounted, and in files of older versions."""
+    """The number of its FUSE connection; None until it is mounted."""
     file: Path | None = None
     """Its configuration file, if that is not the home's own."""
 
@@ -97,7 +97,7 @@ def mount_notes(run: Path) -> list[MountNote]:
         try:
             locked = is_locked(path)
             body = json.loads(path.read_text())
-            copied = body.get("inode") not in (None, path.stat().st_ino)
+            copied = body["inode"] != path.stat().st_ino
         except (FileNotFoundError, ValueError):  # just deleted, or being written
             continue
         if copied:
@@ -105,14 +105,14 @@ def mount_notes(run: Path) -> list[MountNote]:
         if not locked and not _stands(body["mountpoint"], run.parent):
             path.unlink(missing_ok=True)
             continue
-        started, file = body.get("started", 0), body.get("config")
+        started, file = body["started"], body["config"]
         stuck = locked and is_stuck(body["pid"], started)
         found.append(
             MountNote(
                 mountpoint=Path(body["mountpoint"]),
                 pid=body["pid"],
                 path=path,
-                view=body.get("view", KNOWLEDGE),
+                view=body["view"],
                 alive=locked and not stuck,
                 stuck=stuck,
                 started=started,

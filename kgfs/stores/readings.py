@@ -26,7 +26,7 @@ from kgfs.stores.garage.contract import Objects
 
 FORMAT = 1
 FORMAT_OF_CHANGES = 2
-"""The format of decisions that change others, which a kgfs of before refuses."""
+"""The format of decisions that change others."""
 
 LONG = 1 << 24
 """Characters from which on a text is decoded in pieces of DECODED bytes."""
@@ -79,10 +79,9 @@ class Reading:
     request."""
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """For each heading, in order: the position at which its section begins, and the section's path of titles.
-    Empty if the document has no headings or was read by ingest version 1."""
+    Empty if the document has no headings."""
     places: tuple[Place, ...] = ()
-    """Where pages, slides, rows, messages or cells begin in the Text. Empty if the format has none or was read by an
-    ingest version before 4."""
+    """Where pages, slides, rows, messages or cells begin in the Text. Empty if the format has none."""
     pages: int = 0
     """As ``Text.pages``."""
     note: str = ""
@@ -95,8 +94,7 @@ class Reading:
     """As ``Text.about``."""
 
     language: str = ""
-    """The code of its language (:mod:`kgfs.domain.languages`); empty if it has no prose, or was read by an ingest version
-    before 8."""
+    """The code of its language (:mod:`kgfs.domain.languages`); empty if it has no prose."""
     blocks: tuple[Block, ...] = ()
     """The blocks of the Text, in a Reading of the text alone."""
 
@@ -129,7 +127,7 @@ class Reading:
         body = {"format": FORMAT, **_plain(self)}
         for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"):
             if not body[name]:
-                del body[name]  # so Readings that are older than the field keep their ids
+                del body[name]
         return body
 
     def section_path(self, quote: Quote) -> tuple[str, ...]:
@@ -185,7 +183,7 @@ def _plain(row: Any) -> dict[str, Any]:
         body["blocks"] = [tuple(getattr(block, name) for name in block.__slots__) for block in body["blocks"]]
     for name, absent in _ABSENT.items():
         if name in body and body[name] == absent:
-            del body[name]  # so what is older than the field keeps its id
+            del body[name]
     return body
 
 
@@ -293,7 +291,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
     try:
         body: dict[str, Any] = json.loads(raw)
         if body.pop("format") != FORMAT:
-            raise StoreError(f"{key}: written by a newer kgfs.")
+            raise StoreError(f"{key}: written by another version of kgfs.")
         body["chunks"] = tuple(
             Chunk(**{**chunk, "section_path": tuple(chunk["section_path"])}) for chunk in body["chunks"]
         )
@@ -337,7 +335,7 @@ class MatchedConcept:
     numbers: tuple[int, ...]
     """The evidence numbers of its quotes, in the order of the quotes."""
     spans: tuple[int, ...] = ()
-    """Start and end of each place in the Text that names it, in order. Empty in decisions of ingest versions before 7."""
+    """Start and end of each place in the Text that names it, in order."""
     term: bool = False
     """Whether it is a term of the document that is a concept by others: it gives forms and evidence (``how``: ``term``
     when that is decided), and the concept does not rest on it."""
@@ -402,7 +400,7 @@ class Decisions:
     named: tuple[NamedConcept, ...] = ()
     """Other concepts of the ontology that the document names, where it names them."""
     candidates: tuple[Candidate, ...] = ()
-    """What could be looked up in the document. Empty in decisions of ingest versions before 7."""
+    """What could be looked up in the document."""
     carried_out_as: str = ""
     """The commit id of the publication, if words of other documents were removed from the decisions afterwards
     (:func:`redact_decisions`), or if they were put together from what is stored of them; else empty."""
@@ -510,7 +508,7 @@ def decode_decisions(raw: bytes, key: str) -> Decisions:
     try:
         body: dict[str, Any] = json.loads(raw)
         if body.pop("format") not in (FORMAT, FORMAT_OF_CHANGES):
-            raise StoreError(f"{key}: written by a newer kgfs.")
+            raise StoreError(f"{key}: written by another version of kgfs.")
         body["concepts"] = tuple(
             MatchedConcept(**{**found, "numbers": tuple(found["numbers"]), "spans": tuple(found.get("spans", ()))})
             for found in body["concepts"]

@@ -13,15 +13,6 @@ from pathlib import Path
 from kgfs.config import Config
 
 
-def graph_note(config: Config) -> Path:
-    """Return the path of the graph's cursor of an earlier version: [the last fact that the graph has, its epoch
-    then].
-
-    The present version stores the graph's cursor in the graph's own file.
-    """
-    return config.run / "graph.upto"
-
-
 def vectors_note(config: Config, model: str) -> Path:
     """Return the path of the cursor of the home's own vectors for ``model``: [the last fact that was applied to
     them].

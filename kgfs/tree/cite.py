@@ -32,9 +32,9 @@ GROUP = "cited"
 _CHUNK_ID = re.compile(r"[0-9a-f]{12,64}")
 
 
-def folder(context: TreeContext, _: None) -> Node | None:
-    """Return ``cite/``; None where an ontology of that name, made by an earlier version, stands in its place."""
-    return None if context.stores.catalog.names.ontology_named(NAME) else CiteFolder(context, keys.fixed(NAME))
+def folder(context: TreeContext, _: None) -> Node:
+    """Return ``cite/``."""
+    return CiteFolder(context, keys.fixed(NAME))
 
 
 class CiteFolder(DerivedFolder[None]):

@@ -128,7 +128,7 @@ class Hand:
 
     def settle(self, name_id: int) -> None:
         name = self.row(name_id)
-        self.record(f.Settled(name_id, name.place, name.key, "no version", self.tick()))
+        self.record(f.Settled(name_id, name.place, name.key, "no version", self.tick(), name.sha256, "skip"))
 
     def document(self, name: str, content: str, parent: int = 0) -> tuple[int, str]:
         """A file that is read: (name id, doc_id)."""

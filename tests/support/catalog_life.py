@@ -124,12 +124,14 @@ class Life:
         name = waiting[i % len(waiting)]
         path = self.first.names.path(name.id) or ""
         if not name.sha256 or not is_document_name(path):
-            self.record(f.Settled(name.id, name.place, name.key, "no document", self.at, name.sha256))
+            self.record(f.Settled(name.id, name.place, name.key, "no document", self.at, name.sha256, "none"))
             return
         known = self.first.names.document_with(name.ontology, name.sha256)
         newest = self.first.names.versions(name.id)[-1:]
         if known and newest and newest[0].doc_id == known.doc_id and k % 2:
-            self.record(f.Settled(name.id, StorageTier.GARAGE, known.key, "the same bytes", self.at))
+            self.record(
+                f.Settled(name.id, StorageTier.GARAGE, known.key, "the same bytes", self.at, name.sha256, "skip")
+            )
             return
         source = known.source_id if known else f"{name.ontology}/{path}"
         lineage, n = self.first.names.lineage_for(name.id)

@@ -178,7 +178,7 @@ def test_facts_about_what_is_gone_are_refused(hand: Hand) -> None:
         f.AttributesSet(gone, 1, mode=0),
         f.Moved(gone, "id-P", hand.root, "g", 0, 1),
         f.Removed(gone, 1),
-        f.Settled(gone, "none", "", "", 1),
+        f.Settled(gone, "none", "", "", 1, "", "none"),
         f.VersionMinted(gone, *minted),
         f.DocumentRead("none", "done", "", "", "", (), 1),
         f.DocumentFailed("none", "failed", "", 1),
@@ -242,7 +242,7 @@ def test_decisions_about_what_changed_meanwhile_are_refused(hand: Hand) -> None:
     hand.move(file, "a")
     hand.write(file, "y")
     refused(hand, BusyError, f.VersionMinted(file, "id-P", 1, *minted))
-    refused(hand, BusyError, f.Settled(file, "garage", "k", "", 1, "x"))
+    refused(hand, BusyError, f.Settled(file, "garage", "k", "", 1, "x", "none"))
     assert hand.row(file).key == f"spool-{file}" and not hand.row(file).settled
 
 

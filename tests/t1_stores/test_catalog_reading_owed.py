@@ -9,7 +9,6 @@ import pytest
 from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.errors import MissingError
 from kgfs.stores.catalog import facts as f
-from kgfs.stores.catalog.encoding import decode, encode
 from kgfs.stores.catalog.rows import Job
 from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import Hand
@@ -109,9 +108,6 @@ def test_an_unreadable_document_is_of_the_version_that_tried(hand: Hand) -> None
     hand.record(owed(once), *(f.DocumentFailed(doc_id, "unsupported", "why", 9, 5) for doc_id in (never, once)))
     versions = [found.ingest_version for doc_id in (never, once) if (found := hand.names.document(doc_id))]
     assert versions == [5, INGEST_VERSION], "what the graph shows was read by that"
-    assert decode(b'{"fact":"DocumentFailed","doc_id":"d","state":"failed","reason":"","at":3}') == f.DocumentFailed(
-        "d", "failed", "", 3, 1
-    )
 
 
 def test_what_was_published_before_is_known(hand: Hand) -> None:
@@ -123,9 +119,3 @@ def test_what_was_published_before_is_known(hand: Hand) -> None:
     now = hand.names.document(doc_id)
     assert now is not None
     assert (now.reading, now.former_reading, now.former_decisions) == ("second", first.reading, first.decisions)
-
-
-def test_a_fact_from_before_there_were_runs_is_understood() -> None:
-    entry = b'{"fact":"ReadingOwed","doc_id":"d","reason":"why","at":3}'
-    assert decode(entry) == f.ReadingOwed("d", "why", 3)
-    assert decode(encode(owed("d", anew=True))) == owed("d", anew=True)

@@ -282,7 +282,7 @@ def test_a_file_that_is_no_journal_is_said_so(path: Path) -> None:
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version=99")
     db.close()
-    with pytest.raises(StoreError, match="newer"):
+    with pytest.raises(StoreError, match="mount it with the version that made it"):
         Catalog(path)
 
 

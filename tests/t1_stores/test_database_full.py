@@ -22,7 +22,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_what_a_transaction_took_that_filled_the_disk_is_given_back(small_disk: Path) -> None:
-    with closing(Database(small_disk / "words", SCHEMA, 1, "")) as database:
+    with closing(Database(small_disk / "words", SCHEMA, "")) as database:
         with database.write(durable=True) as connection:
             connection.execute("INSERT INTO word VALUES ('kept')")
         database.shorten_log()
@@ -39,7 +39,7 @@ def test_what_a_transaction_took_that_filled_the_disk_is_given_back(small_disk: 
 
 
 def test_a_file_that_there_is_no_room_to_write_anew_is_scrubbed_in_its_place(small_disk: Path) -> None:
-    with closing(Database(small_disk / "words", SCHEMA, 1, "")) as database:
+    with closing(Database(small_disk / "words", SCHEMA, "")) as database:
         for part in range(3):
             with database.write(durable=False) as connection:
                 connection.executemany("INSERT INTO word VALUES (?)", [(f"{part} {'long ' * 100}",)] * 1000)

@@ -35,7 +35,7 @@ from kgfs.stores.garage.contract import BLOCK, Objects, Sums
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
-from kgfs.stores.garage.listing import object_files, object_path, sums_path
+from kgfs.stores.garage.listing import object_path, sums_path
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.sums import sums_of
 from tests.support.peers.buckets import GARAGES, garage_of
@@ -553,47 +553,6 @@ def test_sums_that_earlier_versions_wrote_for_a_small_object_are_used_and_replac
     sums_path(path).write_bytes(encode_sums(sums_of(b"koan")))  # of a deletion that was killed
     files.put(key, b"zen")
     assert files.get(key) == b"zen"
-
-
-def test_what_an_earlier_kgfs_put_in_shards_is_found_replaced_and_deleted(files: FileObjects) -> None:
-    doc_id, content = "0123456789abcdef", b"zen"
-    folder = f"readings/{doc_id}"
-    now, before, large = (
-        f"{folder}/{name}" for name in ("now.json", f"{hashlib.sha256(content).hexdigest()[:16]}.json", "x")
-    )
-    for key in (now, before, large, "readings/0"):
-        files.put(key, LONG if key == large else content)
-    path, earlier = (Path(one) for one in object_files(str(files._root), before))
-    assert [found.name for found in sorted(path.parent.iterdir())] == [
-        path.name,
-        "now.json",
-        "now.json@sums",
-        "x",
-        "x@sums",
-    ]
-    earlier.parent.mkdir()
-    path.rename(earlier)
-    for _ in range(2):
-        assert list(files.keys()) == [("readings/0", 3), (before, 3), (now, 3), (large, len(LONG))]
-        assert [key for key, _ in files.keys(f"{folder}/{path.name[:3]}")] == [before]
-        assert files.names(folder) == sorted([path.name, "now.json", "x"])
-        assert files.names("readings") == ["0", f"{doc_id}/"]
-        assert files.entry(before).size == 3
-        assert files.entry(folder).folder
-        assert files.exists(before)
-        assert files.has_sums(before)
-        assert files.get(before) == files.salvage(before) == content
-        assert files.cached(before, hashlib.sha256(content).hexdigest(), 3) == content
-        flip(earlier, 1)
-        files.put(before, content)
-        assert not path.exists()
-    earlier.with_name(earlier.name).chmod(0o600)
-    shutil.copy(earlier, path)  # as if both were there: nothing stays of what is deleted
-    assert files.delete(before)
-    assert not files.exists(before)
-    assert [key for key, _ in files.keys("")] == ["readings/0", now, large]
-    files.put(before, content)
-    assert (path.exists(), earlier.exists()) == (True, False)
 
 
 def test_sums_without_an_object_are_nothing(files: FileObjects) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores.graph import kinds, sqlite
+from kgfs.stores.graph import kinds
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.derived import Derived
 from kgfs.stores.graph.kinds import KINDS, OF_DOCUMENTS, RowKind
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Batch, DocumentRow, Fault
+from kgfs.stores.home_format import fill
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared
 
 ONE = Doc("a" * 16, [Told("Zen", 2)])
@@ -36,11 +37,16 @@ class Toys(Derived):
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = """CREATE TABLE toy (document INTEGER NOT NULL REFERENCES document (key), word TEXT NOT NULL,
+    table = """CREATE TABLE IF NOT EXISTS toy (document INTEGER NOT NULL REFERENCES document (key), word TEXT NOT NULL,
         owner TEXT NOT NULL, PRIMARY KEY (document, word)) WITHOUT ROWID;"""
     kind = RowKind("toy", "document, word", "toy", "t.word", put=put_toys, derived=Toys, compared=True)
     monkeypatch.setitem(KINDS, "toy", kind)
-    monkeypatch.setattr(sqlite, "MIGRATIONS", (*sqlite.MIGRATIONS, table))
+
+    def with_toys(connection: sqlite3.Connection, schema: str) -> None:
+        fill(connection, schema)
+        connection.execute(table)
+
+    monkeypatch.setattr("kgfs.stores.database.fill", with_toys)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def syncs(monkeypatch: pytest.MonkeyPatch) -> Syncs:
 
 @pytest.fixture
 def database(home: Path) -> Iterator[Database]:
-    made = Database(home / "some.sqlite", "CREATE TABLE row (id INTEGER PRIMARY KEY, body TEXT)", 1, "")
+    made = Database(home / "some.sqlite", "CREATE TABLE row (id INTEGER PRIMARY KEY, body TEXT);", "")
     yield made
     made.close()
 

@@ -75,7 +75,7 @@ def test_a_connection_that_remembers_a_page_does_not_bring_it_back(tmp_path: Pat
 
 
 def test_who_reads_sees_one_whole_state_meanwhile(tmp_path: Path) -> None:
-    with closing(Database(tmp_path / "some.sqlite", SCHEMA, 1, "")) as database:
+    with closing(Database(tmp_path / "some.sqlite", SCHEMA, "")) as database:
         with database.write(durable=False) as connection:
             connection.executemany("INSERT INTO plain VALUES (?, ?)", [(n, f"{n} {SECRET}") for n in range(4000)])
             connection.execute("DELETE FROM plain WHERE id % 2")

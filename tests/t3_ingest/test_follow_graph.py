@@ -28,9 +28,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.resolve import find_document
-from kgfs.stores.run_files import write_note
 from kgfs.stores.stores import Stores
-from kgfs.stores.sync_cursors import graph_note
 from tests.support.following import SHORT, Home, same, told_what_is_derived
 from tests.support.knowledge_of import knowledge_in
 from tests.support.running import until
@@ -377,26 +375,6 @@ def test_what_failed_midway_goes_on_and_what_was_derived_follows(
         assert repair(config, alone, [Damage(Kind.DANGLING, "something")])
     other_goes_on("05")
     assert derived == []
-    same(homes)
-
-
-def test_the_position_that_a_former_version_noted_is_taken_over(
-    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = homes
-    here.deposit("00")
-    here.work()
-    there.work()
-    derived = told_what_is_derived(homes, monkeypatch)
-    graph = there.stores.graph
-    for epoch, anew in ((graph.epoch(), []), (graph.epoch() - 1, ["there"])):
-        position = graph.followed()
-        with graph._database.write(durable=True) as connection:
-            connection.execute("DELETE FROM meta WHERE name = 'followed'")
-        write_note(graph_note(there.host.config), [position, epoch])
-        there.work()
-        assert derived == anew and graph.followed() is not None
-        assert not graph_note(there.host.config).exists()
     same(homes)
 
 

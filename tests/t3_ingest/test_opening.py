@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree, rmtree
 
 import pytest
 
-from kgfs.app.binding import NOTE, NOTE_BEFORE, bind, is_bound, refuse_others
+from kgfs.app.binding import NOTE, bind, is_bound, refuse_others
 from kgfs.app.confirming import Confirming
 from kgfs.app.home import as_they_are, make_home, open_existing, open_stores, open_to_ask
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
-from kgfs.errors import BadInputError, KgfsError, MachineError, MissingError, OlderCopyError, UnavailableError
+from kgfs.errors import (
+    BadInputError,
+    KgfsError,
+    MachineError,
+    MissingError,
+    OlderCopyError,
+    StoreError,
+    UnavailableError,
+)
 from kgfs.settings import Garage as GarageSettings
-from kgfs.settings import Graph
 from kgfs.stores.catalog.facts import SettingChanged
-from kgfs.stores.run_files import write_note
 from kgfs.stores.servers import need
 from kgfs.stores.ship import ship_once
 from tests.support.library import library_at
@@ -66,19 +73,20 @@ def test_a_home_is_opened_in_no_other_place_than_its_own(tmp_path: Path, other: 
     assert is_bound(own)
 
 
-@pytest.mark.parametrize("lost", ["", "[1, 2]", "7"])
-def test_a_home_of_the_version_before_knows_the_kind_of_its_garage(tmp_path: Path, lost: str) -> None:
+@pytest.mark.parametrize("noted", [{"garage.store": "files"}, {"garage.store": "files", "format": "99"}])
+def test_a_home_of_another_format_is_refused_and_left_as_it_is(tmp_path: Path, noted: dict[str, str]) -> None:
     files = Config(home=tmp_path / "home")
-    make_home(files)
-    (files.run / NOTE_BEFORE).write_text("files")
-    if lost:
-        (files.run / NOTE).write_text(lost)
-    bucket = replace(files, garage_store=IN_A_BUCKET)
+    files.run.mkdir(parents=True)
+    (files.run / NOTE).write_text(json.dumps(noted))
+    before = [*tmp_path.rglob("*")]
     for opening in (open_stores, as_they_are):
-        with pytest.raises(BadInputError, match="is 'files', not 's3'"), opening(bucket):
+        with (
+            pytest.raises(StoreError, match=r"mount it with the version that made it, and copy its documents/\.$"),
+            opening(files),
+        ):
             pass
-    with open_stores(files):
-        pass
+    assert [*tmp_path.rglob("*")] == before
+    assert json.loads((files.run / NOTE).read_text()) == noted
 
 
 def test_of_two_that_open_a_home_first_the_second_goes_by_what_the_first_bound_it_to(tmp_path: Path) -> None:
@@ -194,15 +202,3 @@ def test_each_package_that_a_client_wants_is_named_where_it_lacks() -> None:
         MachineError, match=r"'s3', and the package nosuchpackage is not installed\. Install kgfs\[servers\]"
     ):
         need("garage.store is 's3'", "json", "nosuchpackage")
-
-
-def test_a_copy_of_a_graph_on_a_server_that_a_former_version_kept_is_removed(tmp_path: Path) -> None:
-    config = Config(home=tmp_path / "home", graph=Graph(store="neo4j", uri="bolt://127.0.0.1:1", timeout=0.1))
-    make_home(config)
-    write_note(config.run / NOTE, {"garage.store": "files", "graph.database": "neo4j", "graph.namespace": "ours"})
-    left = [config.home / f"replica.sqlite{suffix}" for suffix in ("", "-wal", "-shm")]
-    for path in left:
-        path.write_bytes(b"of before")
-    with open_stores(config) as stores:
-        assert stores.graph.epoch() == 0
-    assert config.graph_db.exists() and not [path for path in left if path.exists()]

@@ -230,17 +230,11 @@ def test_one_of_another_format_is_not_used(bucket: Bucket, monkeypatch: pytest.M
     here = bucket.home("here")
     bucket.ingest(here, 0)
     put_snapshot(here)
-    for name, other in (("there", "names_format"), ("third", "graph_format")):
-        with monkeypatch.context() as patch:
-            patch.setattr(beginning, other, lambda: 99)
-            assert began(bucket.home(name), bucket)  # with the other file alone
     with monkeypatch.context() as patch:
-        patch.setattr(beginning, "names_format", lambda: 99)
-        patch.setattr(beginning, "graph_format", lambda: 99)
-        assert not began(bucket.home("fourth"), bucket)
-    for name in ("there", "third", "fourth"):
-        run_worker(bucket.home(name), until_idle=True)
-        same(bucket, bucket.home(name), here)
+        patch.setattr(beginning, "HOME_FORMAT", 99)
+        assert not began(bucket.home("there"), bucket)
+    run_worker(bucket.home("there"), until_idle=True)
+    same(bucket, bucket.home("there"), here)
 
 
 class KilledError(BaseException):

@@ -82,14 +82,3 @@ def test_only_ids_that_the_graph_does_not_show_make_a_lookup_wait(library: Libra
     assert inline(lambda: folder.lookup("no id")) is None
     with pytest.raises(WouldBlock):
         inline(lambda: folder.lookup("0123456789ab"))
-
-
-def test_an_ontology_of_that_name_from_an_earlier_version_stays_where_it_is(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr("kgfs.ingest.writing.rules.ROOT_NAMES", frozenset())
-        library.context.deposits.make_ontology("cite", 0o755, ME.uid, ME.gid)
-    assert "documents" in library.names("cite")
-    library.root.move("cite", library.root, "Cited", replace=False)
-    assert library.names("cite") == [] and "documents" in library.names("Cited")

@@ -40,8 +40,6 @@ from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.knowledge.nesting import search_nested
 from kgfs.knowledge.search import search
 from kgfs.stores.blocking import WouldBlock, inline
-from kgfs.stores.graph.migrations import MIGRATIONS
-from kgfs.stores.migrations import statements
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
@@ -292,15 +290,6 @@ def test_the_date_of_a_document_is_its_own_else_that_of_its_file(library: Librar
     assert found_by(library, "Zen/search/koan type:md before:2000") == ["undated.md"]
     assert found_by(library, "Zen/search/koan after:2000 before:2000-02") == ["dated.md"]
     assert found_by(library, "Zen/search/before:2001") == ["dated.md", "undated.md"]  # the newest first
-    graph: Any = library.stores.graph
-    with graph._database.write(durable=False) as db:  # a home of before there was the column
-        kept = db.execute("SELECT doc_id, dated FROM document WHERE state = 1 ORDER BY doc_id").fetchall()
-        db.execute("ALTER TABLE document DROP COLUMN dated")
-        migration = next(one for one in MIGRATIONS if "own_date" in one)
-        for statement in statements(migration):
-            db.execute(statement)
-        again = db.execute("SELECT doc_id, dated FROM document WHERE state = 1 ORDER BY doc_id").fetchall()
-    assert kept == again and sum(dated is not None for _, dated in kept) == 1
 
 
 @pytest.mark.claim("SEARCH-10")

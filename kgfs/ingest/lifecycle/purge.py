@@ -15,12 +15,11 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 
 from kgfs.config import Config
-from kgfs.domain.languages import ENGLISH
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.survivors import commit_of, hide_names, load_renaming, name_anew
 from kgfs.ingest.reading.as_prose import prose_only
-from kgfs.ingest.reading.passages import FIRST_WITH_LANGUAGE, passages_of
+from kgfs.ingest.reading.passages import passages_of
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.reading.related_documents import alike
 from kgfs.ingest.storing.content import only_in_garage
@@ -122,7 +121,7 @@ def decode_redaction(raw: bytes, key: str) -> Redaction:
     try:
         body = json.loads(raw)
         if body.pop("format") != FORMAT:
-            raise StoreError(f"{key}: written by a newer kgfs.")
+            raise StoreError(f"{key}: written by another version of kgfs.")
         return Redaction(**{name: tuple(tuple(row) for row in rows) for name, rows in body.items()})
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: no redaction ({error}).") from error
@@ -306,12 +305,7 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
         except (MissingError, CorruptError):
             continue  # a Reading without its text cannot be made again: it needs no Records
         words = prose_only(reading.media_type, text)
-        found = passages_of(reading.title, words, reading.chunks, reading.language)
-        told = reading.ingest_version >= FIRST_WITH_LANGUAGE
-        for one in found:
-            passages.append(one if told else replace(one, language=ENGLISH))
-            if one.speakers:  # versions before 9 told none
-                passages.append(replace(passages[-1], speakers=()))
+        passages += passages_of(reading.title, words, reading.chunks, reading.language)
     kept: list[bytes] = []
     for line in lines:
         body = json.loads(line)

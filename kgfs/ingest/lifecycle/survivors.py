@@ -181,7 +181,7 @@ def load_renaming(stores: Stores, order: str) -> Renaming:
     try:
         body = json.loads(stores.garage.objects.get(key))
         if body.pop("format") != FORMAT:
-            raise StoreError(f"{key}: written by a newer kgfs.")
+            raise StoreError(f"{key}: written by another version of kgfs.")
         return Renaming(
             concepts=tuple((former, became) for former, became in body["concepts"]),
             decisions=tuple(body["decisions"]),

@@ -22,8 +22,6 @@ from kgfs.stores.graph.terms import HEADINGS
 from kgfs.stores.readings import Reading, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 
-FIRST_VERSION = 9
-"""The first ingest version whose decisions a new version keeps."""
 NOTHING_KEPT: Mapping[str, bool] = MappingProxyType({})
 
 
@@ -80,7 +78,7 @@ def kept_from(stores: Stores, reading: Reading, text: str, superseded: Sequence[
     kept: dict[str, bool] = {}
     for doc_id in superseded:
         document, row = stores.catalog.names.document(doc_id), stores.graph.document(doc_id)
-        if document is None or row is None or not document.decisions or row.ingest_version < FIRST_VERSION:
+        if document is None or row is None or not document.decisions:
             continue
         try:
             former = load_reading(stores.garage.objects, doc_id, row.reading)

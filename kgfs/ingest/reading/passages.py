@@ -11,8 +11,6 @@ from kgfs.ingest.reading.gate import without
 from kgfs.models.contract import Passage
 from kgfs.models.extractor.speakers import named_in, speakers_told
 
-FIRST_WITH_LANGUAGE = 8
-"""The first ingest version that tells languages; all was English before."""
 _READ = frozenset(("paragraph", "list", "quote", "heading", "comment"))
 """The kinds of blocks that tell the language of a document."""
 

@@ -20,24 +20,21 @@ def encode(extraction: Extraction) -> str:
         quote["text"] = texts.setdefault(quote["text"], len(texts))
     for concept in body["concepts"]:
         if concept["signs"] and not concept["signs"]["language"]:
-            del concept["signs"]["language"]  # so that what the grammar finds is written as before
+            del concept["signs"]["language"]
     return json.dumps(body | {"said": list(texts)}, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
 def decode(raw: str) -> Extraction:
-    """Parse what :func:`encode` wrote, or what extractors before version 3 did. Raise BadInputError for anything else.
-
-    Before version 3 each quote had its own words, and there were neither signs nor leads.
-    """
+    """Parse what :func:`encode` wrote. Raise BadInputError for anything else."""
     try:
         body = json.loads(raw)
-        texts = body.get("said")
+        texts = body["said"]
         concepts = tuple(
             RawConcept(
                 **{
                     **found,
                     "quotes": tuple(_quote(quote, texts) for quote in found["quotes"]),
-                    "signs": Signs(**found["signs"]) if found.get("signs") else None,
+                    "signs": Signs(**found["signs"]) if found["signs"] else None,
                 }
             )
             for found in body["concepts"]
@@ -45,10 +42,10 @@ def decode(raw: str) -> Extraction:
         relationships = tuple(
             RawRelationship(**{**found, "quote": _quote(found["quote"], texts)}) for found in body["relationships"]
         )
-        return Extraction(concepts, relationships, tuple(body.get("leads", ())))
+        return Extraction(concepts, relationships, tuple(body["leads"]))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise BadInputError(f"Not the output of an offline extractor: {error}.") from error
 
 
-def _quote(body: dict[str, Any], texts: Sequence[str] | None) -> RawQuote:
-    return RawQuote(**{**body, "text": texts[body["text"]] if texts is not None else body["text"]})
+def _quote(body: dict[str, Any], texts: Sequence[str]) -> RawQuote:
+    return RawQuote(**{**body, "text": texts[body["text"]]})

@@ -245,8 +245,6 @@ def _(fact: Removed, before: Before) -> None:
 @_check.register
 def _(fact: Settled, before: Before) -> None:
     found = before.live(fact.id)
-    if fact.sha256 is None:
-        return
     if found.sha256 != fact.sha256:
         raise BusyError(f"{found.name} was written since it was looked at.")
     path = before.names.path(fact.id) or ""

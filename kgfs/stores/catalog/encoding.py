@@ -1,7 +1,6 @@
 """Encode facts as entries of the ledger, and decode them.
 
-An entry is one JSON object on a line, ``{"fact": <tag>, …fields}``. A field that is None is left out. A field that an
-entry lacks takes its default. An entry that this kgfs does not understand stops a replay.
+An entry is one JSON object on a line, ``{"fact": <tag>, …fields}``. A field that is None is left out. An entry that this kgfs does not understand stops a replay.
 """
 
 from __future__ import annotations
@@ -16,48 +15,46 @@ from kgfs.stores.catalog.facts import Fact
 
 F = TypeVar("F")
 
-TAGS: dict[type[Any], tuple[str, ...]] = {
-    facts.OntologyMade: ("ontology.made", "OntologyMade"),
-    facts.OntologyRenamed: ("ontology.renamed", "OntologyRenamed"),
-    facts.OntologyRemoved: ("ontology.removed", "OntologyRemoved"),
-    facts.FolderMade: ("folder.made", "FolderMade"),
-    facts.FileMade: ("file.made", "FileMade"),
-    facts.LinkMade: ("link.made", "LinkMade"),
-    facts.ContentKept: ("content.kept", "ContentKept"),
-    facts.AttributesSet: ("attributes.set", "AttributesSet"),
-    facts.Moved: ("name.moved", "Moved"),
-    facts.Removed: ("name.removed", "Removed"),
-    facts.Settled: ("name.settled", "Settled"),
-    facts.VersionMinted: ("version.minted", "VersionMinted"),
-    facts.DocumentRead: ("document.read", "DocumentRead"),
-    facts.DocumentText: ("document.text",),
-    facts.ReadingOwed: ("reading.owed", "ReadingOwed"),
-    facts.DocumentFailed: ("document.failed", "DocumentFailed"),
-    facts.PartsFound: ("parts.found",),
-    facts.DocumentForgotten: ("document.forgotten", "DocumentForgotten"),
-    facts.TrashRestored: ("trash.restored", "TrashRestored"),
-    facts.TrashEmptied: ("trash.emptied", "TrashEmptied"),
-    facts.ForgettingOwed: ("forgetting.owed", "ForgettingOwed"),
-    facts.ForgettingDone: ("forgetting.done", "ForgettingDone"),
-    facts.ConceptsMerged: ("concepts.merged", "ConceptsMerged"),
-    facts.ConceptSplit: ("concept.split", "ConceptSplit"),
-    facts.PlacesAdded: ("places.added",),
-    facts.SettingChanged: ("setting.changed", "SettingChanged"),
-    facts.SearchSaved: ("search.saved", "SearchSaved"),
-    facts.SearchRemoved: ("search.removed", "SearchRemoved"),
-    facts.QuestionSaved: ("question.saved", "QuestionSaved"),
-    facts.QuestionRemoved: ("question.removed", "QuestionRemoved"),
-    facts.ConflictKept: ("conflict.kept", "ConflictKept"),
-    facts.Overtaken: ("fact.overtaken", "Overtaken"),
+TAGS: dict[type[Any], str] = {
+    facts.OntologyMade: "ontology.made",
+    facts.OntologyRenamed: "ontology.renamed",
+    facts.OntologyRemoved: "ontology.removed",
+    facts.FolderMade: "folder.made",
+    facts.FileMade: "file.made",
+    facts.LinkMade: "link.made",
+    facts.ContentKept: "content.kept",
+    facts.AttributesSet: "attributes.set",
+    facts.Moved: "name.moved",
+    facts.Removed: "name.removed",
+    facts.Settled: "name.settled",
+    facts.VersionMinted: "version.minted",
+    facts.DocumentRead: "document.read",
+    facts.DocumentText: "document.text",
+    facts.ReadingOwed: "reading.owed",
+    facts.DocumentFailed: "document.failed",
+    facts.PartsFound: "parts.found",
+    facts.DocumentForgotten: "document.forgotten",
+    facts.TrashRestored: "trash.restored",
+    facts.TrashEmptied: "trash.emptied",
+    facts.ForgettingOwed: "forgetting.owed",
+    facts.ForgettingDone: "forgetting.done",
+    facts.ConceptsMerged: "concepts.merged",
+    facts.ConceptSplit: "concept.split",
+    facts.PlacesAdded: "places.added",
+    facts.SettingChanged: "setting.changed",
+    facts.SearchSaved: "search.saved",
+    facts.SearchRemoved: "search.removed",
+    facts.QuestionSaved: "question.saved",
+    facts.QuestionRemoved: "question.removed",
+    facts.ConflictKept: "conflict.kept",
+    facts.Overtaken: "fact.overtaken",
 }
-"""The ledger's tags of each kind of fact: the first tag is written, all of them are read. A tag stays for good and is
-never used for another kind. The names of a kind's fields are stored, too: a field may be added, with a default, but
-never renamed or removed."""
+"""The ledger's tag of each kind of fact. The names of a kind's fields are stored, too."""
 
-_KINDS = {tag: kind for kind, tags in TAGS.items() for tag in tags}
+_KINDS = {tag: kind for kind, tag in TAGS.items()}
 
-_STARTS = {kind: tuple(f'{{"fact":"{tag}"'.encode() for tag in tags) for kind, tags in TAGS.items()}
-"""The bytes with which every entry of a kind begins, one for each of its tags."""
+_STARTS = {kind: f'{{"fact":"{tag}"'.encode() for kind, tag in TAGS.items()}
+"""The bytes with which every entry of a kind begins."""
 
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in TAGS}
 
@@ -73,14 +70,14 @@ def encode(fact: Fact) -> bytes:
 
 
 def decode(entry: bytes) -> Fact:
-    """Return the fact of an entry that has any tag of its kind. Raises StoreError if the entry is not understood."""
+    """Return the fact of an entry. Raises StoreError if the entry is not understood."""
     try:
         body = json.loads(entry)
         kind = _KINDS[body.pop("fact")]
         fact: Fact = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in body.items()})
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            f"Ledger entry not understood ({error}): {entry[:200]!r}. A newer kgfs may have written it."
+            f"Ledger entry not understood ({error}): {entry[:200]!r}. Another version of kgfs may have written it."
         ) from error
     return fact
 
@@ -95,5 +92,5 @@ def decode_if(entry: bytes, kind: type[F]) -> F | None:
 
 
 def tag_of(fact: Fact) -> str:
-    """Return the tag that is written for facts of this kind."""
-    return TAGS[type(fact)][0]
+    """Return the tag of facts of this kind."""
+    return TAGS[type(fact)]

@@ -155,9 +155,9 @@ class Settled:
     key: str
     reason: str
     at: int
-    sha256: str | None = None
-    """The content that the decision is about; None in facts that do not say."""
-    decision: str = "none"
+    sha256: str
+    """The content that the decision is about."""
+    decision: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +256,8 @@ class DocumentFailed:
     state: str
     reason: str
     at: int
-    ingest_version: int = 1
-    """The ingest version of the kgfs that tried; 1 in entries from before this was recorded. A Document that was
-    never read gets this ingest version."""
+    ingest_version: int = INGEST_VERSION
+    """The ingest version of the kgfs that tried. A Document that was never read gets this ingest version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,7 +492,7 @@ class Overtaken:
     """Takes the place of a home's fact that facts of other homes had overtaken: the fact was not carried out."""
 
     what: str
-    """The tag of the fact's kind; in entries of earlier kgfs versions the kind's former tag."""
+    """The tag of the fact's kind."""
     id: int
     """The name id that the fact was about; 0 if it was about no name."""
     reason: str

@@ -135,7 +135,7 @@ def _(fact: DocumentRead, target: Target) -> None:
     job = target.db.execute(
         "SELECT run, deposit FROM job WHERE kind = 'read' AND doc_id = ?", (fact.doc_id,)
     ).fetchone()
-    # A reading that was asked for after this one was published stays due. Entries of before have no deposit.
+    # A reading that was asked for after this one was published stays due.
     if job is not None and not (job[0] and 0 < fact.deposit < job[1]):
         _end_job("read", fact.doc_id, target)
         _note_overtaking(job[0], fact.deposit, target)

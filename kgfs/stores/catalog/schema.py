@@ -9,12 +9,9 @@ from typing import Any
 
 from kgfs.errors import NoSpaceError, StoreError, from_os_error
 from kgfs.stores import timing
-from kgfs.stores.catalog.fact_number import FactNumber
-from kgfs.stores.migrations import bring_up, newest
+from kgfs.stores.home_format import fill, refuse_other
 from kgfs.stores.wal import use_wal
 
-VERSION = 1
-"""The format that SCHEMA makes. SCHEMA is never changed; additions are migrations."""
 WAL_BYTES_KEPT = 64 << 20
 WAL_PAGES = 64_000
 """Length of the WAL, in pages, from which a writer itself copies the WAL to the database, if no checkpoint has been
@@ -23,13 +20,18 @@ made beside the writers."""
 SCHEMA = """
 CREATE TABLE entry (                        -- the front of the ledger
     seq INTEGER PRIMARY KEY,
-    body BLOB NOT NULL
+    body BLOB NOT NULL,
+    session TEXT NOT NULL DEFAULT ''        -- of the process that recorded it
 );
+
 CREATE TABLE shipped (                      -- one row: up to where the ledger has the entries for certain
     only INTEGER PRIMARY KEY CHECK (only = 1),
-    upto INTEGER NOT NULL
+    upto INTEGER NOT NULL,
+    sharing INTEGER NOT NULL DEFAULT 0,
+    changed_elsewhere INTEGER NOT NULL DEFAULT 0 -- the last fact by which another home changed its graph
 );
-INSERT INTO shipped VALUES (1, 0);
+INSERT INTO shipped (only, upto) VALUES (1, 0);
+
 CREATE TABLE inbox (
     sha256 TEXT PRIMARY KEY,
     body BLOB NOT NULL
@@ -42,6 +44,7 @@ CREATE TABLE ontology (
     root INTEGER NOT NULL,
     made_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+
 CREATE TABLE setting (
     ontology TEXT NOT NULL,
     key TEXT NOT NULL,
@@ -72,13 +75,16 @@ CREATE TABLE name (
     lineage INTEGER NOT NULL,               -- of a file: whose versions are its history; else 0
     arrived_at INTEGER NOT NULL,            -- when it came to (parent, name)
     touched_at INTEGER NOT NULL,            -- when its content or name last changed
-    session TEXT NOT NULL                   -- the mount that did so
+    session TEXT NOT NULL,                  -- the mount that did so
+    decision TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT ''
 );
 CREATE UNIQUE INDEX name_place ON name (parent, name) WHERE parent != 0;
 CREATE UNIQUE INDEX name_lineage ON name (lineage) WHERE lineage != 0;
 CREATE INDEX name_doc ON name (doc_id) WHERE doc_id != '';
 CREATE INDEX name_unsettled ON name (touched_at) WHERE settled = 0;
 CREATE INDEX name_inbox ON name (sha256) WHERE place = 'inbox';
+CREATE INDEX name_key ON name (key) WHERE place = 'garage';
 
 CREATE TABLE trash (                        -- removed files that have versions
     id INTEGER PRIMARY KEY,
@@ -97,6 +103,10 @@ CREATE TABLE trash (                        -- removed files that have versions
     lineage INTEGER NOT NULL,
     at INTEGER NOT NULL
 );
+CREATE INDEX trash_doc ON trash (doc_id);
+CREATE INDEX trash_lineage ON trash (lineage);
+CREATE INDEX trash_key ON trash (key);
+
 CREATE TABLE version (
     lineage INTEGER NOT NULL,
     n INTEGER NOT NULL,
@@ -107,9 +117,14 @@ CREATE TABLE version (
     path TEXT NOT NULL,
     minted_at INTEGER NOT NULL,
     deposit INTEGER NOT NULL,
+    decision TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (lineage, n)
 ) WITHOUT ROWID;
 CREATE INDEX version_doc ON version (doc_id, deposit);
+CREATE INDEX version_key ON version (key);
+CREATE INDEX version_conflict ON version (minted_at) WHERE decision = 'conflict';
+
 CREATE TABLE departed (                     -- which lineage last left a place, for the file that comes there next
     parent INTEGER NOT NULL,
     name TEXT NOT NULL,
@@ -137,17 +152,30 @@ CREATE TABLE document (
     deposit INTEGER NOT NULL,
     removed_at INTEGER NOT NULL,
     ended TEXT NOT NULL,                    -- how its last reading ended; '' when it was never read, or left the graph
-    shown INTEGER NOT NULL                  -- whether the graph has it
+    shown INTEGER NOT NULL,                 -- whether the graph has it
+    former_reading TEXT NOT NULL DEFAULT '', -- what the newest Reading can be compared with
+    former_decisions TEXT NOT NULL DEFAULT '',
+    names INTEGER NOT NULL DEFAULT 0,       -- how many live names it has, since evidence shows all of them
+    named_at INTEGER NOT NULL DEFAULT 0,    -- when these last changed
+    parent TEXT NOT NULL DEFAULT '',
+    root TEXT NOT NULL DEFAULT '',
+    depth INTEGER NOT NULL DEFAULT 0,
+    text TEXT NOT NULL DEFAULT '',          -- the Reading whose text is shown before it is read
+    failed_at INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX document_content ON document (ontology, sha256, deposit);
 CREATE INDEX document_order ON document (ontology, deposit);
 CREATE INDEX document_page ON document (ontology, doc_id);
+CREATE INDEX document_key ON document (key);
+CREATE INDEX document_unread ON document (ontology, deposit) WHERE state IN ('failed', 'unsupported');
+
 CREATE TABLE shown (                        -- documents that the graph has, by the lineages they are a version of
     lineage INTEGER NOT NULL,
     doc_id TEXT NOT NULL,
     PRIMARY KEY (lineage, doc_id)
 ) WITHOUT ROWID;
 CREATE INDEX shown_doc ON shown (doc_id);
+
 CREATE TABLE tally (                        -- documents by state
     ontology TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -168,31 +196,31 @@ CREATE TABLE job (
     worker TEXT NOT NULL DEFAULT '',
     not_before INTEGER NOT NULL DEFAULT 0,
     lease_until INTEGER NOT NULL DEFAULT 0,
+    strategy TEXT NOT NULL DEFAULT '',
+    extractor TEXT NOT NULL DEFAULT '',
+    run TEXT NOT NULL DEFAULT '',
+    since INTEGER NOT NULL DEFAULT 0,
+    size INTEGER NOT NULL DEFAULT 0,
+    text_owed INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (kind, doc_id)
 ) WITHOUT ROWID;
 CREATE INDEX job_order ON job (deposit, kind, doc_id);
 CREATE INDEX job_working ON job (kind, ontology) WHERE state = 'working';
-"""
+CREATE INDEX job_run ON job (run, since) WHERE run != '';
+CREATE INDEX job_text ON job (size, deposit) WHERE kind = 'read' AND text_owed = 1;
+CREATE INDEX job_small ON job (size, deposit) WHERE kind = 'read' AND run = '';
+CREATE INDEX job_oldest ON job (deposit, doc_id) WHERE kind = 'read' AND run = '';
+CREATE INDEX job_again ON job (run, deposit) WHERE kind = 'read' AND run != '';
+CREATE INDEX job_again_small ON job (run, size, deposit) WHERE kind = 'read' AND run != '';
+CREATE INDEX job_forget ON job (deposit, doc_id) WHERE kind = 'forget';
 
-MIGRATIONS: tuple[str, ...] = (
-    # The decision about the content of a path, and its reason.
-    """
-ALTER TABLE name ADD COLUMN decision TEXT NOT NULL DEFAULT '';
-ALTER TABLE name ADD COLUMN reason TEXT NOT NULL DEFAULT '';
-ALTER TABLE version ADD COLUMN decision TEXT NOT NULL DEFAULT '';
-ALTER TABLE version ADD COLUMN reason TEXT NOT NULL DEFAULT '';
-""",
-    # Saved searches.
-    """
 CREATE TABLE search (
     ontology TEXT NOT NULL,                 -- '' for the mount's root
     words TEXT NOT NULL,
     saved_at INTEGER NOT NULL,
     PRIMARY KEY (ontology, words)
 ) WITHOUT ROWID;
-""",
-    # Forgetting, and the trash by document and history.
-    """
+
 CREATE TABLE forgetting (                   -- decided, to be carried out
     id TEXT PRIMARY KEY,
     cascade TEXT NOT NULL,
@@ -200,116 +228,65 @@ CREATE TABLE forgetting (                   -- decided, to be carried out
     concepts TEXT NOT NULL,                 -- JSON
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
+
 CREATE TABLE forgetting_document (
     doc_id TEXT PRIMARY KEY,
     forgetting TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX forgetting_documents ON forgetting_document (forgetting);
+
 CREATE TABLE tombstone (                    -- documents whose knowledge stays though no file has them
     doc_id TEXT PRIMARY KEY,
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
+
 CREATE TABLE suppression (                  -- concepts that only what is deposited after seq brings back
     concept TEXT PRIMARY KEY,
     seq INTEGER NOT NULL
 ) WITHOUT ROWID;
+
 CREATE TABLE unheld (                       -- originals whose last promise may have gone
     key TEXT PRIMARY KEY
 ) WITHOUT ROWID;
-CREATE INDEX trash_doc ON trash (doc_id);
-CREATE INDEX trash_lineage ON trash (lineage);
-CREATE INDEX trash_key ON trash (key);
-CREATE INDEX version_key ON version (key);
-CREATE INDEX name_key ON name (key) WHERE place = 'garage';
-""",
-    # The options that a reading was requested with, and the earlier Reading that the newest one can be compared with.
-    """
-ALTER TABLE job ADD COLUMN strategy TEXT NOT NULL DEFAULT '';
-ALTER TABLE job ADD COLUMN extractor TEXT NOT NULL DEFAULT '';
-ALTER TABLE job ADD COLUMN run TEXT NOT NULL DEFAULT '';
-ALTER TABLE job ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX job_run ON job (run, since) WHERE run != '';
-ALTER TABLE document ADD COLUMN former_reading TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN former_decisions TEXT NOT NULL DEFAULT '';
-""",
-    # The number of live names of a document and the time of its last change, since evidence shows all names.
-    """
-ALTER TABLE document ADD COLUMN names INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE document ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;
-UPDATE document SET names = (SELECT count(*) FROM name WHERE name.doc_id = document.doc_id AND name.doc_id != '');
-""",
-    # Finds the documents of an original, to tell whether it is still wanted.
-    "CREATE INDEX document_key ON document (key)",
-    # Fills in decisions made before they were stored, as far as their facts are still here: a version's deposit is the
-    # number of its fact.
-    """
-UPDATE version SET
-    decision = coalesce((SELECT json_extract(CAST(body AS TEXT), '$.decision') FROM entry WHERE seq = deposit), ''),
-    reason = coalesce((SELECT json_extract(CAST(body AS TEXT), '$.reason') FROM entry WHERE seq = deposit), '')
-    WHERE decision = '';
-UPDATE name SET (decision, reason) = (
-    SELECT decision, reason FROM version WHERE version.lineage = name.lineage AND version.n = name.version
-) WHERE decision = '' AND settled = 1 AND version > 0;
-""",
-    # The names of removed ontologies.
-    """
-CREATE TABLE removed_ontology (
+
+CREATE TABLE removed_ontology (             -- their names
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     prefix TEXT NOT NULL,
     root INTEGER NOT NULL,
     made_at INTEGER NOT NULL
 ) WITHOUT ROWID;
-""",
-    # Homes that share a ledger: the session of a fact, the SQL that undoes it, and the ranges of renumbered facts.
-    """
-ALTER TABLE entry ADD COLUMN session TEXT NOT NULL DEFAULT '';
-ALTER TABLE shipped ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;
+
 CREATE TABLE undo (                         -- SQL that takes back what a fact did, newest first
     n INTEGER PRIMARY KEY,
     seq INTEGER NOT NULL,
     sql TEXT NOT NULL
 );
 CREATE INDEX undo_seq ON undo (seq);
+
 CREATE TABLE renumbered (                   -- who followed the feed to a number in (after, upto] knows facts that are not
     upto INTEGER PRIMARY KEY,
     after INTEGER NOT NULL
 );
-CREATE INDEX version_conflict ON version (minted_at) WHERE decision = 'conflict';
-""",
-    # Homes that share a ledger: facts that were withdrawn although the ledger may have them.
-    """
-CREATE TABLE withdrawn (
+
+CREATE TABLE withdrawn (                    -- facts that were withdrawn although the ledger may have them
     seq INTEGER PRIMARY KEY,
     body BLOB NOT NULL
 );
-""",
-    # Homes with a graph each on one ledger: the last fact by which another home changed its graph.
-    """
-ALTER TABLE shipped ADD COLUMN changed_elsewhere INTEGER NOT NULL DEFAULT 0;
-""",
-    # Homes that share a ledger: folders made here that were merged into those of other homes. A process may hold such a
-    # folder open.
-    """
-CREATE TABLE united (
+
+CREATE TABLE united (                       -- folders made here that were merged into those of other homes
     id INTEGER PRIMARY KEY,
     into_id INTEGER NOT NULL
 );
-""",
-    # Entries name facts by tags since this format. A kgfs that only knows the earlier names refuses the file.
-    "",
-    # Saved questions.
-    """
+
 CREATE TABLE question (
     ontology TEXT NOT NULL,                 -- '' for the mount's root
     question TEXT NOT NULL,
     saved_at INTEGER NOT NULL,              -- when it was saved or asked last
     PRIMARY KEY (ontology, question)
 ) WITHOUT ROWID;
-""",
-    # Documents that are parts of others.
-    """
-CREATE TABLE part (
+
+CREATE TABLE part (                         -- documents that are parts of others
     parent TEXT NOT NULL,
     n INTEGER NOT NULL,                     -- from 1
     child TEXT NOT NULL,                    -- '' for an empty part
@@ -322,42 +299,13 @@ CREATE TABLE part (
 ) WITHOUT ROWID;
 CREATE INDEX part_child ON part (child) WHERE child != '';
 CREATE INDEX part_name ON part (parent, name);
-ALTER TABLE document ADD COLUMN parent TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN root TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
-""",
-    # The text of a document is published before it is read, and small documents are read before large ones.
-    """
-ALTER TABLE document ADD COLUMN text TEXT NOT NULL DEFAULT '';
-ALTER TABLE job ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE job ADD COLUMN text_owed INTEGER NOT NULL DEFAULT 0;
-UPDATE job SET size = coalesce((SELECT size FROM document WHERE document.doc_id = job.doc_id), 0);
-UPDATE job SET text_owed = 1 WHERE kind = 'read' AND run = '' AND size <= 1048576
-    AND (SELECT shown FROM document WHERE document.doc_id = job.doc_id) = 0;
-CREATE INDEX job_text ON job (size, deposit) WHERE kind = 'read' AND text_owed = 1;
-CREATE INDEX job_small ON job (size, deposit) WHERE kind = 'read' AND run = '';
-CREATE INDEX job_oldest ON job (deposit, doc_id) WHERE kind = 'read' AND run = '';
-CREATE INDEX job_again ON job (run, deposit) WHERE kind = 'read' AND run != '';
-CREATE INDEX job_again_small ON job (run, size, deposit) WHERE kind = 'read' AND run != '';
-CREATE INDEX job_forget ON job (deposit, doc_id) WHERE kind = 'forget';
+
 CREATE TABLE overtaker (                    -- documents that were matched before the oldest of their run that waits
     run TEXT NOT NULL,
     deposit INTEGER NOT NULL,
     PRIMARY KEY (run, deposit)
 ) WITHOUT ROWID;
-""",
-    # Documents that could not be read.
-    """
-ALTER TABLE document ADD COLUMN failed_at INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX document_unread ON document (ontology, deposit) WHERE state IN ('failed', 'unsupported');
-""",
-)
-"""The migrations since SCHEMA, in order; see ``kgfs.stores.migrations`` for the rules."""
-
-
-def names_format() -> int:
-    """Return the format of the tables that this kgfs reads and writes."""
-    return newest(VERSION, MIGRATIONS)
+"""
 
 
 class Reading(sqlite3.Connection):
@@ -383,10 +331,10 @@ def connect_to_read(path: Path) -> Reading:
 def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
     """Open the writing connection to a catalog, in autocommit mode. Use it from one thread at a time.
 
-    The file is created with mode 0600, whatever the umask, if it does not exist, and migrated to the newest format.
-    Commits are not synced here (see :mod:`.syncing`). With ``durable``, SQLite keeps them in order on the disk, so a
-    power failure loses only the newest. Raises NoSpaceError or StoreError if the disk or the database fails, StoreError
-    if a newer kgfs wrote the file."""
+    The file is created with mode 0600, whatever the umask, if it does not exist. Commits are not synced here (see
+    :mod:`.syncing`). With ``durable``, SQLite keeps them in order on the disk, so a power failure loses only the newest.
+    Raises NoSpaceError or StoreError if the disk or the database fails, and StoreError, with nothing written, if the file
+    has another format."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
@@ -395,33 +343,31 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
         raise from_os_error(error, str(path)) from error
     db = sqlite3.connect(path, timeout=timing.WAL_BUSY, isolation_level=None, check_same_thread=False)
     try:
+        is_new = refuse_other(db, path)
         db.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
         db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
         db.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
-        version = _fill(db)
+        use_wal(db)
+        if is_new:
+            _fill(db)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         db.close()
         raise typed(error, path) from error
-    if version != names_format():
+    except StoreError:
         db.close()
-        raise StoreError(f"{path}: format {version} is not known here; a newer kgfs wrote it.")
+        raise
     return db
 
 
-def _fill(db: sqlite3.Connection) -> int:
-    """Create the tables if there are none, apply the missing migrations, and return the format of the file
-    afterwards."""
-    use_wal(db)
-    FactNumber(db)  # triggers of a shared catalog ask for it, also while a migration fills columns
+def _fill(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        version = bring_up(db, SCHEMA, VERSION, MIGRATIONS)
+        fill(db, SCHEMA)
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-    return version
 
 
 def _make(path: Path) -> None:

@@ -19,7 +19,7 @@ from kgfs.stores.garage.listing import (
     TEMPORARY,
     check_folder,
     names_below,
-    object_files,
+    object_file,
     object_path,
     sums_file,
     sums_path,
@@ -70,7 +70,7 @@ class FileObjects:
     ) -> Sums:
         with os_errors(f"keeping {key}"):
             while True:
-                path = Path(self._file(key))
+                path = object_path(self._root, key)
                 if not path.is_file():
                     sums, placed = self._place(object_path(self._root, key), content, sums, move)
                     if placed:
@@ -105,7 +105,7 @@ class FileObjects:
 
     def exists(self, key: str) -> bool:
         with os_errors(f"looking at {key}"):
-            return Path(self._file(key)).is_file()
+            return object_path(self._root, key).is_file()
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         with closing(self.open(key)) as reader:
@@ -121,7 +121,7 @@ class FileObjects:
         The caller's hash proves the bytes, so the stored checksums are not read.
         """
         try:
-            descriptor = os.open(self._file(key), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(object_file(self._top, key), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # open() reports the reason
             return None
         # One byte more detects appended bytes.
@@ -137,10 +137,10 @@ class FileObjects:
 
     def delete(self, key: str) -> bool:
         with os_errors(f"deleting {key}"):
-            return True in [_delete(Path(path)) for path in object_files(self._top, key)]
+            return _delete(object_path(self._root, key))
 
     def has_sums(self, key: str) -> bool:
-        path = Path(self._file(key))
+        path = object_path(self._root, key)
         if sums_path(path).exists():
             return True
         try:
@@ -151,7 +151,7 @@ class FileObjects:
     def salvage(self, key: str) -> bytes:
         with os_errors(f"reading {key}"):
             try:
-                return Path(self._file(key)).read_bytes()
+                return object_path(self._root, key).read_bytes()
             except FileNotFoundError:
                 raise MissingError(f"{key}: no such object.") from None
 
@@ -188,7 +188,7 @@ class FileObjects:
     def entry(self, path: str) -> GarageEntry:
         with os_errors(f"looking at {path}"):
             try:
-                found = os.stat(self._file(path))  # noqa: PTH116  # a string, for speed
+                found = os.stat(object_file(self._top, path))  # noqa: PTH116  # a string, for speed
                 if S_ISREG(found.st_mode):
                     return GarageEntry(False, found.st_size, found.st_mtime_ns)
             except FileNotFoundError:
@@ -197,13 +197,6 @@ class FileObjects:
                 return GarageEntry(True, 0, os.stat(f"{self._top}/{path}").st_mtime_ns)  # noqa: PTH116
             except FileNotFoundError:
                 raise MissingError(f"{path}: neither an object nor a folder.") from None
-
-    def _file(self, key: str) -> str:
-        """Return the file of an object, or the one that an earlier kgfs made of it."""
-        path, *earlier = object_files(self._top, key)
-        if earlier and not os.path.isfile(path) and os.path.isfile(earlier[0]):  # noqa: PTH113  # strings, for speed
-            return earlier[0]
-        return path
 
     # ------------------------------------------------------------------------------------- writing
 
@@ -270,7 +263,7 @@ class FileObjects:
         proves the bytes.
         """
         while True:
-            path = self._file(key)
+            path = object_file(self._top, key)
             try:
                 file = FileIO(path)
             except (FileNotFoundError, IsADirectoryError):

@@ -2,7 +2,7 @@
 
 The object ``a/b/<name>`` is the file ``a/b/@<first two characters of name>/<name>``, in a shard. What was derived from one
 document is little: it stands in the folders of its key without a shard, ``readings/<doc_id>/<name>``, since each folder
-takes a block of the disk; an earlier kgfs put it in shards, where it stays. Checksums of an object are in the file
+takes a block of the disk. Checksums of an object are in the file
 ``<name>@sums`` beside it. No key contains ``@``, so the names of shards, of checksum files and of the folder of
 temporary files never collide with an object or a part of a key.
 """
@@ -34,16 +34,10 @@ def object_path(root: Path, key: str) -> Path:
 def object_file(root: str, key: str) -> str:
     """Return the file of an object as a string, for callers that read many small objects: making a Path takes
     long."""
-    return object_files(root, key)[0]
-
-
-def object_files(root: str, key: str) -> tuple[str, ...]:
-    """Return the file of an object, and the one in which an earlier kgfs put it, if that is another one."""
     *folders, name = check_key(key)
     folder = "/".join(folders)
     above = f"{root}/{folder}" if folder else root
-    sharded = f"{above}/@{name[:2]}/{name}"
-    return (f"{above}/{name}", sharded) if _OF_A_DOCUMENT.fullmatch(folder) else (sharded,)
+    return f"{above}/{name}" if _OF_A_DOCUMENT.fullmatch(folder) else f"{above}/@{name[:2]}/{name}"
 
 
 def key_of_file(below: Path) -> str:

@@ -116,7 +116,7 @@ def decode_link(raw: bytes, name: str) -> Link:
         raise CorruptError(f"{name}: the record of an earlier version is not what was kept. Run kgfs check --deep.")
     body = json.loads(head)
     if body["format"] != _FORMAT:
-        raise StoreError(f"{name}: written by a newer kgfs.")
+        raise StoreError(f"{name}: written by another version of kgfs.")
     return Link(body["key"], body["successor"], sums, body["kept_at"])
 
 

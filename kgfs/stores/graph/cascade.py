@@ -140,8 +140,8 @@ def impose(connection: sqlite3.Connection, redaction: Redaction) -> None:
     for concept_id, ontology, name in redaction.names:
         connection.execute(
             "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind, founded,"
-            f" evidence, related, size, mtime, page_hash, last_n) VALUES ({slots(3)}, 0, '', '', '[]', '', '', 0, 0, 0, 0,"
-            " 0, x'', 0) ON CONFLICT (concept_id) DO UPDATE SET name = excluded.name",
+            f" evidence, related, size, mtime, last_n) VALUES ({slots(3)}, 0, '', '', '[]', '', '', 0, 0, 0, 0,"
+            " 0, 0) ON CONFLICT (concept_id) DO UPDATE SET name = excluded.name",
             (concept_id, ontology, name),
         )
     connection.executemany("UPDATE concept SET last_n = max(last_n, ?2) WHERE concept_id = ?1", redaction.numbers)

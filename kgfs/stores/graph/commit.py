@@ -29,9 +29,8 @@ from kgfs.stores.graph.rows import (
     slots,
 )
 from kgfs.stores.graph.sayings import count_in, count_out, rests_on_any
-from kgfs.stores.graph.vocabulary import FIRST_LOOKED_BACK, ConceptRow, Publication, RelationshipRow
+from kgfs.stores.graph.vocabulary import ConceptRow, Publication, RelationshipRow
 
-NO_PAGE = b""
 _ADD_TO = f"""
     SELECT DISTINCT document.key, document.doc_id, document.ontology
     FROM mention CROSS JOIN document ON document.key = mention.document
@@ -120,7 +119,7 @@ class Commit:
         for relationship in publication.relationships:
             self._relate(relationship)
         self._entered = (document.doc_id, edition, document.ontology)
-        self._looks_back = document.ingest_version >= FIRST_LOOKED_BACK
+        self._looks_back = True
         self._touch(edition, 1)
 
     def _fill(self, edition: int, publication: Publication) -> None:
@@ -168,9 +167,9 @@ class Commit:
             try:
                 self._sql.execute(
                     "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind,"
-                    " founded, evidence, related, size, mtime, page_hash, last_n, norm_hash)"
-                    " VALUES (?1, ?2, ?3, 0, ?4, '', '[]', '', '', 0, 0, 0, 0, 0, ?5, 0, norm_hash(?4))",
-                    (row.concept_id, row.ontology, row.name, row.norm, NO_PAGE),
+                    " founded, evidence, related, size, mtime, last_n, norm_hash)"
+                    " VALUES (?1, ?2, ?3, 0, ?4, '', '[]', '', '', 0, 0, 0, 0, 0, 0, norm_hash(?4))",
+                    (row.concept_id, row.ontology, row.name, row.norm),
                 )
             except sqlite3.IntegrityError as error:
                 raise StoreError(f"The directory name '{row.name}' is or was another concept's.") from error

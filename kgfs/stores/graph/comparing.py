@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -44,8 +43,7 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
     for document in _paged(partial(graph.documents, ontology), lambda row: row.doc_id, ""):
         yield "document", document
         for source in _paged(partial(graph.sources, document.doc_id), lambda row: row.chunk_index, -1):
-            # A graph that an earlier version filled has no paragraphs.
-            yield "source", replace(source, paragraph=None)
+            yield "source", source
     for kind in KINDS.values():
         if kind.compared:
             yield from ((kind.word, row) for row in graph.rows(kind.table, ontology))

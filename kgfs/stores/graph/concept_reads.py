@@ -17,7 +17,6 @@ from kgfs.stores.graph.rows import (
     listed,
 )
 from kgfs.stores.graph.vocabulary import (
-    FIRST_LOOKED_BACK,
     TEXT_ONLY,
     Concept,
     InstanceRow,
@@ -205,7 +204,7 @@ class ConceptReads:
             f"{_HIT} SELECT DISTINCT document.doc_id FROM hit CROSS JOIN source ON source.key = hit.key"
             " CROSS JOIN document ON document.key = source.document"
             f" WHERE document.ontology = ? AND document.state = {SHOWN}"
-            f" AND document.status != '{TEXT_ONLY}' AND document.ingest_version >= {FIRST_LOOKED_BACK}"
+            f" AND document.status != '{TEXT_ONLY}'"
             " AND document.doc_id > ? ORDER BY document.doc_id LIMIT ?",
             (_quoted(phrases), ontology, after, limit),
         )

@@ -8,7 +8,7 @@ from kgfs.stores.database import Database
 
 def keep_history(database: Database) -> None:
     """Write the description of each known ingest version. Writes only rows that differ, so that opening a graph is
-    quick. Versions of a newer kgfs are kept."""
+    quick."""
     found = {
         row[0]: tuple(row[1:])
         for row in database.rows("SELECT version, description, breaking_changes FROM ingest_version")

@@ -4,7 +4,7 @@ From a row of it follow the staging of such rows, their removal with their editi
 merges and splits, the reach of a purge, the search for faults, and the comparison of two graphs. Copying, clearing and
 snapshots go by the columns ``document``, ``concept`` and ``ontology``, so they need no word here.
 
-A new kind is a module with what writes, sums up and reads its rows, one row here, and its schema in ``migrations``.
+A new kind is a module with what writes, sums up and reads its rows, one row here, and its table in ``schema.sql``.
 """
 
 from __future__ import annotations

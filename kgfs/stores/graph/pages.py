@@ -16,7 +16,6 @@ from kgfs.render.concept import (
     evidence_line,
     frame_size,
     related_line,
-    render,
 )
 from kgfs.stores.graph.rows import SHOWN, words
 
@@ -66,7 +65,7 @@ _SIZE = f"""
         SELECT {_AROUND_RELATED} + 2 * length(neighbour.type) + length(CAST(neighbour.name AS BLOB)) + label_size
             + length({_MEASURE}) AS size {_OF_RELATED}
     ))"""
-"""Bytes of all lines that are shown; negative if a row is older than the columns with these sizes."""
+"""Bytes of all lines that are shown."""
 
 
 def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, str, ConceptPage] | None:
@@ -123,6 +122,6 @@ def concept_page(connection: sqlite3.Connection, concept_id: str) -> ConceptPage
 
 def page_size(connection: sqlite3.Connection, frame: ConceptPage) -> int:
     """Return the bytes of the page with this frame. The sizes of the lines are summed in SQL without reading their
-    words; the page is rendered only if a size is missing."""
+    words."""
     lines: int = connection.execute(_SIZE, (frame.concept_id,)).fetchone()[0]
-    return frame_size(frame) + lines if lines >= 0 else len(render(with_lines(connection, frame)))
+    return frame_size(frame) + lines

@@ -6,7 +6,8 @@ CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO meta VALUES ('epoch', 0), ('clears', 0), ('changes_above', 0);
+-- identity tells an index of words outside the database which database it was derived from.
+INSERT INTO meta VALUES ('epoch', 0), ('clears', 0), ('changes_above', 0), ('identity', abs(random() / 2));
 
 CREATE TABLE "commit" (
     commit_id TEXT PRIMARY KEY,
@@ -41,6 +42,17 @@ CREATE TABLE document (
     text_md_size      INTEGER NOT NULL DEFAULT 0,
     sources           INTEGER NOT NULL DEFAULT 0, -- how many rows of each kind are this edition's
     instances         INTEGER NOT NULL DEFAULT 0,
+    title_size        INTEGER NOT NULL DEFAULT 0, -- bytes that the title takes on a line of concept.md
+    pages             INTEGER NOT NULL DEFAULT 0,
+    language          TEXT NOT NULL DEFAULT '',
+    dimensions        TEXT NOT NULL DEFAULT '',   -- width and height of a picture
+    dated             INTEGER,                    -- the date that it gives itself; see ``commit.DATED``
+    hidden_by         TEXT NOT NULL DEFAULT '',   -- the document that hides its text
+    message_id        TEXT,                       -- of a mail, and the conversation that it says it belongs to:
+    thread            TEXT,
+    -- Transcripts of sessions. Segments have no session_id.
+    session_id TEXT, interface TEXT, entry_count INTEGER, first_entry INTEGER, first_at TEXT, last_at TEXT,
+    entry_sizes TEXT, conversation_size INTEGER,
     -- Nothing fills these yet. Hierarchy, e-mail, attachment, processing:
     parent_id TEXT, root_id TEXT, depth INTEGER NOT NULL DEFAULT 0, path TEXT NOT NULL DEFAULT '[]',
     file_path TEXT, file_name TEXT,
@@ -62,6 +74,15 @@ CREATE INDEX document_staged ON document (commit_id) WHERE state = 0;
 CREATE INDEX document_leaving ON document (key) WHERE state = 2;
 CREATE INDEX document_source_id ON document (source_id);
 CREATE INDEX document_ingest_version ON document (ingest_version);
+-- Finds the documents deposited since a number without a scan of all documents.
+CREATE INDEX document_deposit ON document (ontology, deposit) WHERE state = 1;
+CREATE INDEX document_message ON document (ontology, message_id) WHERE state = 1 AND message_id IS NOT NULL;
+CREATE INDEX document_thread ON document (ontology, thread) WHERE state = 1 AND thread IS NOT NULL;
+CREATE INDEX document_session ON document (ontology, session_id, deposit) WHERE state = 1 AND session_id IS NOT NULL;
+CREATE INDEX document_hidden ON document (hidden_by) WHERE hidden_by != '';
+CREATE INDEX document_text ON document (ontology) WHERE state = 1 AND status = 'text';
+-- Counts the documents that an ingest version read.
+CREATE INDEX document_read_by ON document (ingest_version) WHERE state = 1;
 
 CREATE TABLE source (
     key             INTEGER PRIMARY KEY,
@@ -118,9 +139,15 @@ CREATE TABLE instance (
     source_size   INTEGER NOT NULL,
     citation_size INTEGER NOT NULL,
     mtime         INTEGER NOT NULL,
+    quote_size    INTEGER NOT NULL,               -- bytes that it takes on a line of concept.md
+    locator       TEXT NOT NULL DEFAULT '',       -- its place in the original, as JSON
     PRIMARY KEY (owner, n, document)
 ) WITHOUT ROWID;
-CREATE INDEX instance_document ON instance (document);
+-- Pages show the strongest evidence first.
+CREATE INDEX instance_strength ON instance (owner, defines DESC, confidence DESC, n, document);
+CREATE INDEX instance_telling ON instance (owner, defines DESC, confidence DESC, n);
+-- Finds the concepts that one Source of a long document is evidence for without a look at all of its evidence.
+CREATE INDEX instance_document ON instance (document, chunk_index);
 
 -- A dead concept or relationship keeps its row, emptied of words: its directory name and its evidence numbers are never
 -- used for another thing.
@@ -140,13 +167,22 @@ CREATE TABLE concept (
     related     INTEGER NOT NULL,
     size        INTEGER NOT NULL,
     mtime       INTEGER NOT NULL,
-    page_hash   BLOB NOT NULL,
     last_n      INTEGER NOT NULL,
+    label_size  INTEGER NOT NULL DEFAULT 0,       -- bytes that the label takes on a line of concept.md
+    norm_hash   TEXT NOT NULL DEFAULT '',
+    named       INTEGER NOT NULL DEFAULT 0,
+    named_size  INTEGER NOT NULL DEFAULT 0,
+    named_at    INTEGER NOT NULL DEFAULT 0,
+    documents   INTEGER NOT NULL DEFAULT 0,
     UNIQUE (ontology, name)
 );
-CREATE INDEX concept_listed ON concept (ontology, name) WHERE live = 1;
-CREATE INDEX concept_drawn ON concept (ontology, concept_id) WHERE live = 1;
-CREATE INDEX concept_popular ON concept (ontology, related + evidence DESC, concept_id) WHERE live = 1;
+-- Covering indexes with all that a directory of concepts shows, so that a million concepts are listed or looked up
+-- without reading their rows. `live` is in them because SQLite 3.40 reads it although the condition implies it.
+CREATE INDEX concept_listed ON concept (ontology, name, concept_id, mtime, live) WHERE live = 1;
+CREATE INDEX concept_drawn ON concept (ontology, concept_id, name, mtime, live) WHERE live = 1;
+-- Orders concepts equally in all graphs that have read the same documents.
+CREATE INDEX concept_hashed ON concept (ontology, norm_hash, concept_id, live) WHERE live = 1;
+CREATE INDEX concept_popular ON concept (ontology, related + evidence DESC, norm_hash, concept_id) WHERE live = 1;
 
 CREATE TABLE mention (
     concept    INTEGER NOT NULL REFERENCES concept (key),
@@ -158,6 +194,8 @@ CREATE TABLE mention (
     kind       TEXT NOT NULL,
     score      REAL NOT NULL,
     definition TEXT NOT NULL,
+    kinds      TEXT NOT NULL DEFAULT '[]',
+    passed     INTEGER NOT NULL DEFAULT 1,        -- whether it makes a concept, or only adds to one that others have
     PRIMARY KEY (concept, document, ordinal)
 ) WITHOUT ROWID;
 CREATE INDEX mention_document ON mention (document);
@@ -168,9 +206,12 @@ CREATE TABLE concept_form (
     form     TEXT NOT NULL,
     rank     INTEGER NOT NULL,
     ontology TEXT NOT NULL,
+    folded   TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (concept, form)
 ) WITHOUT ROWID;
 CREATE INDEX concept_form_match ON concept_form (ontology, form);
+-- Finds concepts by a form, whatever its number, hyphens and case.
+CREATE INDEX concept_form_folded ON concept_form (ontology, folded, rank, concept);
 
 CREATE TABLE relationship (
     relationship_id TEXT PRIMARY KEY,
@@ -178,11 +219,13 @@ CREATE TABLE relationship (
     subject         TEXT NOT NULL,
     type            TEXT NOT NULL,
     object          TEXT NOT NULL,
-    evidence        INTEGER NOT NULL,             -- it lives while it has any
+    evidence        INTEGER NOT NULL,             -- it lives while it has any, or by_name is 1
     confidence      REAL NOT NULL,
     mtime           INTEGER NOT NULL,             -- when its evidence last changed
-    last_n          INTEGER NOT NULL
+    last_n          INTEGER NOT NULL,
+    by_name         INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+CREATE INDEX relationship_by_name ON relationship (subject) WHERE by_name = 1;
 
 -- Each living relationship as seen from both its ends.
 CREATE TABLE neighbour (
@@ -192,8 +235,11 @@ CREATE TABLE neighbour (
     relationship_id TEXT NOT NULL,
     other           TEXT NOT NULL,
     incoming        INTEGER NOT NULL,
+    strength        REAL NOT NULL DEFAULT 0,
     PRIMARY KEY (concept, type, name, relationship_id, incoming)
 ) WITHOUT ROWID;
+-- Pages show the strongest relationships first.
+CREATE INDEX neighbour_strength ON neighbour (concept, strength DESC, type, name, relationship_id, incoming);
 
 CREATE TABLE counter (
     ontology      TEXT PRIMARY KEY,
@@ -215,6 +261,135 @@ CREATE TABLE change (
     name     TEXT NOT NULL
 );
 CREATE INDEX change_epoch ON change (epoch);
+
+-- Statements of persons about the concept of a label; see Mark.
+CREATE TABLE mark (
+    mark     TEXT NOT NULL,
+    concept  TEXT NOT NULL,
+    ontology TEXT NOT NULL,
+    joined   INTEGER NOT NULL,
+    PRIMARY KEY (mark, concept)
+) WITHOUT ROWID;
+CREATE INDEX mark_concept ON mark (concept);
+
+-- What is known of the Text of documents that left. A document that is shown again may have a row, too.
+CREATE TABLE earlier_text (
+    doc_id      TEXT PRIMARY KEY,
+    ontology    TEXT NOT NULL,
+    reading     TEXT NOT NULL,
+    bytes       INTEGER NOT NULL,
+    is_original INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- What concepts are kinds of by their names.
+CREATE TABLE concept_kind (
+    concept  INTEGER NOT NULL REFERENCES concept (key),
+    kind     TEXT NOT NULL,
+    ontology TEXT NOT NULL,
+    PRIMARY KEY (concept, kind)
+) WITHOUT ROWID;
+CREATE INDEX concept_kind_named ON concept_kind (ontology, kind, concept);
+
+-- Acronyms that editions introduce, and the concepts that were joined by them: see ``joined``.
+CREATE TABLE introduced (
+    document INTEGER NOT NULL REFERENCES document (key),
+    ontology TEXT NOT NULL,
+    short    TEXT NOT NULL,
+    long     TEXT NOT NULL,
+    PRIMARY KEY (document, short, long)
+) WITHOUT ROWID;
+CREATE INDEX introduced_short ON introduced (ontology, short);
+CREATE INDEX introduced_long ON introduced (ontology, long);
+
+CREATE TABLE joined (
+    younger  TEXT PRIMARY KEY,
+    older    TEXT NOT NULL,
+    ontology TEXT NOT NULL,
+    short    TEXT NOT NULL,
+    long     TEXT NOT NULL,
+    own      TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX joined_pair ON joined (ontology, short, long);
+
+-- Where concepts are named. `places` are packed as ``named`` says; the sums of a concept are right while it lives.
+CREATE TABLE named (
+    owner    TEXT NOT NULL,
+    document INTEGER NOT NULL REFERENCES document (key),
+    matched  INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    size     INTEGER NOT NULL,
+    places   BLOB NOT NULL,
+    PRIMARY KEY (owner, document, matched)
+) WITHOUT ROWID;
+CREATE INDEX named_document ON named (document, owner, matched, count, size);
+
+-- What could be looked up: the candidates of editions, and their sums in an ontology, see ``terms``. A term whose line
+-- stands in terms.tsv has a size; `document` is the edition with its first place.
+CREATE TABLE candidate (
+    document   INTEGER NOT NULL REFERENCES document (key),
+    folded     TEXT NOT NULL,
+    ontology   TEXT NOT NULL,
+    label      TEXT NOT NULL,
+    heading    INTEGER NOT NULL,
+    count      INTEGER NOT NULL,
+    line       INTEGER NOT NULL,
+    char_start INTEGER NOT NULL,
+    char_end   INTEGER NOT NULL,
+    PRIMARY KEY (document, folded)
+) WITHOUT ROWID;
+CREATE INDEX candidate_folded ON candidate (ontology, folded, document);
+
+CREATE TABLE term (
+    ontology  TEXT NOT NULL,
+    folded    TEXT NOT NULL,
+    documents INTEGER NOT NULL,
+    headings  INTEGER NOT NULL,
+    count     INTEGER NOT NULL,
+    document  INTEGER NOT NULL,
+    size      INTEGER NOT NULL,
+    PRIMARY KEY (ontology, folded)
+) WITHOUT ROWID;
+CREATE INDEX term_listed ON term (ontology, folded, size) WHERE size > 0;
+CREATE INDEX term_folded ON term (folded) WHERE size > 0;
+
+CREATE TABLE term_word (
+    ontology TEXT NOT NULL,
+    word     TEXT NOT NULL,
+    folded   TEXT NOT NULL,
+    PRIMARY KEY (word, ontology, folded)
+) WITHOUT ROWID;
+CREATE INDEX term_words ON term_word (ontology, folded);
+
+CREATE TABLE term_file (
+    ontology TEXT PRIMARY KEY,
+    terms    INTEGER NOT NULL,
+    size     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Concepts whose places in earlier documents are still to be looked for, in the documents behind `after`.
+CREATE TABLE risen (
+    concept_id TEXT PRIMARY KEY,
+    ontology   TEXT NOT NULL,
+    after      TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE INDEX risen_together ON risen (ontology, after DESC, concept_id);
+
+-- What a concept's pages show without reading all that mentions it: see ``sayings``. Points as in
+-- ``domain.knowledge.points``.
+CREATE TABLE saying (
+    concept    INTEGER NOT NULL REFERENCES concept (key),
+    label      TEXT NOT NULL,
+    forms      TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    kinds      TEXT NOT NULL,
+    passed     INTEGER NOT NULL,
+    mentions   INTEGER NOT NULL,
+    points     INTEGER NOT NULL,
+    best       REAL NOT NULL,
+    first      INTEGER NOT NULL,
+    PRIMARY KEY (concept, label, forms, kind, definition, kinds, passed)
+) WITHOUT ROWID;
 
 -- The written history of the ingest logic, for who asks the file itself.
 CREATE TABLE ingest_version (

@@ -19,10 +19,8 @@ from kgfs.errors import NoSpaceError, StoreError
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
-from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
-from kgfs.stores.graph.sizes_kept import keep_sizes
 from kgfs.stores.graph.vocabulary import (
     Batch,
     DocumentContent,
@@ -35,7 +33,6 @@ from kgfs.stores.graph.vocabulary import (
 )
 from kgfs.stores.graph.word_source import WordSource
 from kgfs.stores.locks import take
-from kgfs.stores.migrations import newest
 
 if TYPE_CHECKING:  # numpy, which a mount needs only to search
     from tempfile import TemporaryDirectory
@@ -44,8 +41,6 @@ if TYPE_CHECKING:  # numpy, which a mount needs only to search
     from kgfs.stores.words.index import WordIndex
     from kgfs.stores.words.scoring import WordView
 
-FORMAT = 1
-"""The format that the schema creates, before migrations."""
 REMEDY = "The graph is derived: 'kgfs rebuild' makes it again."
 ROWS_BATCH = 500
 """Rows staged in one transaction outside of publications, so that other writers wait only briefly for the lock."""
@@ -81,9 +76,8 @@ class Graph(GraphReads):
             self._folder = TemporaryDirectory(prefix="kgfs-graph-")
             path = Path(self._folder.name) / "graph.sqlite"
         schema = Path(__file__).with_name("schema.sql").read_text("utf-8")
-        super().__init__(Database(path, schema, FORMAT, REMEDY, MIGRATIONS))
+        super().__init__(Database(path, schema, REMEDY))
         keep_history(self._database)
-        keep_sizes(self._database)
         self._where = path
         self._aside: int | None = None
         """The file descriptor of the lock of a graph that is built beside another; None for other graphs."""
@@ -408,11 +402,6 @@ class Graph(GraphReads):
             self._aside = None
         if self._folder:
             self._folder.cleanup()
-
-
-def graph_format() -> int:
-    """Return the format of the tables that this version of kgfs reads and writes."""
-    return newest(FORMAT, MIGRATIONS)
 
 
 def built_beside(path: Path) -> Path:

@@ -45,7 +45,7 @@ class DocumentRow:
     pages: int = 0
     """Pages, slides, sheets, messages or cells; 0 where the format has none."""
     language: str = ""
-    """The code of its language; empty if it has no prose, or was read before languages were told."""
+    """The code of its language; empty if it has no prose."""
     dimensions: str = ""
     """Width and height of a picture in pixels, such as ``1920x1080``; empty for all else."""
 
@@ -358,10 +358,6 @@ class Scope:
 
 
 EVERYTHING = Scope()
-
-
-FIRST_LOOKED_BACK = 8
-"""The first ingest version whose documents have concepts looked for in earlier documents, and are looked through."""
 
 
 @dataclass(frozen=True, slots=True)

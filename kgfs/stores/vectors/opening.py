@@ -12,10 +12,6 @@ if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
 
 
-VECTORS_FORMAT = 1
-"""The format number of the SQLite tables of vectors."""
-
-
 def open_vectors(config: Config, model: str) -> Vectors:
     """Return the vector store of one embedding model. Ask no server yet.
 

@@ -21,7 +21,6 @@ from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 from kgfs.stores.vectors.growing import Growing
 from kgfs.stores.vectors.matrix import MatrixFile
-from kgfs.stores.vectors.opening import VECTORS_FORMAT
 from kgfs.stores.vectors.scan import ATTRIBUTES, NUMBERS, Column, Picture, Vocabulary
 
 REMEDY = "The vectors are derived: 'kgfs rebuild' makes them again."
@@ -43,7 +42,7 @@ class SqliteVectors:
 
     def __init__(self, path: Path, model: str) -> None:
         schema = resources.files("kgfs.stores.vectors").joinpath("schema.sql").read_text("utf-8")
-        self._database = Database(path, schema, VECTORS_FORMAT, REMEDY)
+        self._database = Database(path, schema, REMEDY)
         self._path = path
         self._name = model
         tag = hashlib.sha256(model.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""The documents of the earlier homes, written for this purpose, as (path below ``documents/``, bytes)."""
+"""The documents of the golden home, written for this purpose, as (path below ``documents/``, bytes)."""
 
 from __future__ import annotations
 
@@ -297,9 +297,9 @@ HARBOUR: dict[bytes, bytes] = {
     b"old/notes.txt": b"The old quay was made of oak. The old quay burned in the year of the great storm.\n",
     b"old/again.txt": b"The great storm took the outer buoy. The outer buoy was found at Low Marsh.\n",
     b"old/wrong.md": b"# Wrong\n\nA sea serpent lives under the quay. The sea serpent eats granite.\n",
-    b"old/kept.md": b"# Kept\n\nThe customs house burned its ledgers. The customs house stands on the quay.\n",
+    b"old/kept.md": b"# Kept\n\nThe customs house burned its ledgers. A customs house is a building where the duty is paid.\n",
     b"old/all.md": b"# Ghosts\n\nThe ghost ship enters the harbour at neap tide. The ghost ship has no berth.\n",
-    b"old/secret.md": b"# Secret\n\nThe smuggler hid the brandy in the mill pond. The smuggler paid the miller.\n",
+    b"old/secret.md": b"# Secret\n\nThe smuggler hid the brandy in the mill pond. A smuggler is a sailor who lands brandy by night.\n",
 }
 
 BEES: dict[bytes, bytes] = {

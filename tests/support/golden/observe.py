@@ -1,6 +1,6 @@
 """Read a mounted home as a program does: what must stay the same for good, as JSON.
 
-Only files are read, no module of kgfs, so the same code tells what an earlier kgfs showed and what this one shows.
+Only files are read, no module of kgfs, so the same code tells what the home showed when it was made and what it shows now.
 """
 
 from __future__ import annotations

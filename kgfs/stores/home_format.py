@@ -1,0 +1,51 @@
+"""The format of a home: one number for all its databases.
+
+Each database keeps it as its ``user_version``, and the note that binds a home to its garage keeps it too. Whoever changes
+a table or what is stored in one gives HOME_FORMAT its next number."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from kgfs.errors import StoreError
+
+HOME_FORMAT = 100
+
+
+def refusal(path: Path, found: object) -> StoreError:
+    """Return the error for a home, or a database of one, whose format is ``found``."""
+    return StoreError(
+        f"{path}: has format {found}, and this kgfs knows only {HOME_FORMAT}: mount it with the version that made it, and"
+        " copy its documents/."
+    )
+
+
+def refuse_other(db: sqlite3.Connection, path: Path) -> bool:
+    """Return whether the database has no tables yet. Raises StoreError, with nothing written, if it has another format."""
+    found: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if found not in (0, HOME_FORMAT):
+        raise refusal(path, found)
+    return found == 0
+
+
+def fill(db: sqlite3.Connection, schema: str) -> None:
+    """Create the tables in a database that has none, and note the format.
+
+    The caller is in a transaction that holds the write lock. So only one of two processes creates them."""
+    if db.execute("PRAGMA user_version").fetchone()[0] == HOME_FORMAT:
+        return
+    for statement in _statements(schema):
+        db.execute(statement)
+    db.execute(f"PRAGMA user_version={HOME_FORMAT}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Yield the statements of a script one by one, because ``executescript`` would commit the caller's transaction."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
