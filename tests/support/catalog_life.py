@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from typing import Any
 
 from kgfs.domain.documents import NameKind, StorageTier
@@ -11,7 +12,6 @@ from kgfs.domain.names import is_document_name
 from kgfs.errors import KgfsError
 from kgfs.stores.catalog import facts as f
 from kgfs.stores.catalog.sqlite import Catalog
-from tests.fakes.catalog import JournalModel
 
 NAMES = ("a.txt", "b.txt", "a.txt~", ".hidden", "c", "b.tmp")
 
@@ -48,11 +48,10 @@ OPS = (
 
 
 class Life:
-    """Interprets small numbers as what programs, settling and a worker might do next, to a catalog and to its model."""
+    """Interprets small numbers as what programs, settling and a worker might do next to a catalog."""
 
-    def __init__(self, catalog: Catalog, model: JournalModel | None = None) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         self.first = catalog
-        self.model = model
         self.at = 10 * SECOND
         self.made = 0
         for name in ("P", "Q"):
@@ -64,13 +63,8 @@ class Life:
         return (1 << 61) + self.made
 
     def record(self, *facts: f.Fact) -> None:
-        """Facts that the catalog refuses leave no trace in it, so the model is not told of them."""
-        try:
+        with suppress(KgfsError):  # facts that the catalog refuses leave no trace in it
             self.first.record(*facts, session="mount")
-        except KgfsError:
-            return
-        if self.model:
-            self.model.record(facts, "mount")
 
     def all_names(self) -> list[Any]:
         found = [self.first.names.name(ontology.root) for ontology in self.first.names.ontologies()]
@@ -135,7 +129,7 @@ class Life:
             return
         source = known.source_id if known else f"{name.ontology}/{path}"
         lineage, n = self.first.names.lineage_for(name.id)
-        assert self.model is None or self.model.lineage_for(name.id) == (lineage, n)
+        assert n == max((version.n for version in self.first.names.history(lineage)), default=0) + 1
         decision = ("alias", "in_progress", "update", "reprocess", "revive")[j % 5] if known else "insert"
         doc_id = doc_id_of(source, name.sha256)
         minted = (
@@ -232,12 +226,11 @@ class Life:
             self.record(facts)
 
     def claim(self, i: int, j: int, k: int) -> None:
-        expected = self.model.next_job() if self.model else None
+        """What is to be forgotten comes first, what is read again on request last, all in order of deposit."""
+        free = [job for job in self.first.jobs.all() if job.state == "queued"]
+        expected = min(free, key=lambda job: (job.kind != "forget", job.run != ""), default=None)
         claimed = self.first.jobs.claim("worker", 3600)
-        if self.model:
-            assert (claimed and (claimed.kind, claimed.doc_id)) == (expected and (expected.kind, expected.doc_id))
-            if claimed:
-                self.model.jobs[claimed.kind, claimed.doc_id] = claimed
+        assert (claimed and (claimed.kind, claimed.doc_id)) == (expected and (expected.kind, expected.doc_id))
 
 
 _SESSION = 22
