@@ -174,8 +174,6 @@ def projection_lines(page: dict[str, Any]) -> list[str]:
     lines = [f"{page['server']}: {behind if page['state'] else 'nothing was written yet'}"]
     if page["state"] == "writing all":
         lines.append(f"all is being written: {page['done']} of {page['total']} rows")
-    elif page["state"] == "another home writes it":
-        lines.append(page["state"])
     if page["purges"]:
         lines.append(f"owed there: {count(page['purges'], 'purge')}")
     if page["away_since"] is not None:

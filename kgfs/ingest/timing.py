@@ -69,8 +69,6 @@ PROJECTION_RETRY = 5.0
 """Seconds until a server that was away is asked again. The pause doubles after each failure, up to
 PROJECTION_RETRY_AT_MOST."""
 PROJECTION_RETRY_AT_MOST = 60.0
-PROJECTION_RELEASE = 30.0
-"""Seconds without a change of the graph after which the lease is released."""
 PROJECTION_NOTED = 1.0
 """Seconds between progress notes while all rows are written."""
 WATCH_QUIET = 1.0

@@ -66,5 +66,3 @@ PASSWORD_REFUSED = 30.0
 seconds, and more with each further one: a machine with an old password would lock out all that have the new one."""
 PORT_PROBE = 1.0
 """Seconds for a port to say what it speaks."""
-SCHEMA_RETRY = 0.5
-"""Seconds before the second attempt to make Neo4j's schema, about; longer before each further one."""

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from kgfs.stores.projection.endpoint import Endpoint
-from tests.support.logs import AWAY
 from tests.support.running import HEAR_ALL_SERVERS, LOOK_AGAIN_AT_ONCE, QUICK, Place, until
 from tests.support.texts import GARBAGE, ZEN
 
@@ -121,9 +120,7 @@ def write(place: Place, server: Endpoint, statement: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "border", ["projected:1", "projected:2", "projection-shown", "projection-followed:1", "projection-followed:2"]
-)
+@pytest.mark.parametrize("border", ["projected:1", "projected:2", "projection-shown", "projection-followed:1"])
 def test_a_worker_that_is_killed_is_gone_on_from(
     served: Place, neo4j_place: Endpoint, tmp_path: Path, border: str
 ) -> None:
@@ -193,52 +190,3 @@ def test_another_home_does_not_take_the_place_of_one_that_is_there(
     assert "is another home's. Set graph.namespace" in other.run("status").stdout
     assert asked(served, neo4j_place, DOCUMENTS) == [["zen.md"]]
     (other.home / "log" / "errors.ndjson").unlink()
-
-
-@pytest.mark.slow
-@pytest.mark.logs(AWAY)
-def test_homes_on_one_bucket_have_one_projection_and_take_over_from_each_other(
-    homes: tuple[Place, Place], neo4j_place: Endpoint, secret: Path, tmp_path: Path
-) -> None:
-    here, there = homes
-    namespace = f"test-{secrets.token_hex(6)}"
-    for place in homes:
-        place.environment |= {
-            "KGFS_GRAPH_STORE": "neo4j",
-            "KGFS_GRAPH_URI": neo4j_place.uri,
-            "KGFS_GRAPH_PASSWORD_FILE": str(secret),
-            "KGFS_GRAPH_NAMESPACE": namespace,
-            "KGFS_GRAPH_TIMEOUT": "60",
-        }
-    worker = here.start("worker")
-    try:
-        ingest(here, tmp_path, zen=ZEN)
-        until(lambda: is_up_to_date(here))
-        other = there.start("worker")
-        try:
-            until(lambda: is_up_to_date(there))
-            worker.kill()  # and with it the lease, which has to run out
-            worker.communicate()
-            ingest(there, tmp_path, more=MORE)
-            there.run("forget", "Zen/zen.md", "--purge", "--yes")
-            until(lambda: there.status()["neo4j"]["state"] == "following" and is_up_to_date(there))
-            assert asked(there, neo4j_place, DOCUMENTS) == [["more.md"]]
-        finally:
-            other.terminate()
-            other.communicate()
-    finally:
-        worker.kill()
-        worker.communicate()
-    assert there.run("check", env=LOOK_AGAIN_AT_ONCE).returncode == 0
-    here.run("worker", "--until-idle")
-    assert here.run("check", env=LOOK_AGAIN_AT_ONCE).returncode == 0
-
-
-def is_up_to_date(place: Place) -> bool:
-    """With one document."""
-    output = place.run("status", "--json", expect=None)
-    if output.returncode != 0:  # its worker has not made the home yet
-        return False
-    found = json.loads(output.stdout)
-    documents = [ontology["read"]["documents"] for ontology in found["ontologies"]]
-    return documents == [1] and (found["neo4j"]["commits"], found["neo4j"]["purges"]) == (0, 0)

@@ -1,4 +1,4 @@
-"""The check of the projection to Neo4j: whether it equals the home's graph."""
+"""The check of the projection to Neo4j: whether it is like the home's graph."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.hosts import host_id
 from kgfs.stores.stores import Stores
 
-NAMED = 20
-"""The number of differences of a kind that are named. The others are counted."""
-
 
 def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
-    """Compare ids and digests of all nodes, where the server is at the same epoch as the graph.
+    """Compare the numbers of nodes and a sample of them, where the server is at the same epoch as the graph.
 
     Yields nothing where the graph is not projected. A server that is behind or cannot be reached is reported as such.
     Asks the server.
@@ -26,7 +23,6 @@ def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
     from kgfs.stores.projection.endpoint import endpoint_of
     from kgfs.stores.projection.projection import Projection
 
-    counts: dict[str, int] = {}
     try:
         with closing(Projection(endpoint_of(config), stores.graph, host_id(config))) as projection:
             position = projection.position()
@@ -34,13 +30,7 @@ def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
                 behind = "the whole graph" if position is None else f"{stores.graph.epoch() - position.epoch} commits"
                 yield Damage(Kind.PROJECTION_BEHIND, config.graph.uri, f"lacks {behind}, and was not compared")
                 return
-            for difference in projection.differences():
-                kind = f"{difference.label} {difference.what}"
-                counts[kind] = counts.get(kind, 0) + 1
-                if counts[kind] <= NAMED:
-                    yield Damage(Kind.PROJECTION_DIFFERS, f"{difference.label} {difference.id}", difference.what)
-            for kind, count in counts.items():
-                if count > NAMED:
-                    yield Damage(Kind.PROJECTION_DIFFERS, kind, f"{count - NAMED} more")
+            for what, how in projection.differences():
+                yield Damage(Kind.PROJECTION_DIFFERS, what, how)
     except (StoreError, *AWAY) as error:
         yield Damage(Kind.PROJECTION_BEHIND, config.graph.uri, f"was not compared: {error}")

@@ -1,31 +1,22 @@
-"""One driver to the server: reads, and writes that are carried out only for the home that owns the projection."""
+"""One driver to the server: reads, and writes that only the home that owns the projection can carry out."""
 
 from __future__ import annotations
 
 import logging
-import re
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from socket import gaierror
 from typing import Any, TypeVar
 
-from neo4j import (
-    Driver,
-    GraphDatabase,
-    ManagedTransaction,
-    Session,
-    TrustCustomCAs,
-    unit_of_work,
-)
-from neo4j.exceptions import ClientError, DriverError, Neo4jError
+from neo4j import Auth, GraphDatabase, ManagedTransaction, Session, TrustCustomCAs, basic_auth, unit_of_work
+from neo4j.auth_management import AuthManager
+from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError
 
-from kgfs.errors import KgfsError, LostLeaseError, TimedOutError
+from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores import timing
 from kgfs.stores.projection.endpoint import Endpoint
-from kgfs.stores.projection.password import PasswordFile
 from kgfs.stores.projection.refusals import cause_of, translated
 from kgfs.stores.servers import asked
 
@@ -38,43 +29,68 @@ Statement = tuple[str, dict[str, Any]]
 
 WRITING = 10
 """A transaction that writes may take so many times the endpoint's time-out."""
-_WORD = re.compile(r"\$(\w+)")
 _OWNER = "MATCH (g:Graph {name: $graph}) RETURN g.home AS home"
-_MADE_BY_ANOTHER = (
-    "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
-    "Neo.ClientError.Schema.IndexAlreadyExists",
-    "Neo.ClientError.Schema.ConstraintAlreadyExists",
-)
+
+
+class PasswordFile(AuthManager):
+    """Read the password for each connection. While the file cannot be read, or is being written, the last one is used. A refused
+    password is not sent again for a while: the server locks out a user after three wrong ones."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._password = endpoint.password
+        self._refused: tuple[object, float] = (None, 0.0)
+
+    def get_auth(self) -> Auth:
+        """Return the credentials. Raise AuthError for those that were just refused."""
+        if self._endpoint.password_file is not None:
+            try:
+                self._password = self._endpoint.password_file.read_text("utf-8").strip() or self._password
+            except (OSError, UnicodeDecodeError):
+                pass
+        auth = basic_auth(self._endpoint.user, self._password)
+        if auth == self._refused[0] and time.monotonic() < self._refused[1]:
+            raise AuthError("refused a moment ago")
+        return auth
+
+    def handle_security_exception(self, auth: object, error: Neo4jError) -> bool:
+        if isinstance(error, AuthError):
+            self._refused = (auth, time.monotonic() + timing.PASSWORD_REFUSED)
+        return False
 
 
 class Connection:
-    """Any number of threads. Nothing is asked before the first call. Every call may raise UnavailableError, TimedOutError or StoreError
-    (:func:`~.refusals.translated`)."""
+    """Any number of threads may use it. Nothing is asked before the first call. Every call may raise UnavailableError, TimedOutError
+    or StoreError (:func:`~.refusals.translated`). The driver limits each wait, repeats what is worth it, and notices a server that
+    has gone silent."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        options = endpoint.driver_options() | {
-            "max_transaction_retry_time": min(timing.PROJECTION_RETRIED, endpoint.timeout)
+        options: dict[str, Any] = {
+            "connection_timeout": min(endpoint.timeout, 10.0),
+            "connection_acquisition_timeout": endpoint.timeout,
+            "max_transaction_retry_time": min(timing.PROJECTION_RETRIED, endpoint.timeout),
+            "liveness_check_timeout": 30.0,
+            "keep_alive": True,
+            "user_agent": "kgfs",
+            "telemetry_disabled": True,
+            "notifications_min_severity": "OFF",
         }
-        if endpoint.ca_file:
+        uri = endpoint.uri
+        if endpoint.ca_file:  # the driver excludes the short schemes of TLS beside it
+            uri = uri.replace("+s", "", 1)
             options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(endpoint.ca_file))}
-        if endpoint.uri.startswith("neo4j") and not endpoint.encrypted:
+        if uri.startswith("neo4j://"):
             options["resolver"] = self._resolved
-        with self._translated():
-            self._driver: Driver = GraphDatabase.driver(endpoint.address(), auth=PasswordFile(endpoint), **options)
-        self._deadline: float | None = None
         self._was_reached = False
+        with self._translated():
+            self._driver = GraphDatabase.driver(uri, auth=PasswordFile(endpoint), **options)
 
     def _resolved(self, address: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Warn of the address of a member of a cluster before the driver connects to it."""
-        self.endpoint.warn_of(str(address[0]), address[1])
+        """Warn of a member of a cluster before the driver connects to it."""
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        self.endpoint.warn_of(f"neo4j://{host}:{address[1]}")
         return [address]
-
-    @property
-    def is_overdue(self) -> bool:
-        """Return whether the call under way should have ended by now: the server was cut off without a word."""
-        deadline = self._deadline
-        return deadline is not None and time.monotonic() > deadline
 
     def read(self, statement: str, **words: Any) -> list[Row]:
         return self._call(
@@ -84,11 +100,8 @@ class Connection:
             ),
         )
 
-    def read_one(self, statement: str, **words: Any) -> Row | None:
-        return next(iter(self.read(statement, **words)), None)
-
     def write(self, statements: Sequence[Statement], owner: str = "") -> list[Row]:
-        """Carry out statements in one transaction and return the rows of the last. LostLeaseError, with nothing done, where
+        """Carry out statements in one transaction and return the rows of the last. Raise LostLeaseError, with nothing done, where
         another home than ``owner`` owns the projection of the endpoint's namespace. It may be done although an error is
         raised."""
 
@@ -99,43 +112,36 @@ class Connection:
                     raise LostLeaseError(f"{self.endpoint.uri}: another home writes the projection now.")
             rows: list[Row] = []
             for statement, words in statements:
-                rows = [dict(row) for row in tx.run(*planned_once(statement, words))]
+                # The server plans anew for each order of magnitude of a list that it is given, but does not look into maps.
+                rows = [dict(row) for row in tx.run(statement.replace("$", "$given."), given=words)]
             return rows
 
         return self._call(self.endpoint.timeout * WRITING, lambda session, wrap: session.execute_write(wrap(work)))
 
     def change_schema(self, statement: str) -> None:
         """Carry out a statement that changes the schema. Several homes may do this at once."""
-
-        def change(session: Session, wrap: Callable[[Any], Any]) -> None:
-            try:
-                session.run(statement).consume()
-            except ClientError as error:
-                if error.code not in _MADE_BY_ANOTHER:
-                    raise
-
-        self._call(self.endpoint.timeout * WRITING, change)
+        try:
+            self.write([(statement, {})])
+        except KgfsError as error:
+            made = isinstance(error.__cause__, ClientError) and "AlreadyExists" in str(error.__cause__.code)
+            if not made:  # by another home
+                raise
 
     def close(self) -> None:
         self._driver.close()
 
     def _call(self, seconds: float, work: Callable[[Session, Callable[[Any], Any]], Answer]) -> Answer:
         with self._translated():
-            # A little more than the server is given: what it says itself tells more.
-            self._deadline = time.monotonic() + 1.2 * seconds + 2 * timing.PROJECTION_RETRIED
-            try:
-                if not self._was_reached:  # else the driver would repeat what is refused now and always
-                    self._reach()
-                    self._was_reached = True
-                asked["graph"] += 1
-                with self._driver.session(
-                    database=self.endpoint.database,
-                    # Members of a cluster are asked for what this driver wrote.
-                    bookmark_manager=self._driver.execute_query_bookmark_manager,
-                ) as session:
-                    return work(session, unit_of_work({"kgfs": self.endpoint.namespace}, seconds))
-            finally:
-                self._deadline = None
+            if not self._was_reached:  # else the driver would repeat what is refused now and always
+                self._reach()
+                self._was_reached = True
+            asked["graph"] += 1
+            with self._driver.session(
+                database=self.endpoint.database,
+                # Members of a cluster are asked for what this driver wrote.
+                bookmark_manager=self._driver.execute_query_bookmark_manager,
+            ) as session:
+                return work(session, unit_of_work({"kgfs": self.endpoint.namespace}, seconds))
 
     def _reach(self) -> None:
         """Connect for the first time. A server that is starting, and answers, is asked again by the call that follows."""
@@ -157,35 +163,11 @@ class Connection:
             raise translated(self.endpoint, error) from error  # the driver's form of a host that has no address
 
 
-def planned_once(statement: str, words: dict[str, Any]) -> Statement:
-    """Return the statement with all its words in one map. The server keeps one plan for each order of magnitude of the lists and
-    strings that a statement is given, but does not look into maps; planning takes longer than most of these statements."""
-    assert words.keys() >= {*_WORD.findall(statement)}, (
-        statement
-    )  # what a map lacks would be null, and nothing found by it
-    return statement.replace("$", "$given."), {"given": words}
-
-
 def probe(endpoint: Endpoint) -> KgfsError | None:
     """Return what is wrong with a server; None where it answers within the endpoint's time-out."""
-    found: list[KgfsError | None] = []
-
-    def ask() -> None:
-        try:
-            connection = Connection(endpoint)
-            try:
-                connection.read("RETURN 1 AS one")
-            finally:
-                connection.close()
-        except KgfsError as error:
-            found.append(error)
-        else:
-            found.append(None)
-
-    # The driver waits without end for a server that was cut off without a word.
-    thread = threading.Thread(target=ask, name="kgfs-probe", daemon=True)
-    thread.start()
-    thread.join(endpoint.timeout + 2 * timing.PROJECTION_RETRIED)
-    if not found:
-        return TimedOutError(f"{endpoint.uri}: Neo4j does not answer within {endpoint.timeout:g} s ([graph] timeout).")
-    return found[0]
+    try:
+        with closing(Connection(endpoint)) as connection:
+            connection.read("RETURN 1 AS one")
+    except KgfsError as error:
+        return error
+    return None

@@ -1,25 +1,15 @@
-"""Where a Neo4j server is, and which graph of it is meant."""
+"""The address of a Neo4j server, the credentials, and the graph that is meant there. Loads no driver."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError
 from kgfs.settings import GRAPH_SCHEMES, is_address
-from kgfs.stores.servers import (
-    file_named,
-    is_loopback,
-    is_open_to_others,
-    need,
-    secret_in,
-    trusted,
-    warn_of_plain_text,
-)
+from kgfs.stores.servers import file_named, is_open_to_others, need, secret_in, trusted, warn_of_plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +30,7 @@ class Endpoint:
     ca_file: Path | None = None
     """The certificates to trust for TLS, instead of the machine's own list."""
     warn: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
-    """Called with the URI of each member of a cluster before anything is sent there unencrypted."""
+    """Called with the URI of each machine before anything is sent there unencrypted."""
 
     def __post_init__(self) -> None:
         if "@" in self.uri:
@@ -54,39 +44,19 @@ class Endpoint:
 
     @property
     def encrypted(self) -> bool:
-        return "+" in urlsplit(self.uri).scheme or self.ca_file is not None
+        return "+" in self.uri.split("://")[0] or self.ca_file is not None
 
-    def warn_of(self, host: str, port: object) -> None:
-        """Warn of a cluster's member on another machine that is about to be sent secrets in plain text."""
-        if self.warn and not (self.encrypted or is_open_to_others(self.uri, self.encrypted) or is_loopback(host)):
-            self.warn(f"neo4j://[{host}]:{port}" if ":" in host else f"neo4j://{host}:{port}")
-
-    def driver_options(self) -> dict[str, Any]:
-        return {
-            "connection_timeout": min(self.timeout, 10.0),
-            "connection_acquisition_timeout": self.timeout,
-            "max_transaction_retry_time": self.timeout,
-            "liveness_check_timeout": 30.0,
-            "keep_alive": True,
-            "user_agent": "kgfs",
-            "telemetry_disabled": True,
-            "notifications_min_severity": "OFF",
-        }
-
-    def address(self) -> str:
-        """Return the URI as the driver wants it beside an own list of authorities, which excludes the short schemes of TLS."""
-        return self.uri.replace("+s", "", 1) if self.ca_file else self.uri
+    def warn_of(self, uri: str) -> None:
+        """Warn if others can listen to what is sent to a server, or to a member that a cluster names."""
+        if self.warn and is_open_to_others(uri, self.encrypted):
+            self.warn(uri)
 
 
 def endpoint_of(config: Config) -> Endpoint:
-    """Return the server that ``[graph]`` names. Nothing is asked yet. BadInputError for a setting or a file that cannot be used;
-    MachineError where the driver is not installed."""
+    """Return the server that ``[graph]`` names. Ask nothing yet. Raise BadInputError for a setting or a file that cannot be used,
+    and MachineError if the driver is not installed."""
     settings = config.graph
     need("graph.store is 'neo4j'", "neo4j")
-
-    def warn(uri: str) -> None:
-        warn_of_plain_text(config, uri, "Use bolt+s:// or neo4j+s:// (graph.uri).")
-
     if not settings.password_file:
         raise BadInputError("graph.store is 'neo4j', and graph.password_file names no file.")
     endpoint = Endpoint(
@@ -98,10 +68,9 @@ def endpoint_of(config: Config) -> Endpoint:
         namespace=settings.namespace,
         timeout=settings.timeout,
         ca_file=file_named(settings.ca_file),
-        warn=warn,
+        warn=lambda uri: warn_of_plain_text(config, uri, "Use bolt+s:// or neo4j+s:// (graph.uri)."),
     )
     if endpoint.ca_file:
         trusted(endpoint.ca_file, "graph.ca_file")
-    if is_open_to_others(endpoint.uri, endpoint.encrypted):
-        warn(endpoint.uri)
+    endpoint.warn_of(endpoint.uri)
     return endpoint

@@ -1,71 +1,44 @@
-"""The projection of one home's graph: where it is, bringing it up to the graph, making it anew."""
+"""The projection of one home's graph: follow the change feed, write it anew, compare it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple
 from itertools import groupby
 from typing import Any
 
 from kgfs.errors import BadInputError, LostLeaseError
 from kgfs.failpoints import border
 from kgfs.stores.batched import batched
+from kgfs.stores.graph.rows import COUNTED
 from kgfs.stores.graph.sqlite import Graph
-from kgfs.stores.graph.touched import Touched, touched
-from kgfs.stores.projection.comparing import Difference, compare
-from kgfs.stores.projection.connection import Connection, Statement
+from kgfs.stores.graph.touched import touched
+from kgfs.stores.projection.connection import Connection, Row, Statement
 from kgfs.stores.projection.endpoint import Endpoint
-from kgfs.stores.projection.schema import make_schema
+from kgfs.stores.projection.schema import FORMAT, make_schema
 from kgfs.stores.projection.source import (
+    LIVING,
     Catalog,
     State,
     changes_told,
     concepts,
-    counts,
-    mentioned_in,
     newest_commit,
     relationships,
     shown_document,
     state_of,
 )
-from kgfs.stores.projection.spaces import fresh_space, remove_discarded
 from kgfs.stores.projection.writing import ROWS, Writer
 
-FORMAT = 4
-"""The format of the published model. Those up to 3 had no number on the ``Graph`` node."""
 FOLLOWED_BATCH = 10_000
 """Rows of the change feed that are followed before the position is written; all of one commit in any case."""
-OWNERS_BATCH = 500
+IDS_BATCH = 200
 CHANGES_KEPT = 1000
 """Commits of which ``Change`` nodes are kept."""
-
-NOT_KNOWN = -1
-"""Stands on the ``Graph`` node for what is known of another home's graph alone."""
+SAMPLE = 100
+"""Nodes of each kind that a comparison looks at."""
 
 Progress = Callable[[int, int], None]
-
-_ROOT = "MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root"
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far the server is, as a home knows it."""
-
-    epoch: int
-    """The epoch of the home's own graph that is wholly there."""
-    redactions: int
-    """The purges of the home's own graph that are carried out there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was found on a server that had a projection of another format, before it was made anew."""
-
-    counts: dict[str, int]
-    """By label and kind of difference, as ``Document missing``."""
-    some: tuple[Difference, ...]
-    """The first of them."""
 
 
 class Projection:
@@ -81,8 +54,8 @@ class Projection:
         stopping: Callable[[], bool] = lambda: False,
         origin: str = "",
     ) -> None:
-        """``home`` is the id of the home whose graph it is; ``origin`` says which garage that is derived from, and is the same for all
-        homes that share one."""
+        """``home`` is the id of the home whose graph it is; ``origin`` names the garage that the graph is derived from, which another
+        home may have taken over."""
         self.connection = Connection(endpoint)
         self._graph = graph
         self._home = home
@@ -94,160 +67,161 @@ class Projection:
         self._names: dict[str, str] | None = None
         """Of ontologies, as they were written last."""
 
-    # ----------------------------------------------------------------------------------------- position
-
-    def position(self) -> Position | None:
-        """Ask the server how far it is. None where this home does not know the commit that it is at, or where the server has no
-        projection of this format."""
+    def position(self) -> State | None:
+        """Ask the server how far it is. None where it has no projection of this graph in this format."""
         root = self._root()
-        return self._position(root) if root and root.get("format") == FORMAT else None
+        return None if "building" in root else self._position(root)
 
-    def _root(self) -> dict[str, Any] | None:
-        found = self.connection.read_one(_ROOT, graph=self._name)
-        return dict(found["root"]) if found else None
-
-    def _position(self, root: dict[str, Any]) -> Position | None:
-        state = self._state()
-        if root.get("home") == self._home and root.get("clears", NOT_KNOWN) != NOT_KNOWN:
-            if root["clears"] != state.clears or root["home_epoch"] > state.epoch:
-                return None
-            return Position(root["home_epoch"], root["redactions"])
-        epoch = self._graph.published(root["commit_id"]) if root.get("commit_id") else None
-        if epoch is None:
-            return None
-        # A purge is called by its commit, which has one id in all homes.
-        return Position(epoch, state.redactions if root.get("purged", "") == self._last_purge() else NOT_KNOWN)
-
-    def _last_purge(self) -> str:
-        with self._graph.whole() as sql:
-            return newest_commit(sql, state_of(sql).redacted_at)
-
-    def _state(self) -> State:
-        with self._graph.whole() as sql:
-            return state_of(sql)
-
-    # -------------------------------------------------------------------------------------------- following
-
-    def follow(
-        self, report: Callable[[Compared], None] = lambda compared: None, progress: Progress = lambda done, total: None
-    ) -> Position:
-        """Bring the server up to the graph, and return where it is then. A server without a projection gets one; of another
-        format it is compared first, which is reported by ``report``, and then made anew. ``progress`` is told rows, of about how many, while
-        everything is written. BadInputError where the server's is that of another garage."""
-        self._make_schema()
+    def follow(self, progress: Progress = lambda done, total: None) -> State:
+        """Bring the server up to the graph, and return where it is then. Where the feed does not lead there from what the server has,
+        all is written anew beside it, of which ``progress`` is told. BadInputError where the server has another garage's graph."""
+        if not self._has_schema:
+            make_schema(self.connection)
+            self._has_schema = True
         root = self._root()
-        if root is not None and root.get("origin", self._origin) != self._origin:
+        if root.get("origin", self._origin) != self._origin:
             raise BadInputError(
                 f"{self.connection.endpoint.uri}: the graph '{self._name}' there is another home's. Set graph.namespace to another"
                 " name; or kgfs rebuild --neo4j puts this home's in its place."
             )
-        if root is None or root.get("format") != FORMAT or root.get("building"):
-            if root is not None and root.get("format") is None and root.get("space") and not root.get("building"):
-                report(self._compared(root["space"]))
-            return self._build(progress)
-        remove_discarded(self.connection)
-        position = self._position(root)
-        if root.get("home") != self._home:
-            self._take_over()
-        if position is None:
-            return self._mend(root["space"], root["epoch"], progress)
         while True:
+            self._assert_wanted()
+            position = self._position(root)
             with self._graph.whole() as sql:
-                state, found = state_of(sql), touched(sql, position.epoch, FOLLOWED_BATCH)
-            if found is None:
-                return self._mend(root["space"], root["epoch"], progress)
-            if position == Position(state.epoch, state.redactions) and self._names == dict(self._catalog.ontologies()):
+                state = state_of(sql)
+                found = touched(sql, position.epoch, FOLLOWED_BATCH) if position else None
+            if position is None or found is None:
+                root = self._begin()
+            elif "building" in root:
+                self._build(root, position, progress)
+                root = self._root()
+            elif position == state and self._names == dict(self._catalog.ontologies()):
+                self._remove_discarded()
                 return position
-            root["epoch"] = self._follow_some(root["space"], root["epoch"], position, found, state)
-            position = Position(found.epoch, state.redactions)
+            else:
+                self._follow_some(root["space"], found.owners, found.documents, position, state)
+                root |= self._conclude(
+                    root["space"], position.epoch, State(found.epoch, state.clears, state.redactions)
+                )
 
-    def _follow_some(self, space: str, number: int, position: Position, found: Touched, state: State) -> int:
-        """Write what was touched. The new number of the projection's epoch."""
+    def rebuild(self, progress: Progress = lambda done, total: None) -> State:
+        """Write the projection anew beside what is there, whosever it is, and show it in its place."""
+        make_schema(self.connection)
+        self._begin()
+        return self.follow(progress)
+
+    def differences(self, sample: int = SAMPLE) -> Iterator[tuple[str, str]]:
+        """Compare the numbers of nodes, and a sample of concepts, relationships and documents. Yield (what, how it differs). Nothing
+        is changed."""
+        space = self._root()["space"]
+        pattern = "MATCH (:Document {space: $space})-[:HAS_CHUNK]->(s:Source)"
+        questions = {
+            "documents": "MATCH (n:Document {space: $space}) WHERE n.status <> 'superseded' RETURN count(n) AS n",
+            "sources": f"{pattern} RETURN count(s) AS n",
+            "concepts": "MATCH (n:Concept {space: $space}) RETURN count(n) AS n",
+            "relationships": "MATCH (n:Relationship {space: $space}) RETURN count(n) AS n",
+            "instances": f"{pattern}<-[:DERIVED_FROM]-(n:Instance) RETURN count(n) AS n",
+        }
+        here = self._graph.counts()
+        for name in COUNTED:
+            there = self.connection.read(questions[name], space=space)[0]["n"]
+            if there != here[name]:
+                yield name, f"{there} there, {here[name]} in the home"
+        for label, ids in self._sampled(sample).items():
+            key = "doc_id" if label == "Document" else "id"
+            question = f"UNWIND $ids AS id MATCH (n:{label} {{space: $space, {key}: id}}) RETURN id, n.digest AS digest"
+            found = self.connection.read(question, space=space, ids=list(ids))
+            known = {row["id"]: row["digest"] for row in found}
+            for id_, digest in ids.items():
+                if known.get(id_) != digest:
+                    yield f"{label} {id_}", "other" if id_ in known else "missing"
+
+    def _sampled(self, sample: int) -> dict[str, dict[str, str]]:
+        """Return digests of so many concepts, relationships and documents, by id."""
+        found: dict[str, dict[str, str]] = {label: {} for label in LIVING}
+        with self._graph.whole() as sql:
+            for label, living in LIVING.items():
+                after = f"{time.time_ns() % 16:x}"  # ids are hexadecimal
+                ids = [one for start in (after, "") for (one,) in sql.execute(living, (start, sample))][:sample]
+                if label == "Concept":
+                    found[label] = {row["id"]: row["digest"] for row, _ in concepts(sql, ids)}
+                elif label == "Relationship":
+                    found[label] = {row["id"]: row["digest"] for row in relationships(sql, ids)}
+                else:
+                    documents = filter(None, (shown_document(sql, doc_id) for doc_id in ids))
+                    found[label] = {one.known["doc_id"]: one.read_through() for one in documents}
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # ----------------------------------------------------------------------------------------- following
+
+    def _root(self) -> Row:
+        found = self.connection.read("MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root", graph=self._name)
+        return dict(found[0]["root"]) if found else {}
+
+    def _position(self, root: Row) -> State | None:
+        """Return how far what the server has, or what is being built there, is; None where that is of another home or format, or not
+        of what the graph is now."""
+        if root.get("home") != self._home or root.get("format") != FORMAT:
+            return None
+        position = State(*root["begun" if "building" in root else "shown"])
+        with self._graph.whole() as sql:
+            state = state_of(sql)
+        return position if position.clears == state.clears and position.epoch <= state.epoch else None
+
+    def _follow_some(self, space: str, owners: set[str], documents: set[str], position: State, state: State) -> None:
+        """Write what was touched."""
         writer = self._writer(space)
-        with self._graph.whole() as sql:
-            owners = found.owners | mentioned_in(sql, found.documents)
-        for some in batched(sorted(found.documents), OWNERS_BATCH):
-            owners |= self._mentioned_there(space, some)
-        for some in batched(sorted(owners), OWNERS_BATCH):
-            self._go_on()
-            self._put_owners(writer, space, some)
-        for some in batched(sorted(found.documents), OWNERS_BATCH):
-            known = self._digests_there("Edition", "doc_id", space, some)
-            for doc_id in some:
-                self._go_on()
-                self._put_document(writer, doc_id, known.get(doc_id))
-        if position.redactions != state.redactions:
-            self._carry_out_purges(writer, space)
-        self._put_counts(writer)
-        self._put_changes(space, number - position.epoch, position.epoch, found.epoch)
-        return self._conclude(space, number + found.epoch - position.epoch, found.epoch, state)
-
-    def _put_owners(self, writer: Writer, space: str, ids: Sequence[str]) -> None:
-        known = self._digests_there("Owner", "id", space, ids)
-        with self._graph.whole() as sql:
-            living = {owner.id: owner for owner in (*concepts(sql, ids), *relationships(sql, ids))}
-        for id_ in ids:
-            if id_ in living:
-                if known.get(id_) != living[id_].properties["digest"]:
-                    writer.put_owner(living[id_])
-            elif id_ in known:
-                writer.remove_owner(id_)
-
-    def _put_document(self, writer: Writer, doc_id: str, known: str | None) -> None:
-        """Write a document unless the server has it. ``known`` is the digest there; None where it has nothing of the document."""
-        with self._graph.whole() as sql:
-            document = shown_document(sql, doc_id)
-            if document is not None:
-                digest = document.digest()
-                if digest != known:
-                    writer.put_document(document, digest)
-            elif known is not None:
-                writer.remove_document(doc_id)
-
-    def _mentioned_there(self, space: str, doc_ids: Sequence[str]) -> set[str]:
-        found = self.connection.read(
-            "UNWIND $keys AS key MATCH (:Edition {key: key})<-[:MENTIONED_IN]-(o:Owner) RETURN DISTINCT o.id AS id",
-            keys=[f"{space}/{doc_id}" for doc_id in doc_ids],
-        )
-        return {row["id"] for row in found}
-
-    def _digests_there(self, label: str, name: str, space: str, ids: Sequence[str]) -> dict[str, str]:
-        """Return the digests on the server by id; '' for what is half written, or has no digest."""
-        found = self.connection.read(
-            f"UNWIND $ids AS id MATCH (n:{label} {{space: $space, {name}: id}}) RETURN id, n.digest AS digest",
-            space=space,
-            ids=list(ids),
-        )
-        return {row["id"]: row["digest"] or "" for row in found}
-
-    def _carry_out_purges(self, writer: Writer, space: str) -> None:
-        """Remove what may still tell of a purged document: names in the feed, and earlier versions that nobody has any more."""
+        owners = owners | self._mentioned(space, documents)
+        for some in batched(sorted(owners), IDS_BATCH):
+            self._assert_wanted()
+            writer.put_owners(some)
+        for some in batched(sorted(documents), IDS_BATCH):
+            self._assert_wanted()
+            writer.put_documents(some)
         writer.flush()
-        gone = "MATCH (c:Change {space: $space}) WHERE c.epoch IS NOT NULL WITH c LIMIT $limit DELETE c RETURN count(*) AS gone"
-        while self.connection.write([(gone, {"space": space, "limit": ROWS})], self._home)[0]["gone"] == ROWS:
-            pass
-        linked = (
-            "MATCH (d:Document {space: $space}) WHERE d.doc_id > $after AND EXISTS { (d)-[:SUPERSEDES]->() }"
-            " RETURN d.doc_id AS doc_id ORDER BY doc_id LIMIT $limit"
-        )
-        after = ""
-        while page := self.connection.read(linked, space=space, after=after, limit=ROWS):
-            for row in page:
-                writer.put_versions(row["doc_id"])
-            after = page[-1]["doc_id"]
-            writer.flush()
+        if position.redactions != state.redactions:
+            writer.carry_out_purges()
+        writer.put_counts()
+        self._names = dict(self._catalog.ontologies())
 
-    def _put_counts(self, writer: Writer) -> None:
-        names = dict(self._catalog.ontologies())
+    def _mentioned(self, space: str, doc_ids: set[str]) -> set[str]:
+        """Return the concepts that these documents mention, here or there."""
+        found: set[str] = set()
         with self._graph.whole() as sql:
-            rows = counts(sql, names)
-        writer.put_counts(rows)
-        if names != self._names:
-            writer.rename_projects()
-        self._names = names
+            for doc_id in doc_ids:
+                document = shown_document(sql, doc_id)
+                found |= {concept for concept, _ in document.mentions()} if document else set()
+        question = (
+            "UNWIND $keys AS key MATCH (:Edition {key: key})<-[:MENTIONED_IN]-(o:Owner) RETURN DISTINCT o.id AS id"
+        )
+        for some in batched(sorted(doc_ids), IDS_BATCH):
+            rows = self.connection.read(question, keys=[f"{space}/{doc_id}" for doc_id in some])
+            found |= {row["id"] for row in rows}
+        return found
 
-    def _put_changes(self, space: str, shift: int, after: int, upto: int) -> None:
-        """Write the feed of these epochs, each under its own number moved by ``shift``, and remove the oldest."""
+    def _conclude(self, space: str, after: int, position: State, *before: Statement) -> Row:
+        """Write the feed since the epoch ``after``, and the position, in one transaction with what is to be done ``before``. Return
+        what the ``Graph`` node says of it."""
+        self._put_changes(space, after, position.epoch)
+        with self._graph.whole() as sql:
+            commit_id = newest_commit(sql, position.epoch)
+        shown = {
+            "shown": list(astuple(position)),
+            "epoch": position.epoch,
+            "commit_id": commit_id,
+            "at": time.time_ns(),
+        }
+        concluded = "MATCH (g:Graph {name: $graph, space: $space}) SET g += $shown"
+        words = {"graph": self._name, "space": space, "shown": shown}
+        self.connection.write([*before, (concluded, words)], self._home)
+        border("projection-followed")
+        return shown
+
+    def _put_changes(self, space: str, after: int, upto: int) -> None:
+        """Write the feed of these epochs, and remove the oldest."""
         put = (
             "MERGE (c:Change {space: $space, epoch: $epoch, part: $part})"
             " SET c.size = size($what), c.what = $what, c.kind = $kind, c.ontology = $ontology, c.owner = $owner, c.name = $name"
@@ -255,143 +229,75 @@ class Projection:
         with self._graph.whole() as sql:
             for epoch, rows in groupby(changes_told(sql, after, upto), key=lambda row: int(row[0])):
                 for part, some in enumerate(batched(rows, ROWS)):
-                    columns = zip(*(row[1:] for row in some), strict=True)
-                    lists = dict(zip(("what", "kind", "ontology", "owner", "name"), map(list, columns), strict=True))
-                    words = {"space": space, "epoch": epoch + shift, "part": part, **lists}
+                    columns = map(list, list(zip(*some, strict=True))[1:])
+                    lists = dict(zip(("what", "kind", "ontology", "owner", "name"), columns, strict=True))
+                    words: dict[str, Any] = {"space": space, "epoch": epoch, "part": part, **lists}
                     self.connection.write([(put, words)], self._home)
         old = "MATCH (c:Change) WHERE c.space = $space AND c.epoch < $epoch AND c.part >= 0 DELETE c"
-        self.connection.write([(old, {"space": space, "epoch": upto + shift - CHANGES_KEPT})], self._home)
+        self.connection.write([(old, {"space": space, "epoch": upto - CHANGES_KEPT})], self._home)
 
-    # ------------------------------------------------------------------------------------------ making anew
+    # -------------------------------------------------------------------------------------- writing anew
 
-    def rebuild(self, progress: Progress = lambda done, total: None) -> Position:
-        """Make the projection anew beside the present one, and show it in its place."""
-        self._make_schema()
-        begun = "MATCH (g:Graph {name: $graph}) WHERE g.building IS NOT NULL MERGE (:Discarded {space: g.building}) REMOVE g.building"
-        self.connection.write([(begun, {"graph": self._name})])
-        return self._build(progress)
-
-    def differences(self, *, ids_alone: bool = False) -> Iterator[Difference]:
-        """Compare the server with the graph. Nothing is changed. Where nobody follows meanwhile, and the position is that of the
-        graph, there are none."""
-        root = self._root()
-        if root is None:
-            return
-        yield from compare(
-            self.connection, self._graph, root["space"], ids_alone=ids_alone or root.get("format") != FORMAT
-        )
-
-    def _compared(self, space: str) -> Compared:
-        found: dict[str, int] = {}
-        some: list[Difference] = []
-        for difference in compare(self.connection, self._graph, space, ids_alone=True):
-            kind = f"{difference.label} {difference.what}"
-            found[kind] = found.get(kind, 0) + 1
-            some += [difference] if len(some) < 20 else []
-        return Compared(found, tuple(some))
-
-    def _build(self, progress: Progress) -> Position:
-        """Go on with the one that was begun, if one was."""
-        begin = """
+    def _begin(self) -> Row:
+        """Begin to write all into a space beside the shown one. From now on no other home's write is carried out."""
+        with self._graph.whole() as sql:
+            state = state_of(sql)
+        fresh = f"{self._name}/{time.time_ns():x}"
+        begun = """
 MERGE (g:Graph {name: $graph}) ON CREATE SET g.space = $empty, g.epoch = 0
-SET g.home = $home, g.origin = $origin, g.building = coalesce(g.building, $fresh)
-RETURN g.building AS space, g.space AS shown, g.epoch AS epoch"""
-        words = {
-            "graph": self._name,
+FOREACH (space IN CASE WHEN g.building IS NULL THEN [] ELSE [g.building] END | MERGE (:Discarded {space: space}))
+SET g += $root REMOVE g.built
+RETURN properties(g) AS root"""
+        root = {
             "home": self._home,
             "origin": self._origin,
-            "empty": fresh_space(self._name),
-            "fresh": fresh_space(self._name),
+            "format": FORMAT,
+            "building": fresh,
+            "begun": list(astuple(state)),
         }
-        root = self.connection.write([(begin, words)])[0]
-        state = self._mend_space(root["space"], progress)
-        shown = """
+        words = {"graph": self._name, "empty": f"{fresh}-", "root": root}
+        return dict(self.connection.write([(begun, words)])[0]["root"])
+
+    def _build(self, root: Row, begun: State, progress: Progress) -> None:
+        """Go on writing all, page by page, and show it in place of what is shown."""
+        space, done, total = root["building"], 0, sum(self._graph.counts().values())
+        writer = self._writer(space)
+        reached: list[str] = root.get("built") or [next(iter(LIVING)), ""]
+        labels = list(LIVING)
+        for label in labels[labels.index(reached[0]) :]:
+            after = reached[1] if label == reached[0] else ""
+            while page := self._living(label, after):
+                self._assert_wanted()
+                (writer.put_documents if label == "Document" else writer.put_owners)(page)
+                writer.flush()
+                after = page[-1]
+                words = {"graph": self._name, "built": [label, after]}
+                self.connection.write([("MATCH (g:Graph {name: $graph}) SET g.built = $built", words)], self._home)
+                done += self._graph.extent(page)[1] + len(page) if label == "Document" else len(page)
+                progress(min(done, total), total)
+        progress(total, total)
+        writer.put_counts()
+        swap = """
 MATCH (g:Graph {name: $graph}) WHERE g.building = $space
 MERGE (:Discarded {space: g.space})
-SET g = {name: g.name, space: g.building, home: g.home, origin: g.origin, format: $format}"""
-        swap = (shown, {"graph": self._name, "space": root["space"], "format": FORMAT})
-        self._conclude_all(root["space"], root["epoch"], state, swap)
+SET g.space = g.building REMOVE g.building, g.built, g.begun"""
+        self._conclude(space, begun.epoch - CHANGES_KEPT, begun, (swap, {"graph": self._name, "space": space}))
         border("projection-shown")
-        remove_discarded(self.connection)
-        return Position(state.epoch, state.redactions)
 
-    def _mend(self, space: str, number: int, progress: Progress) -> Position:
-        """Compare everything, and write what differs."""
-        state = self._mend_space(space, progress)
-        self._carry_out_purges(self._writer(space), space)
-        self._conclude_all(space, number, state)
-        return Position(state.epoch, state.redactions)
-
-    def _conclude_all(self, space: str, number: int, state: State, *before: Statement) -> None:
-        """Write the newest of the feed, and the position, after everything was written."""
-        number = max(number + 1, state.epoch)
-        self._put_changes(space, number - state.epoch, state.epoch - CHANGES_KEPT, state.epoch)
-        self._conclude(space, number, state.epoch, state, *before)
-
-    def _mend_space(self, space: str, progress: Progress) -> State:
-        """Make what is in the space what the graph had when this began, or more. How far the graph was."""
-        state, writer = self._state(), self._writer(space)
-        total = sum(self._graph.counts().values())
-        done = 0
-        progress(done, total)
-        found = compare(self.connection, self._graph, space)
-        for label, some in groupby(found, key=lambda difference: difference.label):
-            for page in batched(some, OWNERS_BATCH):
-                self._go_on()
-                if label != "Document":
-                    self._put_owners(writer, space, [difference.id for difference in page])
-                    done += len(page)
-                    progress(done, total)
-                    continue
-                for difference in page:
-                    self._go_on()
-                    self._put_document(writer, difference.id, None if difference.what == "missing" else "")
-                    done += self._rows_of(difference.id)
-                    progress(min(done, total), total)
-            writer.flush()
-        self._put_counts(writer)
-        progress(total, total)
-        return state
-
-    def _rows_of(self, doc_id: str) -> int:
+    def _living(self, label: str, after: str) -> Sequence[str]:
         with self._graph.whole() as sql:
-            document = shown_document(sql, doc_id)
-        return 1 + document.row[-2] + document.row[-1] if document else 1
+            return [id_ for (id_,) in sql.execute(LIVING[label], (after, IDS_BATCH))]
 
-    # ---------------------------------------------------------------------------------------------- the rest
-
-    def _take_over(self) -> None:
-        """Take the graph over: from now on no other home's write is carried out. Nothing is known of how far this home's epochs are there, until the
-        position is written."""
-        taken = "MATCH (g:Graph {name: $graph}) SET g.home = $home, g.clears = $not_known"
-        words = {"graph": self._name, "home": self._home, "not_known": NOT_KNOWN}
-        self.connection.write([(taken, words)])
-
-    def _conclude(self, space: str, number: int, epoch: int, state: State, *before: Statement) -> int:
-        """Write the position, in one transaction with what is to be done ``before``. The ``number`` of the projection's epoch."""
-        with self._graph.whole() as sql:
-            commit_id, purged = newest_commit(sql, epoch), newest_commit(sql, state.redacted_at)
-        concluded = """
-MATCH (g:Graph {name: $graph, space: $space})
-SET g.epoch = $number, g.commit_id = $commit_id, g.purged = $purged, g.home_epoch = $epoch, g.clears = $clears,
-    g.redactions = $redactions, g.at = $at"""
-        words = {"number": number, "commit_id": commit_id, "purged": purged, "epoch": epoch, "at": time.time_ns()}
-        known = {"graph": self._name, "space": space, "clears": state.clears, "redactions": state.redactions}
-        self.connection.write([*before, (concluded, words | known)], self._home)
-        border("projection-followed")
-        return number
-
-    def _make_schema(self) -> None:
-        if not self._has_schema:
-            make_schema(self.connection)
-            self._has_schema = True
+    def _remove_discarded(self) -> None:
+        """Remove what lies in spaces that are not shown any more. A kill in between is made up for by the next call."""
+        question = "MATCH (d:Discarded) WHERE d.space STARTS WITH $beginning RETURN d.space AS space"
+        for row in self.connection.read(question, beginning=f"{self._name}/"):
+            self._writer(row["space"]).remove_space()
+            self.connection.write([("MATCH (d:Discarded {space: $space}) DELETE d", row)], self._home)
 
     def _writer(self, space: str) -> Writer:
-        return Writer(self.connection, space, self._home, self._catalog)
+        return Writer(self.connection, self._graph, space, self._home, self._catalog)
 
-    def _go_on(self) -> None:
+    def _assert_wanted(self) -> None:
         if self._stopping():
             raise LostLeaseError("The projection is stopping.")
-
-    def close(self) -> None:
-        self.connection.close()

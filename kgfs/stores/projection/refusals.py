@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from neo4j.exceptions import (
     AuthError,
@@ -16,41 +17,42 @@ from neo4j.exceptions import (
 )
 
 from kgfs.errors import KgfsError, StoreError, TimedOutError, UnavailableError
+from kgfs.stores import timing
 from kgfs.stores.projection.endpoint import Endpoint
-from kgfs.stores.projection.port_probe import answers_as_another, answers_in_plain_text
 
 Cause = TypeVar("Cause", bound=BaseException)
 
-_TIMED_OUT = (
-    "Neo.ClientError.Transaction.TransactionTimedOut",
-    "Neo.ClientError.Transaction.LockClientStopped",
-)
-"""The second is raised in a transaction that waited for a lock when its time was up."""
-_LOCKED_OUT = "Neo.ClientError.Security.AuthenticationRateLimit"
-"""Raised after three wrong passwords, for some seconds, for the right one too."""
-_TO_BE_CHANGED = "Neo.ClientError.Security.CredentialsExpired"
-_NO_CONNECTION = "failed to obtain a connection from the pool"
+_GREETING = b"\x60\x60\xb0\x17" + b"\0\0\0\5" + bytes(12) + b"\r\n\r\n"
+"""The Bolt handshake, which Neo4j answers with a version that begins with 0, and an empty line, which others wait for."""
 
 
 def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
     """Return the error of kgfs for one of the driver. It says nothing of the request but the server's address. May look at the
     server's port for up to two seconds."""
     uri = endpoint.uri
-    code = error.code if isinstance(error, Neo4jError) else None
-    if code == _LOCKED_OUT:
+    code = (error.code or "") if isinstance(error, Neo4jError) else ""
+    if code.endswith("AuthenticationRateLimit"):
         return UnavailableError(
             f"{uri}: Neo4j does not let '{endpoint.user}' in for some seconds: it was told wrong passwords, from here or"
             " elsewhere. If it goes on, look at [graph] user and password_file of each machine."
         )
-    if isinstance(error, AuthError) or code == _TO_BE_CHANGED:
+    if isinstance(error, AuthError) or code.endswith("CredentialsExpired"):
         return UnavailableError(
             f"{uri}: Neo4j does not let '{endpoint.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
             " and KGFS_GRAPH_PASSWORD_FILE."
         )
-    if _NO_CONNECTION in str(error):
+    if (
+        "failed to obtain a connection from the pool" in str(error)
+        or ".TransactionTimedOut" in code
+        or code.endswith("LockClientStopped")  # its time was up while it waited for a lock
+    ):
         return TimedOutError(f"{uri}: Neo4j does not answer within {endpoint.timeout:g} s ([graph] timeout).")
+    if isinstance(error, TransientError) or code == "Neo.ClientError.Transaction.Terminated":
+        return TimedOutError(f"{uri}: Neo4j is too busy ({code}). Trying again can succeed.")
+    if code.endswith("DatabaseNotFound"):
+        return StoreError(f"{uri}: there is no database '{endpoint.database}'. Set [graph] database.")
     if isinstance(error, Neo4jError):
-        return _refused(endpoint, error)
+        return StoreError(f"{uri}: Neo4j refuses: {code}: {error.message}")
     if isinstance(error, ConfigurationError):
         return StoreError(f"{uri}: the connection cannot be set up: {error}")
     if certificate := cause_of(error, ssl.SSLCertVerificationError):
@@ -58,27 +60,16 @@ def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
             f"{uri}: the certificate is not trusted: {certificate.verify_message}. Set graph.ca_file to that of its"
             " authority, or graph.uri to a name that it is for."
         )
-    if endpoint.encrypted:
-        if cause_of(error, ssl.SSLError) or answers_in_plain_text(uri):
-            return UnavailableError(f"{uri}: what answers there speaks no TLS. Check graph.uri.")
-    elif answers_as_another(uri):
+    greeted = _greeted(uri)
+    if endpoint.encrypted and (cause_of(error, ssl.SSLError) or greeted[:1] == b"\0"):
+        return UnavailableError(f"{uri}: what answers there speaks no TLS. Check graph.uri.")
+    if not endpoint.encrypted and greeted[:1] not in (b"", b"\0"):
         return UnavailableError(f"{uri}: what answers there is not Neo4j, or another of its ports. Check graph.uri.")
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)) or cause_of(error, socket.gaierror):
         return UnavailableError(
             f"{uri}: Neo4j cannot be reached ({_innermost(error)}). Does it listen there? Check graph.uri."
         )
     return StoreError(f"{uri}: {type(error).__name__}: {_innermost(error)}")
-
-
-def _refused(endpoint: Endpoint, error: Neo4jError) -> KgfsError:
-    code = error.code or ""
-    if code.startswith(_TIMED_OUT):
-        return TimedOutError(f"{endpoint.uri}: Neo4j does not answer within {endpoint.timeout:g} s ([graph] timeout).")
-    if isinstance(error, TransientError) or code == "Neo.ClientError.Transaction.Terminated":
-        return TimedOutError(f"{endpoint.uri}: Neo4j is too busy ({code}). Trying again can succeed.")
-    if code.endswith("DatabaseNotFound"):
-        return StoreError(f"{endpoint.uri}: there is no database '{endpoint.database}'. Set [graph] database.")
-    return StoreError(f"{endpoint.uri}: Neo4j refuses: {code}: {error.message}")
 
 
 def cause_of(error: BaseException | None, kind: type[Cause]) -> Cause | None:
@@ -95,3 +86,15 @@ def _innermost(error: BaseException) -> str:
         error = error.__cause__
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def _greeted(uri: str) -> bytes:
+    """Return the first bytes of the answer to the handshake; none where nobody listens or nothing is answered."""
+    there = urlsplit(uri)
+    try:
+        with socket.create_connection((there.hostname or "", there.port or 7687), timing.PORT_PROBE) as connection:
+            connection.settimeout(timing.PORT_PROBE)
+            connection.sendall(_GREETING)
+            return connection.recv(4)
+    except (OSError, ValueError):
+        return b""

@@ -1,8 +1,4 @@
-"""Read from a home's graph what the projection writes: nodes as maps of properties, and their digests.
-
-A digest covers all that is written of a node. So whatever has the digest of the home's graph on the server needs no writing, and a
-comparison reads ids and digests alone.
-"""
+"""Read from a home's graph what the projection writes: nodes as maps of properties, each with a digest of what is written."""
 
 from __future__ import annotations
 
@@ -11,16 +7,14 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kgfs.stores.graph.rows import COUNTED, DOCUMENT, INSTANCE, SHOWN, SOURCE, inverse, words
-from kgfs.stores.graph.touched import REDACTED_AT, REDACTIONS, TOUCHED
+from kgfs.stores.graph.touched import REDACTIONS, TOUCHED
 
-MODEL = 1
-"""Goes up when other properties are written of a node: then every digest is another one."""
 LONGEST_KEY = 1000
 """Characters of a form that is its own key: an entry of an index holds at most some 8 KB."""
 MOST_CONTENT = 8_000_000
@@ -35,7 +29,8 @@ _CONCEPT = (
 _RELATIONSHIP = ("relationship_id", "ontology", "subject", "type", "object", "evidence", "confidence", "mtime")
 _MENTION = ("deposit", "ordinal", "label", "forms", "kind", "score", "definition")
 _DOCUMENT = (*DOCUMENT, "commit_id", "sources", "instances")
-_PARAGRAPH = SOURCE.index("paragraph")
+_INHERITED = ("doc_id", "source_id", "garage_key", "content_hash", "source_title", "source_uri")
+"""What a Source bears of its document."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -59,37 +54,25 @@ class Catalog:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """A living concept or relationship."""
-
-    id: str
-    properties: Properties
-    forms: tuple[tuple[str, str, int], ...] = ()
-    """(form, its key, rank) of a concept."""
-
-
-@dataclass(frozen=True, slots=True)
 class State:
-    """How far the graph of a home is."""
+    """How far a graph is."""
 
     epoch: int
     clears: int
+    """How often the graph was derived anew."""
     redactions: int
     """How often a purge gave up the words of the feed."""
-    redacted_at: int
-    """The epoch of the graph when one did that last; -1 where none did."""
 
 
 def state_of(sql: sqlite3.Connection) -> State:
     meta = dict(sql.execute("SELECT name, value FROM meta"))
-    return State(meta["epoch"], meta["clears"], meta.get(REDACTIONS, 0), meta.get(REDACTED_AT, -1))
+    return State(meta["epoch"], meta["clears"], meta.get(REDACTIONS, 0))
 
 
 def newest_commit(sql: sqlite3.Connection, epoch: int) -> str:
     """Return the id of the newest commit up to an epoch; '' where there is none."""
-    found = sql.execute(
-        'SELECT commit_id FROM "commit" WHERE epoch <= ? ORDER BY epoch DESC LIMIT 1', (epoch,)
-    ).fetchone()
+    newest = 'SELECT commit_id FROM "commit" WHERE epoch <= ? ORDER BY epoch DESC LIMIT 1'
+    found = sql.execute(newest, (epoch,)).fetchone()
     return str(found[0]) if found else ""
 
 
@@ -108,183 +91,134 @@ def changes_told(sql: sqlite3.Connection, after: int, upto: int) -> Iterator[tup
     )
 
 
-def digest_of(*values: object) -> str:
-    return hashlib.blake2b(repr((MODEL, values)).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-# ------------------------------------------------------------------------------------- concepts, relationships
-
-
-def concepts(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Owner]:
-    """Return those of these concepts that live."""
-    forms: dict[str, list[tuple[str, int]]] = {}
-    for id_, form, rank in sql.execute(
-        "SELECT concept.concept_id, form, rank FROM concept CROSS JOIN concept_form ON concept_form.concept = concept.key"
-        " WHERE concept.concept_id IN (SELECT value FROM json_each(?)) AND concept.live = 1 ORDER BY form",
-        (json.dumps(ids),),
-    ):
-        forms.setdefault(id_, []).append((form, rank))
-    for row in sql.execute(
-        f"SELECT {', '.join(_CONCEPT)} FROM concept"
-        " WHERE concept_id IN (SELECT value FROM json_each(?)) AND live = 1 ORDER BY concept_id",
-        (json.dumps(ids),),
-    ):
-        properties: Properties = dict(zip(_CONCEPT, row, strict=True))
-        id_ = properties.pop("concept_id")
-        called = forms.get(id_, [])
-        more = {
-            "id": id_,
-            "aliases": list(words(properties["aliases"])),
-            "weight": properties["evidence"] + properties["related"],
-        }
-        properties |= more | {"digest": digest_of("concept", row, called)}
-        yield Owner(id_, properties, tuple((form, form_key(form), rank) for form, rank in called))
-
-
-def relationships(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Owner]:
-    """Return those of these relationships that live."""
-    for row in sql.execute(
-        f"SELECT {', '.join(_RELATIONSHIP)} FROM relationship"
-        " WHERE relationship_id IN (SELECT value FROM json_each(?)) AND (evidence > 0 OR by_name = 1)"
-        " ORDER BY relationship_id",
-        (json.dumps(ids),),
-    ):
-        properties: Properties = dict(zip(_RELATIONSHIP, row, strict=True))
-        id_ = properties.pop("relationship_id")
-        if not properties["evidence"]:
-            properties |= {"by_name": True, "confidence": None}
-        digest = digest_of("relationship", row)
-        yield Owner(id_, properties | {"id": id_, "inverse": inverse(properties["type"]), "digest": digest})
-
-
 LIVING = {
     "Concept": "SELECT concept_id FROM concept WHERE live = 1 AND concept_id > ? ORDER BY concept_id LIMIT ?",
     "Relationship": "SELECT relationship_id FROM relationship WHERE (evidence > 0 OR by_name = 1) AND relationship_id > ?"
     " ORDER BY relationship_id LIMIT ?",
     "Document": f"SELECT doc_id FROM document WHERE state = {SHOWN} AND doc_id > ? ORDER BY doc_id LIMIT ?",
 }
-"""Ids of all that live, by label, a page at once."""
+"""Ids of all that live, by label, a page at once. An owner of evidence refers to no document, so it is written first."""
+
+
+def digest_of(values: object) -> str:
+    return hashlib.blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def concepts(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[tuple[Properties, list[tuple[str, int]]]]:
+    """Return the living ones of these concepts, each with its forms and their ranks."""
+    these = (json.dumps(ids),)
+    forms: dict[str, list[tuple[str, int]]] = {}
+    for id_, form, rank in sql.execute(
+        "SELECT concept.concept_id, form, rank FROM concept CROSS JOIN concept_form ON concept_form.concept = concept.key"
+        " WHERE concept.concept_id IN (SELECT value FROM json_each(?)) AND concept.live = 1 ORDER BY form",
+        these,
+    ):
+        forms.setdefault(id_, []).append((form, rank))
+    for row in sql.execute(
+        f"SELECT {', '.join(_CONCEPT)} FROM concept WHERE concept_id IN (SELECT value FROM json_each(?)) AND live = 1",
+        these,
+    ):
+        found: Properties = dict(zip(_CONCEPT, row, strict=True))
+        found["id"] = found.pop("concept_id")
+        called = forms.get(found["id"], [])
+        found |= {"aliases": list(words(found["aliases"])), "weight": found["evidence"] + found["related"]}
+        yield found | {"digest": digest_of((row, called))}, called
+
+
+def relationships(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Properties]:
+    """Return the living ones of these relationships."""
+    for row in sql.execute(
+        f"SELECT {', '.join(_RELATIONSHIP)} FROM relationship"
+        " WHERE relationship_id IN (SELECT value FROM json_each(?)) AND (evidence > 0 OR by_name = 1)",
+        (json.dumps(ids),),
+    ):
+        found: Properties = dict(zip(_RELATIONSHIP, row, strict=True))
+        found["id"] = found.pop("relationship_id")
+        if not found["evidence"]:
+            found |= {"by_name": True, "confidence": None}
+        yield found | {"inverse": inverse(found["type"]), "digest": digest_of(row)}
 
 
 def counts(sql: sqlite3.Connection, names: Mapping[str, str]) -> list[Properties]:
     """Return what an ``Ontology`` says, of those that have a name or anything in them."""
     columns = ("ontology", *COUNTED, "changed_at")
-    found = {
-        row[0]: dict(zip(columns, row, strict=True)) for row in sql.execute(f"SELECT {', '.join(columns)} FROM counter")
-    }
-    empty = dict.fromkeys(COUNTED, 0) | {"changed_at": 0}
-    found |= {id_: {"ontology": id_, **empty} for id_ in names.keys() - found.keys()}
+    found: dict[str, Properties] = {id_: dict.fromkeys(columns, 0) | {"ontology": id_} for id_ in names}
+    for row in sql.execute(f"SELECT {', '.join(columns)} FROM counter"):
+        found[row[0]] = dict(zip(columns, row, strict=True))
     kept = (row for id_, row in sorted(found.items()) if id_ in names or any(row[name] for name in COUNTED))
     return [row | {"name": names.get(row["ontology"], "")} for row in kept]
 
 
-# --------------------------------------------------------------------------------------------------- documents
-
-
-@dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """One document of the graph, read within one snapshot of it."""
+    """One document of the graph, read within one snapshot of it: Sources first, then quotes, then mentions."""
 
-    sql: sqlite3.Connection
-    key: int
-    row: tuple[Any, ...]
-    """In order of the columns of a document."""
+    def __init__(self, sql: sqlite3.Connection, key: int, row: tuple[Any, ...]) -> None:
+        self._sql, self._key, self._row = sql, key, row
+        self._whole = hashlib.blake2b(digest_size=12)
+        self._content: list[str] = []
+        self._chunk_ids: list[str] = []
+        self._end = self._length = 0
+        self.known: Properties = dict(zip(_DOCUMENT, row, strict=True))
+        """What the graph's row of the document says."""
 
-    @property
-    def doc_id(self) -> str:
-        return str(self.row[0])
+    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        for row in self._sql.execute(query, (self._key,)):
+            self._whole.update(repr(row).encode("utf-8", "surrogatepass"))
+            yield row
 
-    @property
-    def properties(self) -> Properties:
-        """Return what a ``Document`` says, without what only the catalog knows, its content and its digest."""
-        row: Properties = dict(zip(_DOCUMENT, self.row, strict=True))
-        row |= {"source_type": row["document_type"], "source_url": row["source_uri"], "title": row["source_title"]}
-        return row | {"created_at": _EPOCH + timedelta(microseconds=row["ingested_at"] // 1000)}
+    def sources(self) -> Iterator[Properties]:
+        inherited = {name: self.known[name] for name in _INHERITED}
+        for row in self._rows(f"SELECT {', '.join(SOURCE)} FROM source WHERE document = ? ORDER BY chunk_index"):
+            found: Properties = dict(zip(SOURCE, row, strict=True)) | inherited
+            found |= {"section_path": list(words(found["section_path"])), "page": found["page_number"]}
+            if not found["gated"]:
+                found["words"] = folded(found["full_text"])
+            part = found["full_text"][max(0, self._end - found["char_start"]) :]
+            self._end, self._length = max(self._end, found["char_end"]), self._length + len(part)
+            if self._length <= MOST_CONTENT:
+                self._content.append(part)
+            self._chunk_ids.append(found["chunk_id"])
+            yield found
 
-    def digest(self) -> str:
-        """Return the digest of the document with all that hangs on it. Reads all of that."""
-        whole = hashlib.blake2b(digest_size=12)
-        for kind, rows in (("s", self._source_rows()), ("i", self._instance_rows()), ("m", self._mention_rows())):
-            for row in rows:
-                whole.update(f"{kind}{_digested(row) if kind == 's' else row!r}".encode("utf-8", "surrogatepass"))
-        return digest_of("document", self.row, whole.hexdigest())
-
-    def sources(self) -> Iterator[tuple[int, str, Properties]]:
-        """Yield each Source with its index and its digest, in order."""
-        document = dict(zip(_DOCUMENT, self.row, strict=True))
-        inherited = {
-            name: document[name] for name in ("source_id", "garage_key", "content_hash", "source_title", "source_uri")
-        }
-        for row in self._source_rows():
-            properties: Properties = dict(zip(SOURCE, row, strict=True)) | inherited | {"doc_id": self.doc_id}
-            properties |= {"section_path": list(words(properties["section_path"])), "page": properties["page_number"]}
-            if not properties["gated"]:
-                properties["words"] = folded(properties["full_text"])
-            digest = properties["digest"] = digest_of("source", _digested(row), inherited)
-            yield properties["chunk_index"], digest, properties
-
-    def instances(self) -> Iterator[tuple[tuple[str, int], str, Properties]]:
-        """Yield each quote with its owner and number, and its digest, in order of these."""
-        for row in self._instance_rows():
-            properties: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.doc_id}
-            properties |= {
-                "section_path": list(words(properties["section_path"])),
-                "defines": bool(properties["defines"]),
-            }
-            # The digest of a row without a locator is what it was before there were locators.
-            digest = properties["digest"] = digest_of(
-                "instance", row if properties["locator"] else row[: len(INSTANCE) - 1]
-            )
-            yield (properties["owner"], properties["n"]), digest, properties
+    def instances(self) -> Iterator[Properties]:
+        query = (
+            f"SELECT {', '.join(INSTANCE)} FROM instance WHERE document = ? AND NOT EXISTS (SELECT 1 FROM relationship"
+            " WHERE relationship_id = instance.owner AND evidence = 0) ORDER BY owner, n"
+        )
+        for row in self._rows(query):
+            found: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.known["doc_id"]}
+            yield found | {"section_path": list(words(found["section_path"])), "defines": bool(found["defines"])}
 
     def mentions(self) -> Iterator[tuple[str, Properties]]:
-        """Yield each mention with the id of its concept."""
-        for concept, *row in self._mention_rows():
-            properties: Properties = dict(zip(_MENTION, row, strict=True))
-            yield concept, properties | {"forms": list(words(properties["forms"]))}
-
-    def mentioned(self) -> set[str]:
-        return {row[0] for row in self._mention_rows()}
-
-    def content(self) -> tuple[str | None, list[str]]:
-        """Return the joined text of all Sources, None where it is longer than MOST_CONTENT, and their chunk_ids."""
-        parts: list[str] = []
-        chunk_ids: list[str] = []
-        end, total = 0, 0
-        for row in self._source_rows():
-            properties = dict(zip(SOURCE, row, strict=True))
-            chunk_ids.append(properties["chunk_id"])
-            part = properties["full_text"][max(0, end - properties["char_start"]) :]
-            end, total = max(end, properties["char_end"]), total + len(part)
-            if total <= MOST_CONTENT:
-                parts.append(part)
-        return ("".join(parts) if total <= MOST_CONTENT else None), chunk_ids
-
-    def _source_rows(self) -> Iterator[tuple[Any, ...]]:
-        yield from self.sql.execute(
-            f"SELECT {', '.join(SOURCE)} FROM source WHERE document = ? ORDER BY chunk_index", (self.key,)
-        )
-
-    def _instance_rows(self) -> Iterator[tuple[Any, ...]]:
-        yield from self.sql.execute(
-            f"SELECT {', '.join(INSTANCE)} FROM instance WHERE document = ? AND NOT EXISTS (SELECT 1 FROM relationship"
-            " WHERE relationship_id = instance.owner AND evidence = 0) ORDER BY owner, n",
-            (self.key,),
-        )
-
-    def _mention_rows(self) -> Iterator[tuple[Any, ...]]:
-        yield from self.sql.execute(
+        """Yield the id of each concept that the document mentions, and what it says of it."""
+        query = (
             f"SELECT concept.concept_id, {', '.join(f'mention.{name}' for name in _MENTION)} FROM mention"
             " CROSS JOIN concept ON concept.key = mention.concept WHERE mention.document = ?"
-            " ORDER BY concept.concept_id, mention.ordinal",
-            (self.key,),
+            " ORDER BY concept.concept_id, mention.ordinal"
         )
+        for concept, *row in self._rows(query):
+            found: Properties = dict(zip(_MENTION, row, strict=True))
+            yield concept, found | {"forms": list(words(found["forms"]))}
 
+    def read_through(self) -> str:
+        """Read all of it, and return its digest."""
+        for rows in (self.sources(), self.instances(), self.mentions()):
+            for _ in rows:
+                pass
+        return str(self.properties()["digest"])
 
-def _digested(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the columns of a Source as its digest has them: without the paragraph, which homes that were filled by an
-    earlier version lack."""
-    return (*row[:_PARAGRAPH], None, *row[_PARAGRAPH + 1 :])
+    def properties(self) -> Properties:
+        """Return what a ``Document`` says, without what only the catalog knows, after all of it was read."""
+        row = self.known
+        return row | {
+            "source_type": row["document_type"],
+            "source_url": row["source_uri"],
+            "title": row["source_title"],
+            "created_at": _EPOCH + timedelta(microseconds=row["ingested_at"] // 1000),
+            "content": "".join(self._content) if self._length <= MOST_CONTENT else None,
+            "chunk_ids": self._chunk_ids,
+            "digest": digest_of((self._row, self._whole.hexdigest())),
+        }
 
 
 def shown_document(sql: sqlite3.Connection, doc_id: str) -> ShownDocument | None:
@@ -292,18 +226,6 @@ def shown_document(sql: sqlite3.Connection, doc_id: str) -> ShownDocument | None
         f"SELECT key, {', '.join(_DOCUMENT)} FROM document WHERE doc_id = ? AND state = {SHOWN}", (doc_id,)
     ).fetchone()
     return ShownDocument(sql, found[0], tuple(found[1:])) if found else None
-
-
-def mentioned_in(sql: sqlite3.Connection, doc_ids: Iterable[str]) -> set[str]:
-    """Return the ids of the concepts that these documents mention."""
-    found: set[str] = set()
-    for doc_id in doc_ids:
-        document = shown_document(sql, doc_id)
-        found |= document.mentioned() if document else set()
-    return found
-
-
-# ------------------------------------------------------------------------------------------------------- words
 
 
 def form_key(form: str) -> str:
