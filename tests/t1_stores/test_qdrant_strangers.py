@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 
 from kgfs.errors import UnavailableError
+from kgfs.settings import Vectors
 from kgfs.stores.vectors.contract import Filter
-from kgfs.stores.vectors.qdrant import Endpoint, QdrantVectors
+from kgfs.stores.vectors.qdrant import QdrantVectors
 from tests.support.peers.strangers import stranger
+
+
+def opened(url: str) -> QdrantVectors:
+    return QdrantVectors(Vectors(store="qdrant", url=url, timeout=5.0), "", "model/1")
+
 
 PAGE = b"<html>\n<p>Who are you?</p>\n</html>"
 
@@ -22,7 +28,7 @@ PAGE = b"<html>\n<p>Who are you?</p>\n</html>"
 def test_what_is_not_qdrant_is_told_as_such(scheme: str, status: int, reported: str) -> None:
     with (
         stranger(PAGE, status) as port,
-        closing(QdrantVectors(Endpoint(f"{scheme}://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(opened(f"{scheme}://127.0.0.1:{port}")) as vectors,
         pytest.raises(UnavailableError, match=rf"{reported}.*vectors\.url") as caught,
     ):
         vectors.count()
@@ -42,7 +48,7 @@ def test_only_qdrant_itself_says_that_nothing_was_ever_kept(body: bytes) -> None
     """Before a server that is away, what stands before it answers so; and what has another path."""
     with (
         stranger(body, 404) as port,
-        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(opened(f"http://127.0.0.1:{port}")) as vectors,
     ):
         for ask in ASKING:
             with pytest.raises(UnavailableError, match=r"not Qdrant.*vectors\.url"):
@@ -53,7 +59,7 @@ def test_qdrant_says_in_its_own_words_that_nothing_was_ever_kept() -> None:
     reported = b'{"status": {"error": "Not found: Collection kgfs-1 does not exist"}, "time": 0.1}'
     with (
         stranger(reported, 404) as port,
-        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(opened(f"http://127.0.0.1:{port}")) as vectors,
     ):
         assert (vectors.count(), vectors.fetch(Filter())) == (0, [])
 
@@ -63,7 +69,7 @@ def test_who_asks_too_often_is_told_to_try_later(after: str | None) -> None:
     reported = b'{"status": {"error": "Rate limiting exceeded: Write rate limit exceeded, retry later"}, "time": 0.1}'
     with (
         stranger(reported, 429, {"Retry-After": after} if after else {}) as port,
-        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(opened(f"http://127.0.0.1:{port}")) as vectors,
         pytest.raises(UnavailableError, match="answers 429"),
     ):
         vectors.count()
@@ -74,7 +80,7 @@ def test_what_a_server_cannot_now_is_no_documents_fault(status: int) -> None:
     reported = b'{"status": {"error": "Service internal error: No space left on device"}, "time": 0.1}'
     with (
         stranger(reported, status) as port,
-        closing(QdrantVectors(Endpoint(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        closing(opened(f"http://127.0.0.1:{port}")) as vectors,
         pytest.raises(UnavailableError, match=f"answers {status}: .*No space left on device"),
     ):
         vectors.count()

@@ -22,6 +22,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, StoreError, TimedOutError
+from kgfs.settings import Vectors as Settings
 from kgfs.stores.vectors import scan
 from kgfs.stores.vectors.contract import Filter, Row, Vector, Vectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
@@ -30,8 +31,6 @@ from tests.support.peers.losing import Losing
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-
-    from kgfs.stores.vectors.qdrant import Endpoint
 
 MODEL = "small/1"
 SERVERS = ("qdrant-wire", "qdrant")
@@ -51,33 +50,31 @@ def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vectors]
     store.close()
 
 
-def part_of(server: str, request: pytest.FixtureRequest) -> Endpoint:
+def part_of(server: str, request: pytest.FixtureRequest) -> Settings:
     """A part of its own of one of :data:`SERVERS`, which others use too."""
-    from kgfs.stores.vectors.qdrant import Endpoint
-
     url = request.getfixturevalue("qdrant_url" if server == "qdrant" else "qdrant_wire_url")
-    return Endpoint(url, api_key=os.environ.get("QDRANT_API_KEY", ""), prefix=f"test-{secrets.token_hex(6)}")
+    return Settings(store="qdrant", url=url, prefix=f"test-{secrets.token_hex(6)}")
 
 
-def on_server(place: Endpoint, model: str = MODEL) -> Vectors:
+def on_server(place: Settings, model: str = MODEL) -> Vectors:
     from kgfs.stores.vectors.qdrant import QdrantVectors
 
-    return QdrantVectors(place, model)
+    return QdrantVectors(place, os.environ.get("QDRANT_API_KEY", ""), model)
 
 
 @pytest.fixture(params=SERVERS)
-def place(request: pytest.FixtureRequest) -> Endpoint:
+def place(request: pytest.FixtureRequest) -> Settings:
     return part_of(request.param, request)
 
 
 @pytest.fixture
-def people(place: Endpoint) -> Iterator[QdrantClient]:
+def people(place: Settings) -> Iterator[QdrantClient]:
     """A client of those who ask the server by other means. When it goes, nothing is left of the test's part."""
     from qdrant_client import QdrantClient
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a key that is sent in the clear
-        client = QdrantClient(url=place.url, api_key=place.api_key or None, check_compatibility=False)
+        client = QdrantClient(url=place.url, api_key=os.environ.get("QDRANT_API_KEY"), check_compatibility=False)
     with closing(client):
         yield client
         for each in client.get_collections().collections:
@@ -448,7 +445,7 @@ def test_a_model_without_rows_is_concluded_in_a_file(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(place: Endpoint, people: QdrantClient) -> None:
+def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(place: Settings, people: QdrantClient) -> None:
     ours, theirs = on_server(place), on_server(replace(place, prefix=f"{place.prefix}-team"))
     for store in (ours, theirs):
         store.upsert([row("a", 1, 0)])
@@ -462,7 +459,7 @@ def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(place: End
 
 
 def test_those_who_ask_the_alias_see_one_whole_model_while_another_is_made(
-    place: Endpoint, people: QdrantClient
+    place: Settings, people: QdrantClient
 ) -> None:
     """All that they ever find are the rows of the former one or those of the new one: no error, none, no part."""
     former, new = on_server(place, "former"), on_server(place, "new")
@@ -493,7 +490,7 @@ def test_those_who_ask_the_alias_see_one_whole_model_while_another_is_made(
 
 
 @pytest.mark.parametrize("chosen", [False, True])
-def test_a_collection_has_what_settings_say(place: Endpoint, people: QdrantClient, chosen: bool) -> None:
+def test_a_collection_has_what_settings_say(place: Settings, people: QdrantClient, chosen: bool) -> None:
     from kgfs.stores.vectors.qdrant import INDEXED
 
     with closing(on_server(replace(place, quantisation=chosen, on_disk=chosen, content=chosen))) as store:
@@ -512,7 +509,7 @@ def test_a_collection_has_what_settings_say(place: Endpoint, people: QdrantClien
 @pytest.mark.claim("VEC-3")
 @pytest.mark.parametrize("wrote", [True, False], ids=["who wrote there", "who looked there"])
 def test_what_is_put_after_the_server_lost_all_does_not_pass_for_all(
-    place: Endpoint, people: QdrantClient, wrote: bool
+    place: Settings, people: QdrantClient, wrote: bool
 ) -> None:
     with closing(on_server(place)) as former, closing(on_server(place)) as other:
         former.upsert([row("a", 1, 0)])
@@ -535,7 +532,7 @@ def test_what_is_put_after_the_server_lost_all_does_not_pass_for_all(
 
 
 @pytest.fixture
-def half_made(place: Endpoint, people: QdrantClient) -> Iterator[Vectors]:
+def half_made(place: Settings, people: QdrantClient) -> Iterator[Vectors]:
     """Who made the collection waited in vain for its first index."""
     from kgfs.stores.vectors.qdrant import INDEXED
 
@@ -550,7 +547,7 @@ def half_made(place: Endpoint, people: QdrantClient) -> Iterator[Vectors]:
 
 
 def test_a_collection_that_was_half_made_is_made_whole(
-    place: Endpoint, people: QdrantClient, half_made: Vectors
+    place: Settings, people: QdrantClient, half_made: Vectors
 ) -> None:
     from kgfs.stores.vectors.qdrant import INDEXED
 
@@ -560,21 +557,18 @@ def test_a_collection_that_was_half_made_is_made_whole(
 
 
 @pytest.mark.usefixtures("half_made")
-def test_a_collection_that_another_half_made_gets_its_indexes_and_is_to_be_derived(
-    place: Endpoint, people: QdrantClient
-) -> None:
+def test_a_collection_that_another_half_made_gets_its_indexes(place: Settings, people: QdrantClient) -> None:
     from kgfs.stores.vectors.qdrant import INDEXED
 
     with closing(on_server(place)) as store:
         store.upsert([row("a", 1, 0)])
-        assert not store.complete(), "what the other one put there is not known"
-        store.conclude()
+        assert store.complete()
     assert people.get_collection(place.prefix).payload_schema.keys() == set(INDEXED)
 
 
 @pytest.mark.claim("VEC-5")
 @pytest.mark.parametrize("content", [False, True])
-def test_points_have_their_text_in_full_or_lead_to_it(place: Endpoint, people: QdrantClient, content: bool) -> None:
+def test_points_have_their_text_in_full_or_lead_to_it(place: Settings, people: QdrantClient, content: bool) -> None:
     from kgfs.stores.vectors import qdrant
 
     longest = "ж" * (qdrant.MOST_CONTENT // 2)
@@ -597,7 +591,7 @@ def test_points_have_their_text_in_full_or_lead_to_it(place: Endpoint, people: Q
 
 @pytest.mark.parametrize("content", [False, True])
 def test_points_of_sources_say_where_they_stand_and_can_be_filtered_by_it(
-    place: Endpoint, people: QdrantClient, content: bool
+    place: Settings, people: QdrantClient, content: bool
 ) -> None:
     from qdrant_client.http import models
 
@@ -648,7 +642,7 @@ def test_what_is_sent_at_once_stays_below_what_a_server_takes() -> None:
 
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("quantisation", [False, True])
-def test_the_graph_of_the_server_finds_nearly_all(place: Endpoint, quantisation: bool) -> None:
+def test_the_graph_of_the_server_finds_nearly_all(place: Settings, quantisation: bool) -> None:
     """Recall of the 10 best among 500, which are below the server's own threshold for its graph: what is said here is that
     the settings are understood."""
     random = np.random.default_rng(1)
@@ -769,6 +763,7 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
+from kgfs.settings import Vectors as Settings
 from kgfs.stores.vectors import scan
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.vectors.sqlite import SqliteVectors

@@ -23,29 +23,18 @@ def open_vectors(config: Config, model: str) -> Vectors:
         from kgfs.stores.vectors.sqlite import SqliteVectors
 
         return SqliteVectors(config.vectors_db, model)
-    from kgfs.stores.servers import file_named, is_encrypted, is_open_to_others, warn_of_plain_text
+    from kgfs.stores.servers import is_encrypted, is_open_to_others, warn_of_plain_text
 
     try:
-        from kgfs.stores.vectors.qdrant import Endpoint, QdrantVectors
+        from kgfs.stores.vectors.qdrant import QdrantVectors
     except ModuleNotFoundError as error:
         raise MachineError(
             f"vectors.store is 'qdrant', and the package {error.name} is not installed. Install kgfs[servers]."
         ) from error
-    place = Endpoint(
-        url=settings.url,
-        api_key=_key(settings.api_key_file),
-        api_key_file=file_named(settings.api_key_file),
-        prefix=settings.prefix,
-        timeout=settings.timeout,
-        exact=settings.exact,
-        quantisation=settings.quantisation,
-        on_disk=settings.on_disk,
-        content=settings.content,
-        ca_file=file_named(settings.ca_file),
-    )
+    vectors = QdrantVectors(settings, _key(settings.api_key_file), model)
     if is_open_to_others(settings.url, is_encrypted(settings.url)):
         warn_of_plain_text(config, settings.url, "Use https:// (vectors.url).")
-    return QdrantVectors(place, model)
+    return vectors
 
 
 def may_hold_vectors(config: Config) -> bool:

@@ -17,9 +17,8 @@ import logging
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,12 +31,14 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from kgfs.errors import BadInputError, KgfsError, StoreError, TimedOutError, UnavailableError
+from kgfs.settings import Vectors as Settings
 from kgfs.stores.batched import batched
-from kgfs.stores.servers import is_loopback, trusted
+from kgfs.stores.servers import file_named, is_loopback, is_sayable, trusted
 from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
-from kgfs.stores.vectors.key import Key
 
+REFUSED = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+"""The status codes of a refused key."""
 KEY_SPACE = uuid.UUID("5c0a4f0e-6f0c-5f6b-9a39-0d7b6d6f7f10")
 """The namespace of the UUIDv5 of row keys. It must never change."""
 PAYLOAD = (
@@ -66,35 +67,36 @@ PAGE = 1000
 """The number of points in one page of a scroll."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address of the server and the settings of the client. The key is a secret: it is never shown, and never in
-    an error."""
+class Key(httpx.Auth):
+    """Add the API key to each request, '' for a server without keys. It is a secret, and never shown. A refused request is sent once
+    more if the file has another key by now. While the file cannot be read, or is being written, the key stays the same."""
 
-    url: str
-    api_key: str = field(default="", repr=False)
-    api_key_file: Path | None = None
-    """The file with the key, if the key is to be read again when the server refuses it. Changing the key means
-    changing this file."""
-    prefix: str = "kgfs"
-    timeout: float = 30.0
-    """The seconds for which the server may be silent."""
-    exact: bool = True
-    """Search all points instead of the HNSW graph."""
-    quantisation: bool = False
-    """Keep 8-bit copies of the vectors in memory for the first pass of a search."""
-    on_disk: bool = False
-    """Keep the full vectors on disk rather than in memory."""
-    content: bool = True
-    """Keep the full text of a Source with each of its points, as ``content``, on disk."""
-    ca_file: Path | None = None
-    """Certificates to trust instead of the usual ones."""
+    def __init__(self, key: str, file: Path | None) -> None:
+        self._key = key
+        self._file = file
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        sent = self._key
+        if sent:
+            request.headers["api-key"] = sent
+        response = yield request
+        if response.status_code in REFUSED and self._read_again() != sent:
+            request.headers["api-key"] = self._key
+            yield request
+
+    def _read_again(self) -> str:
+        if self._file is not None:
+            with suppress(OSError, UnicodeDecodeError):
+                found = self._file.read_text("utf-8").strip()
+                self._key = found if found and is_sayable(found) else self._key
+        return self._key
 
 
 class QdrantVectors:
     """The :class:`~kgfs.stores.vectors.contract.Vectors` of one server and model."""
 
-    def __init__(self, place: Endpoint, model: str) -> None:
+    def __init__(self, place: Settings, key: str, model: str) -> None:
+        """``key`` is the API key as it was first read. Nothing is asked yet. BadInputError for settings that cannot be used."""
         self._place = place
         self._model = model
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
@@ -102,9 +104,6 @@ class QdrantVectors:
         self._is_indexed = False
         """Whether this process has made the indexes of the collection. A process that was killed may have left them
         out."""
-        self._to_be_used = False
-        """Whether this process creates the collection for the first time. Then the alias is set to it if there is no
-        alias."""
         self._was_there = False
         """Whether this process has seen the collection, or the alias leading to it. If the collection is gone then,
         the server has lost it, and rows that are put now are not all rows. The alias, which would declare them
@@ -112,13 +111,14 @@ class QdrantVectors:
         self._was_in_use = False
         """Whether this process has seen the alias lead to the collection."""
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every request
+        ca_file = file_named(place.ca_file)
         try:
             self._client = QdrantClient(
                 url=place.url,
-                auth=Key(place.api_key, place.api_key_file),
+                auth=Key(key, file_named(place.api_key_file)),
                 timeout=max(1, round(place.timeout)),
                 check_compatibility=False,
-                verify=trusted(place.ca_file, "vectors.ca_file") if place.ca_file else httpx.create_ssl_context(),
+                verify=trusted(ca_file, "vectors.ca_file") if ca_file else httpx.create_ssl_context(),
                 # By default the client would send requests to this machine, with the key, through a proxy elsewhere.
                 trust_env=not is_loopback(urlsplit(place.url).hostname or ""),
             )
@@ -157,12 +157,13 @@ class QdrantVectors:
     def delete(self, where: Filter) -> int:
         if is_empty(checked(where)):
             raise BadInputError("Deleting by an empty filter would delete everything; use clear().")
-        gone = self.count(where)
-        if gone:
-            with self._spoken():
-                selector = models.FilterSelector(filter=_condition(where) or models.Filter())
-                self._client.delete(self._name, selector, wait=True)
+        if gone := self.count(where):
+            self._delete(self._name, where)
         return gone
+
+    def _delete(self, name: str, where: Filter) -> None:
+        with self._spoken():
+            self._client.delete(name, models.FilterSelector(filter=_condition(where) or models.Filter()), wait=True)
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
         """Delete the rows of these documents and concepts, of every model. The server's optimiser decides when
@@ -172,9 +173,7 @@ class QdrantVectors:
             wheres.append(Filter(kind="concept", items=frozenset(concepts)))
         for name in self._collections():
             for where in wheres:
-                with self._spoken():
-                    selector = models.FilterSelector(filter=_condition(where) or models.Filter())
-                    self._client.delete(name, selector, wait=True)
+                self._delete(name, where)
 
     def clear(self) -> None:
         with self._spoken():
@@ -290,33 +289,28 @@ class QdrantVectors:
         """Make sure that the model has a collection for vectors of this size. Put it into use if no collection is."""
         with self._making:
             known = self._dimensions()
-            if known and known != vector.size and self.count():
-                same_dimensions(vector, known, self._model)
             if known != vector.size:
-                if known:  # it has no rows, so the model may start again with other dimensions
-                    self.clear()
-                self._is_indexed, self._to_be_used = False, not self._was_there
-                self._create(self._name, vector.size)
+                if known:
+                    if self.count():
+                        same_dimensions(vector, known, self._model)
+                    self.clear()  # it has no rows, so the model may start again with other dimensions
+                self._create(vector.size)
+                if not self._was_there and not self._in_use():
+                    self._use()
+                self._is_indexed, self._was_there = False, True
             if not self._is_indexed:
                 self._index()
-                if self._to_be_used and not self._in_use():
-                    self._use()
-                self._is_indexed = self._was_there = True
+                self._is_indexed = True
 
-    def _create(self, name: str, size: int) -> None:
-        """Create a collection. Do nothing if it exists."""
+    def _create(self, size: int) -> None:
         params = models.VectorParams(size=size, distance=models.Distance.COSINE, on_disk=self._place.on_disk or None)
         scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
         quantisation = models.ScalarQuantization(scalar=scalar) if self._place.quantisation else None
-        try:
-            with self._spoken():
-                self._client.create_collection(
-                    name, params, quantization_config=quantisation, on_disk_payload=self._place.content or None
-                )
-        except BadInputError:
-            with self._spoken():
-                if not self._client.collection_exists(name):
-                    raise
+        content = self._place.content or None
+        with self._spoken():
+            self._client.create_collection(
+                self._name, params, quantization_config=quantisation, on_disk_payload=content
+            )
 
     def _index(self) -> None:
         """Create the payload indexes. Repeating this is harmless."""
@@ -351,41 +345,34 @@ class QdrantVectors:
                 [models.DeleteAliasOperation(delete_alias=gone), models.CreateAliasOperation(create_alias=created)]
             )
 
-    def _spoken(self) -> AbstractContextManager[None]:
-        return _spoken(self._place.url)
+    @contextmanager
+    def _spoken(self) -> Iterator[None]:
+        """Translate the client's errors. Of the request a message has only the server's address."""
+        try:
+            yield
+        except (ApiException, QdrantException, httpx.HTTPError, json.JSONDecodeError) as error:
+            raise _ours(self._place.url, error) from error
 
 
 class _NoCollectionError(StoreError):
     """The model has no collection: no row of it was ever stored."""
 
 
-@contextmanager
-def _spoken(url: str) -> Iterator[None]:
-    """Translate the client's errors. Of the request a message has only the server's address."""
-    try:
-        yield
-    except (ApiException, QdrantException, httpx.HTTPError, json.JSONDecodeError) as error:
-        raise _ours(url, error) from error
-
-
 def _ours(url: str, error: Exception) -> KgfsError:
     if isinstance(error, UnexpectedResponse):
         status, answer = error.status_code, error.content.decode("utf-8", "replace")[:300]
-        if status == 404:
-            return _NoCollectionError(f"{url}: {answer}") if _is_own(error.content) else _stranger(url)
-        if status in (401, 403):
+        if status in REFUSED:
             return UnavailableError(
                 f"{url}: Qdrant refuses the key. Check the one that vectors.api_key_file or QDRANT_API_KEY gives."
             )
-        if status in (400, 409, 422):
-            return BadInputError(f"{url}: Qdrant refuses what was asked: {answer}")
-        # for example because its disk is full; the request is not at fault
-        if status in (408, 429) or (status or 0) >= 500:
-            why = f": {' '.join(answer.split())}" if _is_own(error.content) else ""
-            return UnavailableError(f"{url}: Qdrant answers {status}{why}. Try again later.")
-        if status == 405:  # Qdrant never answers so to these requests
+        is_own, why = _is_own(error.content), " ".join(answer.split())
+        if (
+            status in (408, 429) or (status or 0) >= 500
+        ):  # for example because its disk is full; the request is not at fault
+            return UnavailableError(f"{url}: Qdrant answers {status}{': ' * is_own}{why * is_own}. Try again later.")
+        if not is_own:
             return _stranger(url)
-        return StoreError(f"{url}: Qdrant answers {status}: {' '.join(answer.split())}")
+        return (_NoCollectionError if status == 404 else BadInputError)(f"{url}: Qdrant refuses what was asked: {why}")
     if isinstance(error, QdrantException):  # raised only for a 429 with a Retry-After header, valid or not
         return UnavailableError(f"{url}: Qdrant answers 429. Try again later.")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
@@ -395,14 +382,8 @@ def _ours(url: str, error: Exception) -> KgfsError:
         return TimedOutError(f"{url}: Qdrant does not answer in time. Check vectors.url and vectors.timeout.")
     if "[SSL" in str(cause):
         return UnavailableError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
-    return UnavailableError(
-        f"{url}: Qdrant cannot be reached ({_one_line(cause)}). Is the server running? Check vectors.url."
-    )
-
-
-def _one_line(cause: BaseException) -> str:
-    """Return the error of the connection, with its message in one line if it has one."""
-    return ": ".join(filter(None, (type(cause).__name__, " ".join(str(cause).split()))))
+    why = " ".join(f"{type(cause).__name__}: {cause}".split()).removesuffix(":")
+    return UnavailableError(f"{url}: Qdrant cannot be reached ({why}). Is the server running? Check vectors.url.")
 
 
 def _is_own(answer: bytes) -> bool:
@@ -422,32 +403,17 @@ def _stranger(url: str) -> KgfsError:
 
 
 def _point(row: Row, vector: Vector) -> models.PointStruct:
-    payload = {name: getattr(row, name) for name in PAYLOAD} | _source(row) | _content(row.content)
+    payload = {name: getattr(row, name) for name in PAYLOAD}
+    if row.total_chunks:  # a Source's
+        storage_type = "single" if row.total_chunks == 1 else "chunk"
+        payload |= {"parent_document_id": row.doc_id, "storage_type": storage_type}
+        payload |= {name: getattr(row, name) for name in OF_SOURCES}
+    if row.content:
+        payload["content_length"] = len(row.content)
+        with suppress(UnicodeEncodeError):  # half a surrogate pair, which JSON cannot encode
+            if len(row.content.encode()) <= MOST_CONTENT:
+                payload["content"] = row.content
     return models.PointStruct(id=point_id(row.kind, row.item, row.window), vector=vector.tolist(), payload=payload)
-
-
-def _source(row: Row) -> dict[str, Any]:
-    """Return the additional fields of a Source's point, or nothing for other rows."""
-    if not row.total_chunks:
-        return {}
-    found = {name: getattr(row, name) for name in OF_SOURCES}
-    storage_type = "single" if row.total_chunks == 1 else "chunk"
-    return found | {"parent_document_id": row.doc_id, "storage_type": storage_type}
-
-
-def _content(text: str) -> dict[str, Any]:
-    """Return the text's length and, if it is not too long, the text in full.
-
-    ``doc_id`` and ``chunk_index`` lead to the Source in the graph, which always has the text.
-    """
-    if not text:
-        return {}
-    length = {"content_length": len(text)}
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON cannot encode
-        return length
-    return length | ({"content": text} if size <= MOST_CONTENT else {})
 
 
 def _weight(point: models.PointStruct) -> int:
