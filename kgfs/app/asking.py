@@ -122,7 +122,7 @@ def _ask_cluster(config: Config) -> None:
 
     Whether the process is Ray and accepts the token is found out only by a worker, which loads Ray for this.
     """
-    from kgfs.compute.ray_connection import probe_cluster
+    from kgfs.compute.cluster import probe_cluster
 
     settings = config.cluster
     if settings.token_file:

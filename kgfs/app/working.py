@@ -256,11 +256,12 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     """Return the engine that reads documents: local, or on a Ray cluster."""
     from kgfs.compute.processes import ProcessEngine, processes_of
 
-    if config.cluster.engine == "local":
-        number = processes_of(config.cluster.places)
-        alone = replace(config, models=replace(config.models, threads=1)) if number > 1 else config
-        place = partial(place_of, alone, compute.embedding_model)
-        return ProcessEngine(compute, stores.garage.objects, place, number)
+    is_local = config.cluster.engine == "local"
+    number = processes_of(config.cluster.places if is_local else 0)
+    alone = replace(config, models=replace(config.models, threads=1)) if number > 1 else config
+    here = ProcessEngine(compute, stores.garage.objects, partial(place_of, alone, compute.embedding_model), number)
+    if is_local:
+        return here
     from kgfs.compute.cluster import RayEngine, about
     from kgfs.compute.engine import WorkerSlot
 
@@ -268,7 +269,7 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     if config.cluster.address and is_open_to_others(cluster, encrypted=False):
         warn_of_plain_text(config, cluster, "Ray does not encrypt: keep others out of that network (compute.address).")
     place = partial(place_of, config, compute.embedding_model)
-    return RayEngine(config.cluster, place, about(WorkerSlot(compute, stores.garage.objects)))
+    return RayEngine(config.cluster, place, about(WorkerSlot(compute, stores.garage.objects)), here)
 
 
 def place_of(config: Config, in_use: str = "") -> WorkerSlot:
@@ -297,21 +298,26 @@ def _go_on(config: Config, stopped: threading.Event) -> None:
 
 
 class _Note:
-    """What a worker writes about itself. ``waits_for`` says why its work stands still; it is absent while work goes on."""
+    """What a worker writes about itself. ``waits_for`` says why its work stands still, ``reads_here`` why documents are not read on the
+    Ray cluster that is configured; either is absent while there is nothing to say."""
 
     def __init__(self, lock: WorkerLock, worker: Worker) -> None:
         self._lock, self._worker = lock, worker
         self._note: dict[str, Any] = {}
-        self._reported = ""
+        self._reported: dict[str, str] = {}
 
     def write(self, note: dict[str, Any]) -> None:
-        self._note, self._reported = note, self._worker.trouble
-        self._lock.note({**note, "waits_for": self._reported} if self._reported else note)
+        self._note, self._reported = note, self._said()
+        self._lock.note(note | self._reported)
 
     def refresh(self) -> None:
         """Write the note again if the trouble has changed. Call this often."""
-        if self._worker.trouble != self._reported:
+        if self._said() != self._reported:
             self.write(self._note)
+
+    def _said(self) -> dict[str, str]:
+        said = {"waits_for": self._worker.trouble, "reads_here": self._worker.notice}
+        return {name: text for name, text in said.items() if text}
 
 
 class _Mounts:

@@ -153,7 +153,8 @@ def _home(config: Config) -> Iterator[Line]:
     elif waits_for := worker_note(config.run).get("waits_for"):
         yield Line("worker", "missing", f"The worker is alive and waits: {waits_for}")
     else:
-        yield Line("worker", "ok", "A worker is alive.")
+        reads_here = worker_note(config.run).get("reads_here", "")
+        yield Line("worker", "note" if reads_here else "ok", f"A worker is alive. {reads_here}".rstrip())
 
 
 def _servers(config: Config) -> Iterator[Line]:

@@ -63,6 +63,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"         the last one ended before it could begin: {reason}")
     if found["worker"]["alive"] and (waits_for := found["worker"]["note"].get("waits_for")):
         click.echo(f"         nothing goes on until this is mended: {waits_for}")
+    if found["worker"]["alive"] and (reads_here := found["worker"]["note"].get("reads_here")):
+        click.echo(f"         {reads_here}")
     if found["stands_still"]:
         click.echo(f"         {api.STANDS_STILL}")
     if found["worker"]["alive"] and (made := found["worker"]["note"].get("vectors")):

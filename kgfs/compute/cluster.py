@@ -1,25 +1,32 @@
-"""The engine on a Ray cluster. Each place is a Ray actor with its own models.
+"""The engine on a Ray cluster: documents are sent to it as tasks, and read on this machine where there is no cluster.
 
-Ray distributes the places over the nodes and restarts a lost place on another node. No state of a document is stored
-here. Ray's usage reports are off and its token authentication is on. Without an address the cluster runs on this
-machine, on loopback, and a cluster that lost one of its own processes is started again.
+Ray spreads the tasks over the nodes, keeps processes with loaded models, and repeats a task whose process or node was lost. No state
+of a document is stored there. Ray's usage reports are off and its token authentication is on. Without an address a cluster is started
+on this machine, on loopback.
 """
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
+import pickle
+import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from queue import SimpleQueue
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from kgfs.compute import timing
-from kgfs.compute.engine import Progress, Work, WorkerSlot
-from kgfs.compute.ray_connection import connected, disconnect, ended_processes, fitting_places
+from kgfs.compute.engine import Engine, Progress, Work, WorkerSlot
 from kgfs.domain.documents import INGEST_VERSION
-from kgfs.errors import BadInputError, KgfsError, LostLeaseError, MachineError, UnavailableError
+from kgfs.errors import BadInputError, KgfsError, MachineError, UnavailableError
 from kgfs.settings import Cluster
 
 T = TypeVar("T")
@@ -27,8 +34,15 @@ T = TypeVar("T")
 log = logging.getLogger("kgfs.worker")
 
 PATIENCE = 3
-"""How many times a work is started whose place was lost. The work itself may end the place, by its use of memory for
-example."""
+"""How many times a work is started whose process was lost. The work itself may end it, by its use of memory for example."""
+ROUNDED = 1e-6
+"""Tolerance for rounding when CPUs are divided by a task's share: a node with 0.3 CPUs has room for three tasks of 0.1."""
+SIGACTION_BYTES = 1024
+"""More than a ``struct sigaction`` has on any machine."""
+LOOPBACK = "127.0.0.1"
+STORE_BYTES = 128 << 20
+"""Size in bytes of Ray's shared memory on a cluster that is started here. It is small because works are small, and
+Readings go through the garage."""
 
 About = tuple[int, str, str, str]
 """What all nodes must agree on: ingest version; extractor and its model; embedding model."""
@@ -39,321 +53,297 @@ def about(place: WorkerSlot) -> About:
     return INGEST_VERSION, compute.extractor, compute.extractor_model, compute.embedding_model
 
 
-class _Actor:
-    """A place in a process of its own.
-
-    One thread at a time calls ``run``. The other methods may be called while ``run`` works.
-
-    A node that cannot read, or whose versions differ from ``expected``, still makes an actor, which raises the reason
-    in every call. Ray would never restart an actor whose constructor raised.
-    """
-
-    def __init__(self, make: Callable[[], WorkerSlot], expected: About) -> None:
-        self._unfit: Exception | None = None
-        try:
-            self._place = _fitting(make(), expected)
-        except Exception as error:  # noqa: BLE001  # raised by ``assert_fit`` and ``run``
-            self._unfit = error
-        self._progress = ("", 0.0)
-        self._ended = threading.Event()
-
-    def assert_fit(self) -> None:
-        """Raise the error that keeps this place from reading, if there is one."""
-        if self._unfit is not None:
-            raise self._unfit
-
-    def run(self, work: Work[T]) -> T:
-        if self._unfit is not None:
-            raise _UnfitError(_message(self._unfit))
-        self._progress = ("", 0.0)
-        self._ended.clear()
-        return work(self._place, self._say)
-
-    def progress(self) -> tuple[str, float]:
-        return self._progress
-
-    def end(self) -> None:
-        self._ended.set()
-
-    def _say(self, stage: str, share: float) -> None:
-        if self._ended.is_set():
-            raise LostLeaseError("The coordinator does not want this document any more.")
-        self._progress = (stage, share)
+# ------------------------------------------------------------------------------------------------ on a node
 
 
 class _UnfitError(Exception):
-    """Raised where the place cannot read. The work has not begun."""
+    """Raised where a node cannot read. The work has not begun."""
 
 
-def _fitting(place: WorkerSlot, expected: About) -> WorkerSlot:
+@lru_cache(maxsize=1)
+def _place(made: bytes, expected: About) -> WorkerSlot:
+    """Return the place of this process, whose models stay loaded for the works that follow."""
+    place: WorkerSlot = pickle.loads(made)()
     if (found := about(place)) != expected:
-        raise BadInputError(
-            f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
-            " models on all, and give all the same configuration."
-        )
+        raise BadInputError(f"it reads with {found}, this machine with {expected}.")
     return place
 
 
+def _read(made: bytes, expected: About, work: Work[T] | None) -> T | None:
+    """Carry out a work in a process of a node; without one, only find out whether it could read."""
+    try:
+        place = _place(made, expected)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the node cannot read
+        message = _last_line(error)
+        raise _UnfitError(message if isinstance(error, KgfsError) else f"{type(error).__name__}: {message}") from None
+    return work(place, lambda stage, share: None) if work is not None else None
+
+
+# ------------------------------------------------------------------------------------------- on this machine
+
+
+class _GoneError(Exception):
+    """Raised where the cluster is gone."""
+
+
 class RayEngine:
-    """An Engine whose places are actors of a Ray cluster. See ``Engine``.
+    """An Engine whose works are tasks of a Ray cluster. See ``Engine``.
 
-    This process loads no models. ``make`` is sent to each actor and makes its place there. ``width`` is the number of
-    places that were ready within the timeout.
-
-    A thread watches a cluster of this machine. Where the cluster is lost, works raise UnavailableError, and the thread
-    starts another cluster, with growing pauses between failed attempts and without end.
+    Where there is no cluster that can read, or it is gone, works run at ``here``, and ``notice`` says why. The cluster is asked for
+    again when the worker is started again.
     """
 
-    def __init__(self, settings: Cluster, make: Callable[[], WorkerSlot], expected: About) -> None:
-        """Connect to the cluster, or start one, and make its places.
-
-        Raises MachineError where Ray is not installed, where no cluster is available, where no place found its CPUs
-        within the timeout, and where ``make`` failed at a node with an error that is no KgfsError. Raises
-        BadInputError where a node's versions differ from ``expected``. A KgfsError of ``make`` at a node is raised as
-        it is.
-        """
+    def __init__(self, settings: Cluster, make: Callable[[], WorkerSlot], expected: About, here: Engine) -> None:
+        """Connect to the cluster, or start one, and find out whether it can read. ``make`` can be pickled; a process of a node makes
+        its place by it."""
         self._settings = settings
-        self._timeout = settings.timeout
-        self._make, self._expected = make, expected
-        self._closed = threading.Event()
-        self._lost = ""
-        """Why no place can work now; empty while the cluster lives."""
+        self._here = here
+        self._width = 0
         self._running = 0
         """Works that use the connection to the cluster."""
-        self._changed = threading.Condition()
-        """Guards the two fields above."""
-        self.width = self._connect()
-        self.held = 2 * self.width
-        self._watcher = threading.Thread(target=self._keep_alive, name="ray-cluster", daemon=True)
-        if not settings.address:
-            self._watcher.start()
+        self._lock = threading.Lock()
+        self._ray: Any = None
+        self.notice = ""
+        try:
+            self._ray = connected(settings)
+            self._connect((pickle.dumps(make), expected))
+        except KgfsError as error:
+            self._lose(str(error))
+
+    def _connect(self, about_place: tuple[bytes, About]) -> None:
+        ray, settings = self._ray, self._settings
+        self._about = about_place
+        self._task = ray.remote(num_cpus=settings.cpus_each, max_retries=PATIENCE - 1)(_read)
+        self._address = settings.address or str(ray.get_runtime_context().gcs_address)
+        self._seen = time.monotonic()
+        try:
+            ray.get(self._task.remote(*self._about, None), timeout=settings.timeout)
+        except ray.exceptions.GetTimeoutError as error:
+            raise MachineError(
+                f"compute: no Ray node had {settings.cpus_each:g} CPUs free within {settings.timeout:g} s."
+                " Lower compute.cpus_each or add nodes."
+            ) from error
+        except ray.exceptions.RayError as error:
+            raise _cause(error) from error
+        nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
+        fit = sum(int(cpus / settings.cpus_each + ROUNDED) for cpus in nodes)
+        self._width = settings.places or max(1, fit)
 
     @property
-    def trouble(self) -> str:
-        return self._lost
+    def width(self) -> int:
+        return max(self._width, self._here.width)
 
-    def _connect(self) -> int:
-        """Connect to the cluster, or start one, make its places, and return how many there are."""
-        settings = self._settings
-        self._ray = ray = connected(settings)
-        with ExitStack() as stack:
-            stack.callback(disconnect, ray)
-            cpus = settings.cpus_each
-            fit = fitting_places(ray, cpus)
-            wanted = settings.places or fit
-            kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
-            # Nodes may still join a remote cluster, which may start them for the actors that wait. No node ever joins
-            # the cluster of this machine.
-            count = wanted if settings.address else min(wanted, fit)
-            ready = self._ready([kind.remote(self._make, self._expected) for _ in range(count)], settings)
-            stack.pop_all()
-        if len(ready) < wanted:
-            log.warning(
-                "compute: %d of %d places read: for the others no Ray node had %g CPUs free, or they were not ready within"
-                " %g s. Lower compute.places or compute.cpus_each, or add nodes.",
-                len(ready),
-                wanted,
-                cpus,
-                settings.timeout,
-            )
-        self._idle: SimpleQueue[Any] = SimpleQueue()
-        for actor in ready:
-            self._idle.put(actor)
-        return len(ready)
+    @property
+    def held(self) -> int:
+        return self._here.held if self.notice else 2 * self._width
 
-    def _keep_alive(self) -> None:
-        """Watch the cluster of this machine until the engine is closed, and start another where it is lost."""
-        pause, since = timing.CLUSTER_RESTART, time.monotonic()
-        while not self._closed.wait(timing.CLUSTER_POLL):
-            if not self._lost:
-                if not (ended := ended_processes()):
-                    continue
-                if time.monotonic() - since > timing.CLUSTER_RESTART_AT_MOST:
-                    pause = timing.CLUSTER_RESTART
-                self._leave(
-                    f"The Ray cluster of this machine lost its {' and '.join(ended)}. Another is being started."
-                )
-            if self._closed.wait(pause):
-                return
-            pause = min(pause * 2, timing.CLUSTER_RESTART_AT_MOST)
-            try:
-                self._connect()
-            except Exception as error:  # noqa: BLE001  # whatever Ray raises, the next attempt may succeed
-                message = f"The Ray cluster of this machine is lost, and another cannot be started: {_message(error)}"
-                self._lost = f"{message} The next attempt is in {pause:g} s."
-                log.warning("compute: %s", self._lost)
-                continue
-            since = time.monotonic()
-            log.warning("compute: another Ray cluster was started on this machine.")
-            self._lost = ""
-
-    def _leave(self, reason: str) -> None:
-        """Refuse works, wait until those that run have left the cluster, and disconnect from it."""
-        log.warning("compute: %s", reason)
-        with self._changed:
-            self._lost = reason
-            self._changed.wait_for(lambda: not self._running, timing.CLUSTER_LEAVE)
-        disconnect(self._ray)
-
-    @contextmanager
-    def _in_cluster(self) -> Iterator[None]:
-        """Keep the connection to the cluster open meanwhile. Raise UnavailableError if the cluster is lost."""
-        with self._changed:
-            self._assert_alive()
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
-
-    def _assert_alive(self) -> None:
-        if self._lost:
-            raise UnavailableError(self._lost)
-
-    def _ready(self, actors: list[Any], settings: Cluster) -> list[Any]:
-        """Return the actors that can read within the timeout, and kill the rest.
-
-        A work that was given to an actor without a node would wait without end.
-        """
-        ray, until = self._ray, time.monotonic() + settings.timeout
-        asked = {actor.assert_fit.remote(): actor for actor in actors}
-        ready: list[Any] = []
-        lost: Exception | None = None
-        waiting = list(asked)
-        while waiting:
-            come, waiting = ray.wait(waiting, timeout=max(0.0, until - time.monotonic()))
-            if not come:
-                break
-            actor = asked[come[0]]
-            try:
-                ray.get(come[0])
-                ready.append(actor)
-            except ray.exceptions.RayTaskError as error:
-                cause = _cause(error)
-                raise (cause if isinstance(cause, KgfsError) else _unfit(_message(cause))) from error
-            except ray.exceptions.RayActorError as error:
-                if error.actor_init_failed:  # Ray could not load this module at the node
-                    raise _unfit(_last_line(error)) from error
-                lost = error
-                log.warning("compute: Ray lost a place before it was ready: %s", _last_line(error))
-                ray.kill(actor)
-            except ray.exceptions.RayError as error:
-                raise _cause(error) from error
-        if not ready and lost is not None:
-            raise _cause(lost) from lost
-        if not ready:
-            raise MachineError(
-                f"compute: no Ray node had {settings.cpus_each} CPUs free within {settings.timeout:g} s."
-                " Lower compute.cpus_each or add nodes."
-            )
-        for one in waiting:
-            ray.kill(asked[one])
-        return ready
-
-    has_express = False
+    @property
+    def has_express(self) -> bool:
+        return bool(self.notice) and self._here.has_express
 
     def widen(self, documents: int, size: int) -> None:
-        return
+        if self.notice:
+            self._here.widen(documents, size)
 
     def run(self, work: Work[T], progress: Progress) -> T:
-        with self._in_cluster():
-            return self._run(work, progress)
+        with self._lock:
+            is_there = not self.notice
+            self._running += is_there
+        if is_there:
+            try:
+                return self._run(work, progress)
+            except _GoneError as error:
+                self._lose(f"The Ray cluster at {self._address} is gone ({error}).")
+            finally:
+                with self._lock:
+                    self._running -= 1
+                    if self.notice and not self._running:
+                        threading.Thread(target=_disconnect, args=[self._ray], name="ray-leaving", daemon=True).start()
+        return self._here.run(work, progress)
 
     def _run(self, work: Work[T], progress: Progress) -> T:
-        ray, idle = self._ray, self._idle
-        actor = idle.get()
-        lost, came_back = "", True
-        try:
-            for _ in range(PATIENCE):
-                if lost:
-                    came_back &= self._wait_for(actor, progress)
-                try:
-                    return self._watched(actor, work, progress)
-                except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
-                    lost = _last_line(error)
-                except _UnfitError as error:
-                    ray.kill(actor, no_restart=False)  # the next node may be fit, or this one by then
-                    raise UnavailableError(
-                        f"Ray started a lost place again on a node that cannot read: {error}"
-                    ) from None
-            message = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
-            raise MachineError(message) if came_back else UnavailableError(message)
-        finally:
-            idle.put(actor)
-
-    def _wait_for(self, actor: Any, progress: Progress) -> bool:
-        """Wait until Ray has restarted a lost place, and return whether it has.
-
-        A work that is sent to the place before that is refused. The wait lasts at most the timeout; after that the
-        next call to the place shows its state.
-        """
-        ray, until = self._ray, time.monotonic() + self._timeout
-        while time.monotonic() < until:
-            self._assert_alive()
-            progress("waiting for a place", 0.0)
-            asked = actor.progress.remote()
-            try:
-                if ray.wait([asked], timeout=timing.CLUSTER_POLL)[0]:
-                    ray.get(asked)
-                    return True
-            except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError):
-                time.sleep(timing.CLUSTER_POLL)
-        return False
-
-    def _watched(self, actor: Any, work: Work[T], progress: Progress) -> T:
         ray = self._ray
-        running = actor.run.remote(work)
         try:
-            while not ray.wait([running], timeout=timing.CLUSTER_POLL)[0]:
-                self._assert_alive()
-                asked = actor.progress.remote()
-                if ray.wait([asked], timeout=timing.CLUSTER_POLL)[0]:
-                    progress(*ray.get(asked))
-                else:
-                    progress("waiting for a place", 0.0)
-            result: T = ray.get(running)
+            task = self._task.remote(*self._about, work)
+            try:
+                while not ray.wait([task], timeout=timing.CLUSTER_POLL)[0]:
+                    self._assert_there()
+                    progress("reading on Ray", 0.0)
+            except (ray.exceptions.RayError, _GoneError):
+                raise
+            except BaseException:  # raised by ``progress``, or an interruption: its CPUs must be free for other works
+                ray.cancel(task)
+                if not ray.wait([task], timeout=timing.CLUSTER_CANCEL)[0]:
+                    ray.cancel(task, force=True)
+                raise
+            result: T = ray.get(task)
             return result
         except ray.exceptions.RayTaskError as error:
             raise _cause(error) from None
-        except ray.exceptions.RayError:
-            raise
-        except BaseException:  # raised by ``progress``, or an interruption: the place must be free for other works
-            if self._lost:
-                raise
-            actor.end.remote()
-            if not ray.wait([running], timeout=self._timeout)[0]:  # the actor did not react to ``end``
-                ray.kill(actor, no_restart=False)
-            raise
+        except (
+            ray.exceptions.WorkerCrashedError,
+            ray.exceptions.NodeDiedError,
+            ray.exceptions.OutOfMemoryError,
+        ) as error:
+            self._assert_there()
+            raise MachineError(
+                f"Ray lost the process that read this document, {PATIENCE} times: {_last_line(error)}"
+            ) from error
+        except ray.exceptions.RayError as error:
+            raise _GoneError(_last_line(error)) from error
+
+    def _assert_there(self) -> None:
+        """Raise _GoneError if the cluster's head has accepted no connection for some seconds."""
+        if self.notice:
+            raise _GoneError("as another work has found")
+        if time.monotonic() - self._seen < timing.CLUSTER_ASKED:
+            return
+        try:
+            _knock(self._address, timing.CLUSTER_ASKED)
+        except OSError as error:
+            if time.monotonic() - self._seen > timing.CLUSTER_GONE:
+                raise _GoneError(str(error)) from error
+        else:
+            self._seen = time.monotonic()
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            if not self.notice:
+                remedy = "Documents are read on this machine until the worker is started again."
+                self.notice = f"{reason} {remedy}"
+                log.warning("%s", self.notice)
 
     def close(self) -> None:
-        """Disconnect from Ray. Works that run are lost; what they stored in the garage is not."""
-        self._closed.set()
-        if self._watcher.is_alive():
-            self._watcher.join()
-        disconnect(self._ray)
+        """Leave the cluster, and end one that was started here. Works that run are lost; what they stored in the garage is not."""
+        self._here.close()
+        if self._ray is not None:
+            _disconnect(self._ray)
 
 
-def _cause(error: Exception) -> Exception:
+def _cause(error: Exception) -> KgfsError | Exception:
+    """Return the error that a task raised."""
     cause = getattr(error, "cause", None)
+    if isinstance(cause, _UnfitError):
+        return UnavailableError(
+            f"compute: a Ray node cannot read: {cause} Install the same kgfs and models on all, and give all the same"
+            " configuration."
+        )
     return cause if isinstance(cause, Exception) else UnavailableError(f"Ray: {_last_line(error)}")
-
-
-def _unfit(reason: str) -> MachineError:
-    return MachineError(
-        f"compute: a Ray node cannot read: {reason}. Install the same kgfs and models on all, and give all the same"
-        " configuration."
-    )
-
-
-def _message(error: Exception) -> str:
-    """Return an error's message in one line, with its type where it is no KgfsError."""
-    message = _last_line(error)
-    return message if isinstance(error, KgfsError) else f"{type(error).__name__}: {message}"
 
 
 def _last_line(error: Exception) -> str:
     """Return the last line of an error's message, where Ray puts the cause."""
     lines = str(error).strip().splitlines()
     return lines[-1].strip() if lines else type(error).__name__
+
+
+# ------------------------------------------------------------------------------------------------ connecting
+
+
+def connected(settings: Cluster) -> Any:
+    """Return the module ``ray``, connected to the cluster of the settings, or to one that is started here.
+
+    Raise MachineError where Ray is not installed, and where no cluster is available.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_AUTH_MODE"] = "token"
+    if settings.token_file:
+        os.environ["RAY_AUTH_TOKEN_PATH"] = str(Path(settings.token_file).expanduser())
+        os.environ.pop("RAY_AUTH_TOKEN", None)  # Ray would use it instead of the file
+    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+    if settings.address:
+        options["address"] = settings.address
+    else:
+        # Without this, Ray replaces loopback by another address of the machine, unless it runs as a cluster of one node.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        # By default Ray would join a foreign cluster that it finds on this machine.
+        options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": LOOPBACK}
+        options |= {"object_store_memory": STORE_BYTES, "include_dashboard": False}
+    probe_cluster(settings)
+    import ray
+
+    try:
+        with _or_ends("connected to a cluster"), _signals_kept():
+            ray.init(**options)
+    except ray.exceptions.AuthenticationError as error:
+        raise _none(settings.address or "this machine", error.message) from error
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise _none(settings.address or "this machine", error) from error
+    started: Any = ray  # Any, because ray has types for only some of its functions
+    if not settings.address and (found := started.util.get_node_ip_address()) != LOOPBACK:
+        _disconnect(started)
+        raise MachineError(f"compute: Ray listens at {found}, not on loopback alone. Give compute.address a cluster.")
+    return started
+
+
+def probe_cluster(settings: Cluster) -> None:
+    """Raise MachineError where Ray is not installed, or where the address accepts no connection within the timeout.
+
+    Ray itself would retry for minutes. This function sends nothing to the cluster and imports no Ray.
+    """
+    if find_spec("ray") is None:
+        raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].")
+    if settings.address:
+        try:
+            _knock(settings.address, settings.timeout)
+        except OSError as error:
+            raise _none(settings.address, error) from error
+
+
+def _knock(address: str, seconds: float) -> None:
+    """Raise OSError if nobody accepts a connection."""
+    head = urlsplit(f"ray://{address}")
+    socket.create_connection((head.hostname or "", head.port or 0), seconds).close()
+
+
+def _none(where: str, error: Exception | str) -> MachineError:
+    return MachineError(f"compute: no Ray cluster at {where}: {error}. Check compute.address and the token.")
+
+
+def _disconnect(ray: Any) -> None:
+    """Leave the cluster, and end one that was started here. Harmless twice."""
+    with _or_ends("left its cluster"), _signals_kept():
+        ray.shutdown()
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Restore this process's handlers of SIGTERM and SIGINT, which Ray replaces.
+
+    Here SIGTERM means that the worker returns its documents first. Ray sets handlers of Python, in the main thread
+    only, and handlers of the C library below them, which only the C library can restore in another thread.
+    """
+    libc, numbers = ctypes.CDLL(None), (signal.SIGTERM, signal.SIGINT)
+    actions = {number: ctypes.create_string_buffer(SIGACTION_BYTES) for number in numbers}
+    for number, action in actions.items():
+        libc.sigaction(number, None, action)
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        for number, action in actions.items():
+            libc.sigaction(number, action, None)
+
+
+@contextmanager
+def _or_ends(what: str) -> Iterator[None]:
+    """End this process if the block takes longer than ``timing.CLUSTER_STUCK`` seconds: a thread in Ray cannot be given up.
+
+    Nothing is lost, as by a kill: the documents are read again. A mount, or systemd, starts the worker again.
+    """
+
+    def end() -> None:
+        log.error("compute: Ray has not %s within %g s. This process ends; start it again.", what, timing.CLUSTER_STUCK)
+        logging.shutdown()
+        os._exit(MachineError.exit_code)
+
+    timer = threading.Timer(timing.CLUSTER_STUCK, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -64,17 +64,16 @@ class Engine(Protocol):
         ...
 
     @property
-    def trouble(self) -> str:
-        """Return why no work can run now, and what is done about it, as the beginning of a sentence. Empty while works run."""
+    def notice(self) -> str:
+        """Return why works do not run where they are configured to, in sentences for people. Empty while they do."""
         ...
 
     def run(self, work: Work[T], progress: Progress) -> T:
         """Run a work at one of the places and return its result. Blocks until the work is done.
 
         Raises what the work raises, and what ``progress`` raises, which ends the work. A work whose place is lost
-        runs again at another place. Raises UnavailableError where no other place is available, or the cluster is lost
-        and being started again, and MachineError where every
-        place is lost in turn, because then the work itself may end them.
+        runs again at another place. Raises UnavailableError where a place cannot read, and MachineError where every place
+        is lost in turn, because then the work itself may end them.
         """
         ...
 
@@ -90,7 +89,7 @@ class LocalEngine:
     width = 2
     held = 2
     has_express = False
-    trouble = ""
+    notice = ""
 
     def __init__(self, compute: Compute, objects: Objects) -> None:
         self._place = WorkerSlot(compute, objects)

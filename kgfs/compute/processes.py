@@ -41,7 +41,7 @@ def processes_of(wanted: int) -> int:
 class ProcessEngine:
     """An Engine. Any number of threads may call."""
 
-    trouble = ""
+    notice = ""
 
     def __init__(
         self, compute: Compute, objects: Objects, make_place: Callable[[], WorkerSlot], processes: int

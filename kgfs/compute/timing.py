@@ -7,14 +7,13 @@ CANCEL_POLL = 0.05
 QUESTION_CLIENT = 10.0
 """The seconds that a client has to send its question and to read its answer."""
 CLUSTER_POLL = 0.25
-"""Seconds between two polls of a place's progress."""
-CLUSTER_RESTART = 1.0
-"""Seconds before a lost cluster is started again for the first time."""
-CLUSTER_RESTART_AT_MOST = 60.0
-"""Longest pause in seconds before a lost cluster is started again. The pause doubles each time, and is
-CLUSTER_RESTART again after a cluster that lived longer than this."""
-CLUSTER_LEAVE = 30.0
-"""Seconds that works have to leave a lost cluster before the connection to it is closed."""
+"""Seconds between two looks at a task."""
+CLUSTER_CANCEL = 5.0
+"""Seconds that a task has to end by itself before its process is ended."""
+CLUSTER_ASKED = 2.0
+"""Seconds between two looks whether the head of a cluster accepts connections, and for it to accept one."""
+CLUSTER_GONE = 10.0
+"""Seconds without an accepted connection after which a cluster is gone. After a minute Ray would end the process."""
 PROCESS_POLL = 0.25
 """Seconds between two looks at a reading process, and for one that is free."""
 CLUSTER_STUCK = 120.0

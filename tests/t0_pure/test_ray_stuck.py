@@ -7,13 +7,13 @@ import sys
 import time
 
 from kgfs.compute import timing
-from kgfs.compute.ray_connection import or_ends
+from kgfs.compute.cluster import _or_ends as or_ends
 from kgfs.errors import MachineError
 
 STUCK = """
 import logging, sys, threading
 from kgfs.compute import timing
-from kgfs.compute.ray_connection import or_ends
+from kgfs.compute.cluster import _or_ends as or_ends
 
 logging.basicConfig()
 timing.CLUSTER_STUCK = 0.2

@@ -88,8 +88,13 @@ class Worker:
 
     @property
     def trouble(self) -> str:
-        """Return why work stands still: the error of the server or the cluster that is waited for. Empty while work goes on."""
-        return self._engine.trouble or str(self._away or "")
+        """Return why work stands still: the error of the server that is waited for. Empty while work goes on."""
+        return str(self._away or "")
+
+    @property
+    def notice(self) -> str:
+        """Return why documents are not read where they are configured to be; empty while they are."""
+        return self._engine.notice
 
     def stop(self) -> None:
         """Make ``run`` return, and give back the leases of the documents in work."""
