@@ -33,27 +33,27 @@ class Pipeline:
     settle: float = 2.0
     """Seconds of quiet after which a written file becomes a version."""
     chunk_tokens: int = 400
-    """Tokens (cl100k) that a Source is made to have."""
+    """Target length of a Source, in tokens (cl100k)."""
     overlap_tokens: int = 60
-    """Tokens before a Source that models are shown as context."""
+    """Tokens before each Source that models see as context."""
     concepts_per_document: int = 40
-    """At most so many concepts of one document; short ones give fewer."""
+    """Maximum number of concepts of one document; short documents have fewer."""
     match_threshold: float = 0.92
-    """Cosine of label embeddings from which two labels are one concept."""
+    """Cosine similarity of two labels at which they become one concept."""
     known_concepts: int = 500
-    """How many existing concepts the strategy shows to the extractor and offers for matching by embedding."""
+    """How many existing concepts each document is compared with by meaning."""
     strategy: str = "hybrid"
-    """Which existing concepts those are: ``random``, ``popularity``, ``hybrid``."""
+    """Which existing concepts those are: ``popularity`` (the best documented), ``random``, or ``hybrid`` (70 % popular, 30 % random)."""
     max_attempts: int = 3
-    """How often a document is tried before it is ``failed``."""
+    """Attempts to read a document before its state becomes ``failed``."""
     lease: float = 60.0
-    """Seconds without a sign of life after which a worker's document is given to another."""
+    """Seconds without a sign of life after which another worker takes over a document."""
     parser_memory: int = 2 << 30
-    """Bytes of memory that the process may use which parses one PDF, Office file, web page or mail."""
+    """Memory limit, in bytes, of the process that parses one PDF, Office file, web page or mail."""
     parser_cpu: float = 60.0
-    """Seconds of CPU that it may take without a page done."""
+    """Seconds of CPU time that this process may spend on one page."""
     parser_files: int = 64
-    """Files that it may have open."""
+    """Open files allowed in this process."""
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -73,17 +73,17 @@ class Tree:
     """The settings of ``[tree]``."""
 
     mark_start: str = "=="
-    """What stands before a quote in ``source.txt``."""
+    """Text inserted before a quote in ``source.txt``."""
     mark_end: str = "=="
-    """What stands behind it."""
+    """Text inserted after it."""
     max_file: int = 1 << 40
-    """Bytes that a file in ``documents/`` may have (1 TiB): longer ones are refused with EFBIG, also those of holes alone."""
+    """Maximum size of a file in ``documents/``, in bytes (1 TiB). Larger files, sparse ones included, are refused with EFBIG."""
     trash_days: int = 30
-    """How long the bytes of removed files are kept."""
+    """Days for which the contents of removed files are kept."""
     on_duplicate: str = "alias"
-    """What bytes become that the ontology has under another path: ``alias``, one more name for them, or ``refuse``, an error."""
+    """What happens to a copy of a file that the ontology already has under another path: ``alias`` makes it one more name of the same document, ``refuse`` is an error."""
     archive_base_url: str = ""
-    """Where a web server shows what is mounted: stands before ``<ontology>/archive/…`` in the links of ``metadata.json``; empty for paths."""
+    """Address at which a web server shows the mount. It is put before ``<ontology>/archive/…`` in the links of ``metadata.json``; if empty, links are paths."""
 
     def __post_init__(self) -> None:
         if self.on_duplicate not in ("alias", "refuse"):
@@ -116,23 +116,23 @@ class Models:
     """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``.
     Another model than before takes over once all documents have its vectors; ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that, and homes of the same bucket follow one that did."""
     extractor: str = "auto"
-    """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
+    """``auto`` (grammar where its model is installed, else statistics), ``grammar``, or ``statistics``."""
     threads: int = 0
-    """Threads of the embedding runtime; 0 means one a core."""
+    """Threads of the embedding model; 0 means one for each core."""
     rerank_url: str = ""
-    """A server that ranks documents for a query: ``http(s)://host:port``, asked with ``POST /v1/rerank`` (``kgfs search --rerank``)."""
+    """A reranking server for ``kgfs search --rerank``: ``http(s)://host:port``, asked with ``POST /v1/rerank``."""
     rerank_model: str = ""
-    """The model that it is asked for; empty for its own choice."""
+    """The model to ask it for; empty for the server's default."""
     rerank_key_file: str = ""
-    """File with the key for it."""
+    """File with its key."""
     rerank_timeout: float = 30.0
-    """Seconds that it may be silent."""
+    """Seconds to wait for an answer."""
     rerank_path: str = ""
-    """Instead of a server: a folder with ``model.onnx`` and ``tokenizer.json`` of a cross-encoder."""
+    """A folder with the ``model.onnx`` and ``tokenizer.json`` of a cross-encoder, to use instead of a server."""
     price_in: float = 0.0
-    """Price of a million tokens read, for the plan of ``kgfs regenerate``; used where an extractor is billed."""
+    """Price of a million input tokens, for the plan of ``kgfs regenerate`` with an extractor that is billed."""
     price_out: float = 0.0
-    """Price of a million tokens answered, likewise."""
+    """Price of a million output tokens."""
 
     def __post_init__(self) -> None:
         if self.embedder not in EMBEDDERS:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
-import json
 import re
 import shlex
 import subprocess
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import click
 import pytest
 
 from bench.speed.works import WORKS
-from kgfs import config, errors
+from kgfs import config, errors, settings
 from kgfs.cli import cli
 from kgfs.render.readme import AGENTS, readme
 from kgfs.tree.places import ONTOLOGY
 from kgfs.tree.views import TREE, VIEWS
+from scripts.settings import page
 from tests.support.running import ROOT
 
 MOUNT_README = readme(line for view in VIEWS for line in view.about)
@@ -151,49 +150,14 @@ def test_packages_are_those_of_the_makefile() -> None:
     assert named == set(re.findall(r"^DEBIAN := (.*)$", MAKEFILE, re.MULTILINE)[0].split())
 
 
-def test_settings_are_those_of_the_configuration() -> None:
-    kinds = (
-        config.Pipeline,
-        config.Tree,
-        config.Models,
-        config.Garage,
-        config.Graph,
-        config.Vectors,
-        config.Watch,
-        config.Cluster,
-    )
-    assert set(kinds) == set(config._SECTIONS.values())
-    expected = [row for kind in kinds for row in settings(kind)]
-    assert table(section("Configuration")) == expected
-    assert {name for name, _ in inspect.getmembers(config.Config) if name in ("pipeline", "tree", "models")}
-
-
-def settings(kind: type) -> Iterator[list[str]]:
-    """The rows of one section; what a setting means is the text that stands below it in the source."""
-    (definition,) = ast.parse(inspect.getsource(kind)).body
-    assert isinstance(definition, ast.ClassDef)
-    texts = {}
-    for at, following in zip(definition.body, definition.body[1:], strict=False):
-        if isinstance(at, ast.AnnAssign) and isinstance(following, ast.Expr):
-            assert isinstance(at.target, ast.Name)
-            texts[at.target.id] = " ".join(ast.literal_eval(following.value).split()).replace("``", "`")
-    name = next(name for name, known in config._SECTIONS.items() if known is kind)
-    for item in fields(kind):
-        assert item.name in texts, f"{name}.{item.name} does not say what it means"
-        variable = f"KGFS_{name}_{item.name}".upper()
-        yield [f"`{name}.{item.name}`", f"`{variable}`", f"`{in_toml(item.default)}`", texts[item.name]]
-
-
-def in_toml(value: object) -> str:
-    """As it is written in a configuration; of a text what stands between the quotes."""
-    if isinstance(value, tuple):
-        return json.dumps(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def test_the_page_of_settings_is_what_the_settings_say() -> None:
+    assert set(config._SECTIONS.values()) == {kind for kind in vars(settings).values() if is_dataclass(kind)}
+    assert PAGES["settings.md"] == page(), "python -m scripts.settings > docs/settings.md"
 
 
 def test_exit_codes_are_those_of_the_errors() -> None:
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.KgfsError)]
-    rows = {int(code): meaning for code, meaning in table(section("Exit codes"))}
+    rows = {int(code): meaning for code, meaning in table(section("When something is wrong"))}
     assert set(rows) == {0, 2} | {kind.exit_code for kind in kinds}
     assert all(rows.values())
 
