@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.fuse.mount import STOP_SIGNALS
 from tests.support.mounting import mounted_place
 from tests.support.running import Place, one_line, until
 from tests.support.small_mount import SmallMount
@@ -23,8 +22,6 @@ from tests.support.starting import CONSTANTS
 from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = pytest.mark.mounted
-
-SIGNALS = pytest.mark.parametrize("number", STOP_SIGNALS, ids=lambda number: number.name)
 
 
 @pytest.fixture
@@ -63,6 +60,7 @@ HOLD = "descriptor = os.open(sys.argv[1], {flags})\nprint('begun', flush=True)\n
 @pytest.mark.logs(
     r"fuse_release\(\): fuse_reply_\* failed with No such file"
 )  # nobody waits for it when it was detached
+@pytest.mark.claim("UNM-1", "UNM-2")
 def test_umount_names_every_holder_and_lazy_detaches(alone: Place) -> None:
     documents = alone.ontology("A") / "documents"
     (documents / "read.txt").write_text(GARBAGE)
@@ -104,8 +102,7 @@ def test_what_was_being_written_when_the_mount_was_detached_is_kept(alone: Place
 # --------------------------------------------------------------------------------------------- signals
 
 
-@SIGNALS
-def test_a_signal_while_a_question_waits(number: signal.Signals, mount_small: Callable[..., SmallMount]) -> None:
+def test_a_signal_while_a_question_waits(mount_small: Callable[..., SmallMount]) -> None:
     small = mount_small()
     program = (
         "descriptor = os.open(sys.argv[1], os.O_RDONLY)\nprint('begun', flush=True)\n"
@@ -113,14 +110,13 @@ def test_a_signal_while_a_question_waits(number: signal.Signals, mount_small: Ca
     )
     with client(program, small.path / "derived/slow.txt") as reader:
         time.sleep(0.2)
-        assert small.end(number) == 0
+        assert small.end(signal.SIGTERM) == 0
         assert reader.wait(60) == errno.ENOTCONN, "it was not read to its end"
     assert os.listdir(small.path) == []
 
 
-@SIGNALS
 @pytest.mark.logs("is in use by")
-def test_a_signal_while_a_change_waits(number: signal.Signals, alone: Place) -> None:
+def test_a_signal_while_a_change_waits(alone: Place) -> None:
     """Somebody else holds the database. What the program is told is what a new mount shows."""
     documents = alone.ontology("A") / "documents"
     program = (
@@ -134,7 +130,7 @@ def test_a_signal_while_a_change_waits(number: signal.Signals, alone: Place) -> 
         with client(program, documents / "late.txt") as writer:
             time.sleep(0.5)
             assert writer.poll() is None
-            os.kill(pid, number)
+            os.kill(pid, signal.SIGTERM)
             time.sleep(1)
             other.execute("ROLLBACK")
             told = writer.wait(60)
@@ -155,13 +151,12 @@ def test_the_processes_of_a_mount_keep_no_folder_busy(tmp_path: Path) -> None:
         assert [os.readlink(f"/proc/{pid}/cwd") for pid in place.pids()] == ["/", "/"]
 
 
-@SIGNALS
-def test_a_signal_ends_mount_and_worker(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_ends_mount_and_worker(tmp_path: Path) -> None:
     with mounted_place(tmp_path) as place:
         until(lambda: place.status()["worker"]["alive"])
         worker = place.status()["worker"]["note"]["pid"]
         (mount,) = [pid for pid in place.pids() if pid != worker]
-        os.kill(mount, number)
+        os.kill(mount, signal.SIGTERM)
         until(lambda: place.pids() == [])
         assert os.listdir(place.mountpoint) == []
         assert list((place.home / "run").glob("mount-*")) == []
@@ -226,8 +221,7 @@ def test_a_shell_that_stands_in_a_dead_mount_can_put_it_right(alone: Place) -> N
     assert (documents / "a.txt").read_text() == GARBAGE
 
 
-@SIGNALS
-def test_an_impatient_signal_changes_nothing(number: signal.Signals, tmp_path: Path) -> None:
+def test_an_impatient_signal_changes_nothing(tmp_path: Path) -> None:
     """Ctrl-C twice, or a service manager's signal while the mount is ending: what is open is kept, the worker ended."""
     with mounted_place(tmp_path, "--no-worker") as place:
         place.umount()
@@ -240,12 +234,12 @@ def test_an_impatient_signal_changes_nothing(number: signal.Signals, tmp_path: P
             held.flush()
             for _ in range(20):
                 with suppress(ProcessLookupError):
-                    mount.send_signal(number)
+                    mount.send_signal(signal.SIGTERM)
                 time.sleep(0.05)
             _, reported = mount.communicate(timeout=30)
             with suppress(OSError):  # the mount is gone
                 held.close()
-        assert mount.returncode in (0, -number), "Python itself hears it again when it has done all it was told"
+        assert mount.returncode in (0, -signal.SIGTERM), "Python itself hears it again when it has done all it was told"
         assert "Traceback" not in reported
         assert place.pids() == [], "no worker is left behind"
         place.mount("--no-worker")

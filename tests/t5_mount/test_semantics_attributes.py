@@ -7,9 +7,6 @@ import fcntl
 import os
 import socket
 import stat
-import subprocess
-import sys
-import tempfile
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -38,7 +35,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.mounting import Library, catalog_of, mounted_place, run, sha
-from tests.support.running import Place, until
+from tests.support.running import until
 from tests.support.scenarios.filesystem import fails_with
 from tests.support.small_mount import ROOT
 
@@ -282,70 +279,6 @@ def _errno(change: Callable[[Path], object], path: Path) -> int:
     except OSError as error:
         return error.errno or -1
     return 0
-
-
-@claim("PERM-1", "PERM-2")
-@pytest.mark.user
-def test_others_see_nothing_unless_let_in(tmp_path: Path) -> None:
-    top = Path(tempfile.mkdtemp(prefix="kgfs-others-"))
-    top.chmod(0o755)
-    look = "import os, sys; print(sorted(os.listdir(sys.argv[1])))"
-    as_nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", sys.executable, "-c")
-    try:
-        with mounted_place(top, "--no-worker") as place:
-            place.ontology("Private")
-            assert "Permission" in run(*as_nobody, look, place.mountpoint, code=1)
-            place.umount()
-            place.mount("--no-worker", "--allow-other")
-            documents = place.mountpoint / "Private" / "documents"
-            (documents / "shared.txt").write_text("shared")
-            (documents / "own.txt").write_text("own")
-            (documents / "own.txt").chmod(0o600)
-            assert "'Private'" in run(*as_nobody, look, place.mountpoint)
-            read = "import sys; print(open(sys.argv[1]).read())"
-            assert run(*as_nobody, read, documents / "shared.txt") == "shared\n"
-            assert "Permission denied" in run(*as_nobody, read, documents / "own.txt", code=1)
-            write = "import sys; open(sys.argv[1], 'a')"
-            assert "Permission denied" in run(*as_nobody, write, documents / "shared.txt", code=1)
-            assert "Permission denied" in run(*as_nobody, write, documents / "new.txt", code=1)
-            documents.chmod(0o777)
-            make = "import os, sys; os.umask(0o027); open(sys.argv[1], 'w')"
-            run(*as_nobody, make, documents / "new.txt")
-            about = (documents / "new.txt").stat()
-            assert (about.st_uid, about.st_gid, stat.S_IMODE(about.st_mode)) == (65534, 65534, 0o640)
-    finally:
-        subprocess.run(["rm", "-rf", top], check=False)
-
-
-@claim("PERM-6")
-def test_a_home_is_for_its_owner_alone(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        with mounted_place(tmp_path / "top", "--no-worker") as place:
-            documents = place.ontology("A") / "documents"
-            (documents / "small.txt").write_text("The koan is a riddle.\n")
-            with (documents / "large.bin").open("wb", buffering=0) as file:
-                file.write(bytes(1_000_000))
-                file.flush()
-                os.fsync(file.fileno())
-                _check_home(place)
-            with catalog_of(place) as catalog:
-                Library(place, catalog, "A").settled()
-            place.run("worker", "--until-idle")
-            place.run("status")
-            _check_home(place)
-    finally:
-        os.umask(before)
-
-
-def _check_home(place: Place) -> None:
-    for path in [place.home, *place.home.rglob("*")]:
-        try:
-            mode = path.lstat().st_mode
-        except FileNotFoundError:  # of passing
-            continue
-        allowed = 0o700 if stat.S_ISDIR(mode) else 0o600
-        assert stat.S_IMODE(mode) & ~allowed == 0, f"{path}: {stat.filemode(mode)}"
 
 
 @claim("PERM-4")

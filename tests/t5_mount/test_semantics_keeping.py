@@ -155,25 +155,6 @@ def test_after_a_kill_everything_is_enotconn_until_it_is_mounted_again(fresh: Pl
 # ------------------------------------------------------------------------------------------- unmounting
 
 
-@claim("UNM-1", "UNM-2")
-def test_a_busy_mount_says_who_holds_it(fresh: Place) -> None:
-    documents = fresh.mountpoint / "A" / "documents"
-    with subprocess.Popen(["sleep", "60"], cwd=documents) as holder:
-        try:
-            reported = fresh.run("umount", fresh.mountpoint, expect=5).stderr
-            assert f"sleep (pid {holder.pid}" in reported
-            (documents / "still.txt").write_text("works")
-            lazy = fresh.start("umount", fresh.mountpoint, "--lazy")
-            until(lambda: not os.listdir(fresh.mountpoint))
-        finally:
-            holder.kill()
-    reported, complaint = lazy.communicate(timeout=20)
-    assert lazy.returncode == 0, reported + complaint
-    until(lambda: not fresh.pids())
-    fresh.mount("--no-worker")
-    assert (documents / "still.txt").read_text() == "works"
-
-
 @claim("UNM-3")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 @pytest.mark.logs("is in use by")

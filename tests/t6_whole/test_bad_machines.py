@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.required import missing
-from tests.support.running import QUICK, Place, one_line, shell, until
+from tests.support.running import QUICK, Place, one_line
 from tests.support.stopping import stopped
-from tests.support.texts import GARBAGE, ZEN
+from tests.support.texts import ZEN
 
 AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--")
 
@@ -173,25 +172,6 @@ def test_without_fusermount3(place: Place) -> None:
     assert os.listdir(place.mountpoint) == []
 
 
-@pytest.mark.mounted
-def test_a_second_worker_beside_a_mount(place: Place) -> None:
-    place.mount()
-    until(lambda: place.status()["worker"]["alive"])
-    assert "already" in one_line(place.run("worker", expect=5).stderr)
-
-
-@pytest.mark.mounted
-def test_a_worker_that_is_killed_is_started_again(place: Place) -> None:
-    place.mount()
-    until(lambda: place.status()["worker"]["note"].get("state") == "idle")
-    first = place.status()["worker"]["note"]["pid"]
-    os.kill(first, signal.SIGKILL)
-    (place.ontology("A") / "zen.md").write_text(ZEN)
-    place.wait()
-    assert place.status()["worker"]["note"]["pid"] != first
-    assert "zen.concept" in os.listdir(place.mountpoint / "A/concepts")
-
-
 # ------------------------------------------------------------------------------------------- disk full
 
 
@@ -202,67 +182,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=True)
     yield disk
     subprocess.run(["umount", disk], check=True)
-
-
-@pytest.mark.root
-@pytest.mark.mounted
-def test_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
-    place = Place(small_disk / "home", tmp_path / "mnt")
-    place.mountpoint.mkdir()
-    try:
-        place.mount()
-        documents = place.ontology("A") / "documents"
-        (documents / "zen.md").write_text(ZEN)
-        place.wait()
-        concept = place.mountpoint / "A/zen.concept/concept.md"
-        before = concept.read_text()
-
-        (tmp_path / "large.bin").write_bytes(os.urandom(30 << 20))
-        done = shell("cp", tmp_path / "large.bin", documents)
-        assert done.returncode == 1
-        assert b"No space left on device" in done.stderr
-        # What could not be kept is given up once the file is closed, which the kernel tells later.
-        until(lambda: shell("rm", "-f", documents / "large.bin").returncode == 0)
-
-        ballast = small_disk / "ballast"
-        with open(ballast, "wb") as file, pytest.raises(OSError):
-            while True:
-                os.write(file.fileno(), b"x" * 4096)
-        acknowledged = {}
-        for n in range(200):
-            content = f"{n}: {GARBAGE * 20}"
-            (tmp_path / f"{n}.txt").write_text(content)
-            done = shell("cp", tmp_path / f"{n}.txt", documents)
-            if done.returncode == 0:
-                acknowledged[f"{n}.txt"] = content
-            else:
-                assert b"No space left on device" in done.stderr
-                break
-        else:
-            raise AssertionError("the disk never filled")
-        assert (documents / "zen.md").read_text() == ZEN
-        assert concept.read_text() == before
-        for name, content in acknowledged.items():
-            assert (documents / name).read_text() == content
-        place.run("status", expect=None)
-        assert os.path.ismount(place.mountpoint)
-
-        ballast.unlink()
-        done = shell("cp", tmp_path / "0.txt", documents / "after.txt")
-        assert done.returncode == 0, done.stderr
-        place.wait()
-        for name, content in acknowledged.items():
-            assert (documents / name).read_text() == content
-        assert place.status()["owed"] == 0
-        assert set(place.status()["documents"]) <= {"done", "gated", "unsupported", "trashed"}
-        assert "reference-counting.concept" in os.listdir(place.mountpoint / "A/concepts")
-        errors = (place.home / "log/errors.ndjson").read_text()
-        assert errors.count("\n") < 100, "a full disk is not filled with complaints"
-        assert [line for line in errors.splitlines() if "NoSpaceError" not in line] == []
-        assert "Traceback" not in (place.home / "log/mount.log").read_text()
-        place.umount()
-    finally:
-        place.close()
 
 
 @pytest.mark.root

@@ -54,14 +54,6 @@ def test_a_check_finds_no_damage_and_takes_nothing_away(place: Place, tmp_path: 
     assert is_whole(place, "large.txt")
 
 
-def test_emptying_the_trash_leaves_what_was_deposited_again(place: Place, tmp_path: Path) -> None:
-    ingest(place, tmp_path, "before.txt")
-    place.run("forget", "Test/before.txt", "--yes")
-    ingest_in_part(place, tmp_path, "again.txt")
-    place.run("trash", "empty", "--yes")
-    assert is_whole(place, "again.txt")
-
-
 def test_a_purge_leaves_what_was_deposited_again(place: Place, tmp_path: Path) -> None:
     ingest(place, tmp_path, "before.txt")
     place.run("worker", "--until-idle")
@@ -69,21 +61,3 @@ def test_a_purge_leaves_what_was_deposited_again(place: Place, tmp_path: Path) -
     ingest_in_part(place, tmp_path, "again.txt")
     place.run("forget", "Test/before.txt", "--purge", "--yes")
     assert is_whole(place, "again.txt")
-
-
-@pytest.mark.peers(EMBEDDED)
-def test_a_backup_has_it(place: Place, tmp_path: Path) -> None:
-    ingest_in_part(place, tmp_path, "large.txt")
-    place.run("backup", tmp_path / "backups")
-    other = Place(tmp_path / "other", place.mountpoint, dict(place.environment))
-    other.run("restore", tmp_path / "backups")
-    assert is_whole(other, "large.txt")
-
-
-@pytest.mark.claim("MOVE-1")
-def test_it_moves_with_all_the_rest(place: Place, tmp_path: Path) -> None:
-    ingest_in_part(place, tmp_path, "large.txt")
-    (tmp_path / "plain.toml").write_text("")
-    other = Place(tmp_path / "other", place.mountpoint, dict(QUICK | LOOK_AGAIN_AT_ONCE))
-    place.run("migrate", "--to", tmp_path / "plain.toml", "--into", other.home)
-    assert is_whole(other, "large.txt")
