@@ -7,7 +7,7 @@ by alphabet:
 ``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``looked-back``, ``mended``,
 ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``, ``migrate-entries``, ``migrate-front``,
 ``migrate-ledger``, ``migrate-object``, ``migrate-objects``, ``migrate-proved``, ``names-hidden``, ``noted``,
-``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``,
+``original-aside``, ``original-back``, ``original-gone``, ``owed``,
 ``page-recognised``, ``parsed``, ``part-put``, ``parts-found``, ``parts-noted``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``, ``projected``, ``projection-followed``, ``projection-shown``, ``publication-delivered``,
 ``publication-recorded``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
 ``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``,

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         rebuild_home,
         rebuild_projection,
         restore_home,
-        restore_originals,
     )
     from kgfs.app.watching import confirm_removals, watch_in_foreground, watched
     from kgfs.app.windows import prepare_for_contradiction_check, prepare_for_reranking, rerank
@@ -78,7 +77,7 @@ _MODULES = {
     "kgfs.app.sharing_homes": "hosts strike_off",
     "kgfs.app.snapshots": "put_snapshot",
     "kgfs.app.transcript_folders": "with_transcripts",
-    "kgfs.app.upkeep": "back_up_home check_home rebuild_home rebuild_projection restore_home restore_originals",
+    "kgfs.app.upkeep": "back_up_home check_home rebuild_home rebuild_projection restore_home",
     "kgfs.app.watching": "confirm_removals watch_in_foreground watched",
     "kgfs.app.windows": "prepare_for_contradiction_check prepare_for_reranking rerank",
     "kgfs.app.working": "run_worker",
@@ -170,7 +169,6 @@ __all__ = [
     "reprocess",
     "rerank",
     "restore_home",
-    "restore_originals",
     "restore_removed",
     "run_worker",
     "search",

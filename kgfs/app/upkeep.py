@@ -111,31 +111,6 @@ def check_home(
         return [*mended, *repair(config, stores, found, progress)] if mend else [(damage, "") for damage in found]
 
 
-def restore_originals(
-    config: Config, *, dry_run: bool, progress: Callable[[int, int, str], None]
-) -> list[tuple[str, str]]:
-    """Restore lost originals. Return (key, source) for each; the source is '' if the original cannot be restored.
-
-    With ``dry_run``, nothing is changed and the source is where the original could be restored from.
-    """
-    from kgfs.ingest.repair.restore_garage import lost, restore_original, source_of
-    from kgfs.knowledge.check.kept import in_garage
-
-    with as_they_are(config) as stores:
-        kinds = (Kind.MISSING_ORIGINAL, Kind.ROTTEN_ORIGINAL)
-        keys = [damage.what for damage in in_garage(stores, deep=True, progress=progress) if damage.kind in kinds]
-        if dry_run:
-            found = [(original.key, source_of(config, stores, original)) for original in lost(stores, keys)]
-            return [(key, source[0] if source else "") for key, source in found]
-        made: dict[str, str] = {}
-        left = list(lost(stores, keys))
-        while left:  # a restored original may contain the bytes of another lost one
-            made |= {original.key: restore_original(config, stores, original) for original in left}
-            again = [original for original in left if not made[original.key]]
-            left = again if len(again) < len(left) else []
-        return list(made.items())
-
-
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
     """Back up the home to ``folder`` as ``stores.backup`` describes. Mounts and a worker may use the home meanwhile."""
     _kept_in_files(config, "backed up")

@@ -43,7 +43,6 @@ VERBS = {
     "concept": "Merge concepts that are one, split one that is two.",
     "rebuild": "Derive graph and index anew, without a model.",
     "check": "Look for damage, and mend it.",
-    "restore-garage": "Make lost originals again.",
     "backup": "Copy a home, also while it is in use.",
     "restore": "Make a home from a backup.",
     "migrate": "Copy a home to other stores.",

@@ -39,8 +39,8 @@ class Kind(StrEnum):
 
 
 REMEDIES: dict[Kind, str] = {
-    Kind.MISSING_ORIGINAL: "--repair makes it again where the same bytes or their text are kept elsewhere; else take it from a backup",
-    Kind.ROTTEN_ORIGINAL: "--repair quarantines it, and makes it again where the same bytes or their text are kept elsewhere",
+    Kind.MISSING_ORIGINAL: "--repair has the worker read the document again that it is a part of; else deposit the same file again, or take it from a backup",
+    Kind.ROTTEN_ORIGINAL: "--repair quarantines it, and has the worker read the document again that it is a part of; else deposit the same file again, or take it from a backup",
     Kind.MISSING_PART: "--repair has the worker read the document again",
     Kind.ROTTEN_PART: "--repair quarantines it, and has the worker read the document again",
     Kind.LOST_SUMS: "--repair makes them again where a hash proves the bytes",

@@ -222,7 +222,9 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
     except MissingError as error:
         small = stores.catalog.inbox(sha256)
         if small is None:
-            raise StoreError(f"The garage has lost {key}. Run kgfs restore-garage.") from error
+            raise StoreError(
+                f"The garage has lost {key}. Deposit the same file again, or take it from a backup."
+            ) from error
         return Rendered(small)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from kgfs.app import upkeep
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.app.upkeep import check_home, restore_originals
+from kgfs.app.upkeep import check_home
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
@@ -184,52 +184,39 @@ def mends(damaged: Home, kind: Kind, done: str, *, deep: bool = False) -> None:
 
 
 @pytest.mark.files("damage")
+@pytest.mark.claim("DERIVE-2")
 @pytest.mark.parametrize("lose", [remove, remove_with_sums])
-def test_a_missing_original_is_made_again_from_its_text(damaged: Home, lose: Callable[[Path], None]) -> None:
-    lose(damaged.object("sources"))
-    mends(damaged, Kind.MISSING_ORIGINAL, "the text in the graph")
+def test_a_missing_original_is_reported_until_the_same_file_comes_again(
+    damaged: Home, lose: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = damaged.object("sources")
+    content = path.read_bytes()
+    lose(path)
+    for mend in (False, True, False):
+        assert damaged.found(mend=mend) == [(Kind.MISSING_ORIGINAL, "")], "and is not hushed up"
+    (tmp_path / "again.txt").write_bytes(content)
+    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+        deposits.ingest_file(tmp_path / "again.txt", "Test")
+    damaged.work()
+    assert damaged.found(deep=True) == []
+    assert path.read_bytes() == content
 
 
 @anywhere
-def test_what_left_the_garage_by_its_own_door_is_made_again(damaged: Home) -> None:
+def test_what_left_the_garage_by_its_own_door_is_reported(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
         objects = stores.garage.objects
         objects.delete(next(key for key, _ in objects.keys("sources/")))
-    mends(damaged, Kind.MISSING_ORIGINAL, "the text in the graph")
+    assert damaged.found(mend=True) == [(Kind.MISSING_ORIGINAL, "")]
 
 
 def test_a_flipped_bit_is_found_by_a_deep_look(damaged: Home) -> None:
     damaged.flip("sources")
     assert damaged.found() == [], "nobody read it"
-    mends(damaged, Kind.ROTTEN_ORIGINAL, "the text in the graph", deep=True)
+    assert damaged.found(deep=True) == [(Kind.ROTTEN_ORIGINAL, "")]
+    assert damaged.found(deep=True, mend=True) == [(Kind.ROTTEN_ORIGINAL, "quarantined; the original is missing now")]
     assert damaged.quarantined()[0].startswith("sources/Test/")
-
-
-@pytest.mark.files("damage")
-@pytest.mark.claim("DERIVE-2")
-def test_what_no_hash_proves_is_not_made_again(damaged: Home) -> None:
-    lost = damaged.object("sources")
-    remove(lost)
-    damaged.sql("graph", "UPDATE source SET full_text = upper(full_text)")
-    assert [where for _, where in restore_originals(damaged.config, dry_run=False, progress=lambda *_: None)] == [""]
-    assert damaged.found(mend=True)[0] == (Kind.MISSING_ORIGINAL, "")
-    assert (Kind.MISSING_ORIGINAL, "") in damaged.found(), "and is not hushed up"
-
-
-@pytest.mark.files("damage")
-def test_restore_garage_makes_both_again(damaged: Home) -> None:
-    contents = {}
-    for path in sorted((damaged.config.garage / "objects/sources").rglob("*.txt")):
-        contents[path] = path.read_bytes()
-    first, second = contents
-    remove(first)
-    flip(second)
-    planned = restore_originals(damaged.config, dry_run=True, progress=lambda *_: None)
-    assert [where for _, where in planned] == ["the text in the graph"] * 2
-    assert not first.exists()
-    assert restore_originals(damaged.config, dry_run=False, progress=lambda *_: None) == planned
-    assert {path: path.read_bytes() for path in contents} == contents
-    assert restore_originals(damaged.config, dry_run=False, progress=lambda *_: None) == []
+    assert damaged.found(deep=True) == [(Kind.MISSING_ORIGINAL, "")]
 
 
 # ---------------------------------------------------------------------------------------- parts of readings

@@ -16,13 +16,11 @@ from kgfs.domain.documents import Name, Ontology
 from kgfs.errors import CorruptError, TimedOutError
 from kgfs.ingest.lifecycle import purge
 from kgfs.ingest.lifecycle.forget import carry_out
-from kgfs.ingest.repair.repair import repair
 from kgfs.ingest.storing.identify import Identity, identity
 from kgfs.ingest.writing.trash import drop_unheld, empty
 from kgfs.sharing import timing
 from kgfs.sharing.exchange import Exchange
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.embedded import OBJECTS, FileGarage
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.pending_uploads import LEAVING, WAITING
@@ -671,19 +669,3 @@ def purging(here: Host, there: Host, content: bytes) -> tuple[str, str]:
     here.deposits.record(ForgettingOwed("0123456789abcdef", (name.id,), (row.doc_id,), "orphans", True, (), (), 5))
     met(here, there)
     return row.key, reading
-
-
-@pytest.mark.parametrize("where", ["leaving", "waiting"])
-def test_a_lost_original_is_made_again_from_where_a_killed_one_left_it(here: Host, there: Host, where: str) -> None:
-    name = here.file("a.txt", LARGE)
-    here.exchange()
-    waits = next(key for key, _ in here.stores.garage.objects.keys(WAITING))
-    here.settle()
-    key = here.row(name.id).key
-    met(here, there)
-    here.stores.garage.objects.delete(key)
-    left = waits if where == "waiting" else f"{LEAVING}{host_id(there.config)}/{key}"
-    here.stores.garage.objects.put(left, LARGE)
-    damage = Damage(Kind.MISSING_ORIGINAL, key, doc_id=here.row(name.id).doc_id)
-    assert [done for _, done in repair(here.config, here.stores, [damage])] == [f"made again from the object {left}"]
-    assert here.read_at("a.txt") == LARGE

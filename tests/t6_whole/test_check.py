@@ -52,12 +52,14 @@ def test_damage_is_told_and_mended_while_mounted(place: Place, tmp_path: Path) -
     assert place.run("check").returncode == 0, "a quick look reads no bytes"
     found = json.loads(place.run("check", "--deep", "--json", expect=1).stdout)
     assert [(line["kind"], line["done"]) for line in found] == [("rotten original", "")]
-    assert "the text in the graph" in place.run("restore-garage", "--dry-run").stdout
-    assert "made again from the text in the graph" in place.run("check", "--deep", "--repair").stdout
+    assert "quarantined; the original is missing now" in place.run("check", "--deep", "--repair", expect=None).stdout
+    place.run("check", expect=1)
+    (documents / "again.md").write_text(ZEN)
+    place.wait()
+    (documents / "again.md").unlink()
     assert place.run("check", "--deep").stderr == "0 findings.\n"
     assert (documents / "zen.md").read_text() == ZEN
     assert knowledge_of(place.home) == before
-    assert place.run("restore-garage").stderr == "0 originals made again, 0 lost.\n"
 
 
 @pytest.mark.claim("DERIVE-4")
@@ -106,40 +108,9 @@ def test_databases_beyond_use_are_named_and_made_anew(place: Place, tmp_path: Pa
 
 @pytest.mark.files("damage")
 def test_an_original_and_the_graph_are_lost_together(place: Place, tmp_path: Path) -> None:
-    """What the graph cannot be derived without is found where the same bytes are kept, and then it is derived."""
     (tmp_path / "zen.md").write_text(ZEN)
     place.environment |= QUICK
-    for ontology in ("One", "Two"):
-        place.run("ingest", tmp_path / "zen.md", "--ontology", ontology)
-    before = knowledge_of(place.home)
-
-    def lose(*ontologies: str) -> None:
-        for path in place.home.glob("graph.sqlite*"):
-            path.unlink()
-        for ontology in ontologies:
-            for path in (place.home / "garage/objects/sources" / ontology).rglob("*.md*"):
-                path.unlink()
-
-    lose("One")
-    assert "kgfs restore-garage" in place.run("rebuild", "--yes", expect=4).stderr
-    assert "the original in Two" in place.run("restore-garage").stdout
-    assert knowledge_of(place.home) == before
-    lose("Two")
-    assert "the original in One" in place.run("check", "--repair").stdout
-    assert knowledge_of(place.home) == before
-    lose("One", "Two")
-    assert "2 lost" in place.run("restore-garage", expect=1).stderr
-
-
-@pytest.mark.files("damage")
-def test_originals_are_made_again_from_one_that_was_just_made_again(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "zen.md").write_text(ZEN)
-    place.environment |= QUICK
-    for ontology in ("A", "B"):
-        place.run("ingest", tmp_path / "zen.md", "--ontology", ontology)
-    (tmp_path / "zen.md").write_text(ZEN + "More.\n")
-    place.run("ingest", tmp_path / "zen.md", "--ontology", "A")  # only the graph of B has the first words now
-    for path in (place.home / "garage/objects/sources").rglob("*.md*"):
+    place.run("ingest", tmp_path / "zen.md", "--ontology", "One")
+    for path in (*place.home.glob("graph.sqlite*"), *(place.home / "garage/objects/sources/One").rglob("*.md*")):
         path.unlink()
-    assert place.run("restore-garage").stderr.endswith("3 originals made again, 0 lost.\n")
-    assert place.run("check", "--deep").stderr == "0 findings.\n"
+    assert "take it from a backup" in place.run("rebuild", "--yes", expect=4).stderr

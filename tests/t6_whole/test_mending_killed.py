@@ -42,16 +42,9 @@ def flip(path: Path) -> None:
 
 
 def damage(place: Place) -> None:
-    flip(objects(place, "sources", ".md")[0])
-    objects(place, "sources", ".txt")[0].unlink()
     flip(objects(place, "records")[0])
     objects(place, "decisions")[1].unlink()
     (place.home / "spool" / "deadbeef-0123456789abcdef").write_text("left")
-
-
-def lose_originals(place: Place) -> None:
-    flip(objects(place, "sources", ".md")[0])
-    objects(place, "sources", ".txt")[0].unlink()
 
 
 def truncate_front(place: Place) -> None:
@@ -68,12 +61,11 @@ def lose_vectors_and_graph(place: Place) -> None:
 @pytest.mark.parametrize(
     ("harm", "verb", "borders"),
     [
-        (damage, ("check", "--deep", "--repair"), ["quarantined", "original-wanted", "original-made", "mended"]),
-        (lose_originals, ("restore-garage",), ["quarantined", "original-wanted", "original-made"]),
+        (damage, ("check", "--deep", "--repair"), ["quarantined", "mended"]),
         (truncate_front, ("check", "--repair"), ["quarantined"]),
         (lose_vectors_and_graph, ("rebuild", "--yes"), ["staged", "built-aside"]),
     ],
-    ids=["check", "restore-garage", "front", "rebuild"],
+    ids=["check", "front", "rebuild"],
 )
 @pytest.mark.claim("DERIVE-2")
 def test_killed_at_every_border_a_repeat_mends_all(

@@ -386,8 +386,8 @@ def _text(stores: Stores, document: Document, reading: Reading, is_shown: bool) 
     except MissingError as error:
         if is_shown:
             raise MissingError(
-                f"{document.key} is lost, and the graph cannot be derived without it. Run kgfs restore-garage, which looks"
-                " for its bytes elsewhere, or take it from a backup."
+                f"{document.key} is lost, and the graph cannot be derived without it. Deposit the same file again, or"
+                " take it from a backup."
             ) from error
         return " " * reading.text_length
 

@@ -15,7 +15,6 @@ from kgfs.errors import CorruptError
 from kgfs.failpoints import border
 from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph, rebuild_vectors
-from kgfs.ingest.repair.restore_garage import lost, restore_original
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.catalog.encoding import encode
 from kgfs.stores.catalog.facts import ReadingOwed
@@ -66,8 +65,10 @@ class _Mending:
 
     def _mended(self, damage: Damage) -> str:
         match damage.kind:
-            case Kind.MISSING_ORIGINAL | Kind.ROTTEN_ORIGINAL:
-                return self._original(damage)
+            case Kind.MISSING_ORIGINAL:
+                return self._part_again(damage.doc_id)
+            case Kind.ROTTEN_ORIGINAL:
+                return self._rotten_original(damage)
             case Kind.MISSING_PART:
                 return self._read_again(damage.doc_id)
             case Kind.ROTTEN_PART:
@@ -106,18 +107,15 @@ class _Mending:
         else:
             ship_from_reserve(self._config.home, self._stores)
 
-    def _original(self, damage: Damage) -> str:
+    def _rotten_original(self, damage: Damage) -> str:
         with Settler(self._config, self._stores).alone():  # others' versions may come to rest on it
-            return self._original_alone(damage)
-
-    def _original_alone(self, damage: Damage) -> str:
-        for original in lost(self._stores, [damage.what]):
-            if where := restore_original(self._config, self._stores, original):
-                return f"made again from {where}"
-        if damage.kind is Kind.ROTTEN_ORIGINAL:
             quarantine(self._config, self._stores, damage.what, damage.detail)
-            return "quarantined; the original is missing now"
-        return ""
+        return self._part_again(damage.doc_id) or "quarantined; the original is missing now"
+
+    def _part_again(self, doc_id: str) -> str:
+        """Read the documents again that a lost original is a part of, which puts it again. Return '' if there are none."""
+        parents = [row.parent for row in self._stores.catalog.names.part_of(doc_id)]
+        return next(filter(None, [self._read_again(parent) for parent in dict.fromkeys(parents)]), "")
 
     def _read_again(self, doc_id: str) -> str:
         document = self._stores.catalog.names.document(doc_id)

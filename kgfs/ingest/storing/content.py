@@ -138,7 +138,9 @@ class Kept:
                         f"{self._key} is not in the garage (any more): another home wrote over the file or removed it."
                         " Open it again."
                     ) from error
-                raise StoreError(f"The garage has lost {self._key}. Run kgfs restore-garage.") from error
+                raise StoreError(
+                    f"The garage has lost {self._key}. Deposit the same file again, or take it from a backup."
+                ) from error
         return self._reader
 
     def _found(self) -> Reader:
