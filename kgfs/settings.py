@@ -114,7 +114,7 @@ class Models:
 
     embedder: str = "auto"
     """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``.
-    Another model than before takes over once all documents have its vectors; ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that, and homes of the same bucket follow one that did."""
+    With another model than before the worker embeds all documents again; until all have its vectors searches go by words, and ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that."""
     extractor: str = "auto"
     """``auto`` (grammar where its model is installed, else statistics), ``grammar``, or ``statistics``."""
     threads: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -196,7 +196,8 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             except KgfsError as error:  # a damaged ledger is among the damage looked for
                 ErrorLog(config.errors_log).add("opening", error)
         model = worker_note(config.run).get("embedder", "")
-        if model and may_hold_vectors(config):
+        is_backfilled = not (config.run / "vectors.rebuilding").exists()  # else the worker derives them again
+        if model and may_hold_vectors(config) and is_backfilled:
             stores = replace(stores, vectors=stack.enter_context(closing(open_vectors(config, model))))
         yield stores
 
@@ -308,19 +309,17 @@ def model_in_use(config: Config, stores: Stores) -> str:
     return str(worker_note(config.run).get("embedder", "")) or embedding_model_of(stores)
 
 
-def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], object] = lambda: None) -> None:
+def derive_vectors(config: Config, stores: Stores) -> None:
     """Rebuild the vectors from stored Readings if they were lost, belong to another model, or were left incomplete by
     a killed process.
 
-    One process rebuilds while other processes wait. ``embed_again`` is called before that, outside the lock. Raise
+    One process rebuilds while other processes wait. Raise
     UnavailableError or TimedOutError if the vector server is unreachable. If stored data of some document are lost, raise
     one MissingError or CorruptError after all other documents have their vectors; the document gets its vectors when it
     is read again. Incomplete vectors on a server that homes share are left to the home that holds the turn.
     """
     if stores.vectors is None:
         return
-    if not stores.vectors.complete():
-        embed_again()
     if stores.catalog.sharing and config.vectors.store != "sqlite":
         return  # the home that holds the turn writes there
     lost: KgfsError | None = None

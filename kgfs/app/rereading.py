@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgfs.app.backlog import Progress, read_backlog
-from kgfs.app.embedder_wanted import newer_embedder, want
+from kgfs.app.embedder import other_embedder, want
 from kgfs.app.home import open_existing
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
@@ -39,7 +39,7 @@ class Outdated:
     evidence: int = 0
     """The pieces of evidence that they give now. Each one is replaced, or kept where it is found again."""
     embedder: str = ""
-    """The embedding model that the home is to change over to, as a setting; '' for none."""
+    """The embedding model, as a setting, by which all documents are embedded again; '' if none are."""
 
     @property
     def seconds(self) -> int:
@@ -96,8 +96,8 @@ def reprocess(
     Return their number; 0 if ``agree`` refused.
 
     ``target_version`` None means the newest version. With ``only_failed``, the documents are those that could not be
-    read; then a ``target_version`` is BadInputError. An empty ``ontology`` means all ontologies; then a home
-    that keeps an earlier embedding model by ``auto`` changes over to that of new homes, in the background. Without
+    read; then a ``target_version`` is BadInputError. An empty ``ontology`` means all ontologies; then the
+    worker also embeds all documents again, in the background, if the home has vectors of another model than it is to have. Without
     ``wait``, the readings are only enqueued, durably.
     """
     if only_failed and target_version is not None:
@@ -111,11 +111,11 @@ def reprocess(
             return failed(stores, ontologies) if only_failed else outdated(names, ontologies, target)
 
         chosen = choose()
-        newer = "" if only_failed or ontology else newer_embedder(config)
-        if not agree(replace(_outdated(stores, chosen, target), embedder=newer)):
+        other = "" if only_failed or ontology else other_embedder(config)
+        if not agree(replace(_outdated(stores, chosen, target), embedder=other)):
             return 0
-        if newer:
-            want(config, newer)
+        if other and config.models.embedder == "auto":
+            want(config, other)
         if not chosen:
             return 0
         reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"

@@ -42,11 +42,5 @@ MATCH = 120.0
 """Seconds that an exact match may take."""
 SEGMENTS_ALIKE = 30.0
 """Seconds that the worker's model has to compare the segments of one document."""
-SUPERSEDED_POLL = 5.0
-"""Seconds after which a worker asks again whether another home has put vectors of another model into use on a server."""
-TURN_POLL = 0.5
-"""Seconds after which a worker asks again for the publishing turn in which it changes over to another embedding model."""
-CHANGEOVER_TOLD = 1.0
-"""Seconds after which the worker's note says again how many Sources have vectors of the other model."""
 ANSWERED_WITHIN = 30.0
-"""Seconds that a change of the embedding model waits for questions that are being answered with the former one."""
+"""Seconds that a change of what questions are answered with waits for those that are being answered."""

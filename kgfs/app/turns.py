@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kgfs.config import Config
@@ -36,9 +35,7 @@ def taking_turns(pipeline: Pipeline, exchange: Meet) -> Iterator[Turns]:
     from kgfs.sharing.turns import Together, holding_of
 
     with closing(holding_of(config, stores)) as holding:
-        together = Together(
-            config, stores, lambda those: replace(pipeline, stores=those), holding, exchange, _replay_in(config)
-        )
+        together = Together(config, stores, lambda those: replace(pipeline, stores=those), holding, exchange, replay())
         try:
             yield together
         finally:
@@ -57,7 +54,7 @@ def only_changer(config: Config, stores: Stores, exchange: Meet) -> Iterator[Sto
         return
     from kgfs.sharing.turns import only_changer as only_changer_of_all
 
-    with only_changer_of_all(config, stores, exchange, _replay_in(config)) as alone:
+    with only_changer_of_all(config, stores, exchange, replay()) as alone:
         yield alone
 
 
@@ -89,16 +86,3 @@ def replay() -> Replay:
         vectors_anew=rebuild.rebuild_vectors,
         concepts_decided=lambda stores, doc_id: purge.decided_about(stores, doc_id)[0],
     )
-
-
-def _replay_in(config: Config) -> Replay:
-    """Return the same for a home that follows another one to the embedding model that this one has changed over to.
-
-    It does so where it keeps vectors in a file of its own, and its setting is ``auto``: what the other home reads has no
-    vectors by the former model.
-    """
-    from kgfs.app.embedder_wanted import follow
-
-    if config.vectors.store != "sqlite":
-        return replay()
-    return replace(replay(), lacking=partial(follow, config))

@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kgfs.app import timing as app_timing
-from kgfs.app.embedder_wanted import wanted
+from kgfs.app.embedder import load_models, wanted
 from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
 from kgfs.app.shipping import meeting, shipping
 from kgfs.app.turns import taking_turns
 from kgfs.config import Config
-from kgfs.errors import KgfsError, LostLeaseError, MachineError
+from kgfs.errors import CorruptError, KgfsError, MachineError, MissingError
 from kgfs.fuse.connection import free_clients
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settle import Settler
@@ -37,18 +37,16 @@ from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import place_wanted
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
-    from kgfs.app.changeover import Changeover
-    from kgfs.app.finding import Finder
-    from kgfs.compute.answering import Answers
     from kgfs.compute.contract import Compute
     from kgfs.compute.engine import Engine, WorkerSlot
     from kgfs.compute.local import LocalCompute
-    from kgfs.compute.questions import QuestionServer
     from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.projecting import Projecting
     from kgfs.ingest.working.worker import Worker
     from kgfs.stores.vectors.contract import Vectors
 
+EMBEDS_AGAIN = "it embeds all documents again (kgfs status says how far)"
+"""What questions about meaning are refused with until all documents have vectors of the worker's model."""
 LOADING = "loading models"
 """State in a worker's note before the worker has opened the home."""
 
@@ -91,29 +89,25 @@ def run_worker(
     ends once every session of the home has ended, because a mount that was killed cannot stop the worker that it
     started.
     """
-    from kgfs.app.changeover import models_of
     from kgfs.ingest.reading.clock import StageClock
 
     make_home(config)
     clock, stopped = StageClock(), threading.Event()
-    models: tuple[LocalCompute, LocalCompute | None] | None = None
+    compute: LocalCompute | None = None
     gave_way, asked = True, ""
     while gave_way and not stopped.is_set():
-        with WorkerLock(config.run) as lock, _noting_the_end(config, lock), _Answering(config) as answering:
-            # Queries use vectors of the previous model until another model is loaded. The reason why the previous
-            # worker ended before it began its work is kept until this one begins.
+        with WorkerLock(config.run) as lock, _noting_the_end(config, lock):
+            # The reason why the previous worker ended before it began its work is kept until this one begins.
             former = {key: worker_note(config.run).get(key, "") for key in ("embedder", "reason")}
             lock.note({"state": LOADING, **former})
             changed = True
             while changed and not stopped.is_set():
-                asked = asked if models else wanted(config)
-                models = models or models_of(config)
-                about = _About(
-                    config, clock, stopped, lock, answering, until_idle, while_in_use, watch, stoppable, asked
-                )
-                gave_way, changed = _work(about, *models)
+                asked = asked if compute else wanted(config)
+                compute = compute or load_models(config)
+                about = _About(config, clock, stopped, lock, until_idle, while_in_use, watch, stoppable, asked)
+                gave_way, changed = _work(about, compute)
                 if changed:
-                    models = None
+                    compute = None
         while gave_way and place_wanted(config.run) and not stopped.wait(stores_timing.WORKER_TURN_POLL):
             pass
 
@@ -126,7 +120,6 @@ class _About:
     clock: StageClock
     stopped: threading.Event
     lock: WorkerLock
-    answering: _Answering
     until_idle: bool
     while_in_use: bool
     watch: Callable[[], None]
@@ -135,12 +128,11 @@ class _About:
     """The embedding model that was wanted when the models were chosen."""
 
 
-def _work(about: _About, compute: LocalCompute, second: LocalCompute | None) -> tuple[bool, bool]:
+def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
     """Work with these models until there is nothing to do or the worker is stopped. Return whether a command wants
-    the worker's place, and whether other embeddings are in use or wanted.
+    the worker's place, and whether another embedding model is wanted.
     """
-    from kgfs.app.changeover import Changeover, Superseded, reading_with
-    from kgfs.ingest.lifecycle.embed_again import embed_again
+    from kgfs.ingest.lifecycle.backfill import Backfill
     from kgfs.ingest.working.indexing_words import indexing_words
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.worker import Worker
@@ -148,12 +140,11 @@ def _work(about: _About, compute: LocalCompute, second: LocalCompute | None) -> 
     config, lock, stopped, asked = about.config, about.lock, about.stopped, about.asked
     with (
         open_for_worker(config, vectors_of=compute.embedding_model) as stores,
-        closing(_engine(reading_with(config, compute), compute, stores)) as engine,
+        closing(_engine(config, compute, stores)) as engine,
         closing(ChangeWatch(config)) as watch_home,
         taking_turns(pipeline := Pipeline(config, stores, compute, about.clock, engine), meeting(config)) as turns,
     ):
         chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
-        go_on = partial(_go_on, config, stopped)
         worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns, watch_home)
         stop = _both(stopped.set, worker.stop)
         about.stoppable(stop)
@@ -166,24 +157,32 @@ def _work(about: _About, compute: LocalCompute, second: LocalCompute | None) -> 
         }
         told = _Note(lock, worker)
         polls = _both(_both(about.watch, _Mounts(config, stop if about.while_in_use else None)), told.refresh)
-        prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
-        changeover: Changeover | None = None
-        if second is not None:
 
-            def put_in_use(vectors: Vectors, to: LocalCompute = second) -> None:
-                about.answering.answer_with(to, vectors, closes=vectors)
-                note["embedder"] = to.embedding_model
-                told.write({**note, "state": "working"})
+        def tell(done: int, total: int) -> None:
+            told.write({**told.note, "vectors": {"model": compute.embedding_model, "sources": done, "of": total}})
 
-            def tell(done: int, total: int, to: str = second.embedding_model) -> None:
-                told.write({**note, "state": "working", "vectors": {"model": to, "sources": done, "of": total}})
+        def prepare() -> None:
+            backfill.prepare()
+            while stores.catalog.sharing and backfill.part():
+                pass
+            if backfill.is_due:
+                answering.answer_with(compute, None)
 
-            changeover = Changeover(config, stores, second, turns, put_in_use=put_in_use, tell=tell)
-            prepare = partial(changeover.prepare, prepare)
+        def embedded() -> None:
+            answering.answer_with(compute, stores.vectors)
+            told.write({**note, "state": "working"})
+
+        backfill = Backfill(
+            stores,
+            compute,
+            config.run / "vectors.rebuilding",
+            derive=partial(_derive_vectors, config, stores),
+            tell=tell,
+            done=embedded,
+        )
         told.write({**note, "state": "preparing"})
-        has_changed, follows = partial(_is_over, changeover), Superseded(config, stores)
         with (
-            about.answering.answering(compute, stores.vectors, goes_on=has_changed),
+            _Answering(config, compute, stores.vectors) as answering,
             _keeping_snapshots(config, stores),
             indexing_words(stores.graph, ErrorLog(config.errors_log)),
             _projecting(config, stores) as projection,
@@ -192,23 +191,28 @@ def _work(about: _About, compute: LocalCompute, second: LocalCompute | None) -> 
             ended_early = worker.run(
                 until_idle=about.until_idle,
                 watch=polls,
-                give_way=lambda: has_changed() or follows() or wanted(config) != asked or place_wanted(config.run),
+                give_way=lambda: wanted(config) != asked or place_wanted(config.run),
                 prepare=prepare,
-                begin=lambda: told.write({**note, "state": "working"}),
-                beside=changeover.part if changeover is not None else lambda: False,
+                begin=lambda: told.write({**told.note, "state": "working"}),
+                beside=backfill.part,
             )
             if projection is not None and about.until_idle and not ended_early:
                 projection.finish(config.graph.timeout)
         ship_rest(config, stores)
-        changed = has_changed() or follows.is_due or wanted(config) != asked
+        changed = wanted(config) != asked
         gave_way = ended_early and not changed
         state = "preparing" if changed else "waiting for another verb" if gave_way else "stopped"
         lock.note({**note, "state": state, "seconds": about.clock.seconds(), "finished": worker.finished})
     return gave_way, changed
 
 
-def _is_over(changeover: Changeover | None) -> bool:
-    return changeover is not None and changeover.is_over
+def _derive_vectors(config: Config, stores: Stores) -> None:
+    """Derive the rows of the vectors, as ``home.derive_vectors`` does; the error of a document whose reading is lost is
+    logged."""
+    try:
+        derive_vectors(config, stores)
+    except (MissingError, CorruptError) as error:
+        ErrorLog(config.errors_log).add("recover", error)
 
 
 @contextmanager
@@ -291,29 +295,23 @@ def place_of(config: Config, in_use: str = "") -> WorkerSlot:
     return WorkerSlot(compute, open_garage(config).objects)
 
 
-def _go_on(config: Config, stopped: threading.Event) -> None:
-    """Raise LostLeaseError if a long operation is to be left to the next worker."""
-    if stopped.is_set() or place_wanted(config.run):
-        raise LostLeaseError("The worker is stopping.")
-
-
 class _Note:
     """What a worker writes about itself. ``waits_for`` says why its work stands still, ``reads_here`` why documents are not read on the
     Ray cluster that is configured; either is absent while there is nothing to say."""
 
     def __init__(self, lock: WorkerLock, worker: Worker) -> None:
         self._lock, self._worker = lock, worker
-        self._note: dict[str, Any] = {}
+        self.note: dict[str, Any] = {}
         self._reported: dict[str, str] = {}
 
     def write(self, note: dict[str, Any]) -> None:
-        self._note, self._reported = note, self._said()
+        self.note, self._reported = note, self._said()
         self._lock.note(note | self._reported)
 
     def refresh(self) -> None:
         """Write the note again if the trouble has changed. Call this often."""
         if self._said() != self._reported:
-            self.write(self._note)
+            self.write(self.note)
 
     def _said(self) -> dict[str, str]:
         said = {"waits_for": self._worker.trouble, "reads_here": self._worker.notice}
@@ -342,62 +340,31 @@ class _Answering:
     full disk, the error is logged and no question is answered.
     """
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._server: QuestionServer | None = None
-        self._answers: Answers | None = None
-        self._finder: Finder | None = None
-        self._closes: Vectors | None = None
-
-    def answer_with(self, compute: Compute, vectors: Vectors | None, closes: Vectors | None = None) -> None:
-        """Answer with this model and these vectors from now on. Return when no question is being answered with those
-        of before. ``closes`` is closed when others take their place, or in the end.
-        """
+    def __init__(self, config: Config, compute: Compute, vectors: Vectors | None) -> None:
         from kgfs.app.finding import Finder
         from kgfs.compute.answering import Answers
-        from kgfs.compute.questions import Materials, QuestionServer
+        from kgfs.compute.questions import QuestionServer
+
+        self._answers = Answers()
+        self._finder = Finder(config, self._answers)
+        self.answer_with(compute, vectors)
+        self._server: QuestionServer | None = None
+        try:
+            self._server = QuestionServer(config.run, self._answers)
+        except KgfsError as error:
+            ErrorLog(config.errors_log).add("questions", error)
+
+    def answer_with(self, compute: Compute, vectors: Vectors | None) -> None:
+        """Answer with this model and these vectors from now on; without vectors, by words. Return when no question is
+        being answered with those of before.
+        """
+        from kgfs.compute.questions import NO_MODEL, Materials
         from kgfs.models.extractor import background
 
         embed = compute.embed if compute.embedding_model else None
-        self._answers = self._answers or Answers()
-        self._finder = self._finder or Finder(self._config, self._answers)
-        materials = Materials(embed, vectors, compute.verbs, background.is_known, self._finder)
+        lacks = EMBEDS_AGAIN if embed is not None and vectors is None else NO_MODEL
+        materials = Materials(embed, vectors, compute.verbs, background.is_known, self._finder, lacks)
         self._answers.change(materials, app_timing.ANSWERED_WITHIN)
-        former, self._closes = self._closes, closes
-        if former is not None:
-            former.close()
-        if self._server is None:
-            try:
-                self._server = QuestionServer(self._config.run, self._answers)
-            except KgfsError as error:
-                ErrorLog(self._config.errors_log).add("questions", error)
-
-    @contextmanager
-    def answering(self, compute: Compute, vectors: Vectors | None, *, goes_on: Callable[[], bool]) -> Iterator[None]:
-        """Answer with this model and these vectors, which are closed after the context. In the end answer nothing any
-        more, unless ``goes_on`` says that others have taken their place.
-        """
-        self.answer_with(compute, vectors)
-        try:
-            yield
-        finally:
-            if not goes_on():
-                self.end()
-
-    def end(self) -> None:
-        """Answer nothing any more. Return when no question is being answered, or after timing.ANSWERED_WITHIN seconds: the
-        caller closes the stores, of which no connection may be closed while a thread reads through it."""
-        if self._server is not None:
-            self._server.close()
-        if self._answers is not None:
-            from kgfs.compute.questions import Materials
-
-            self._answers.change(Materials(None, None), app_timing.ANSWERED_WITHIN)
-        if self._closes is not None:
-            self._closes.close()
-        if self._finder is not None:
-            self._finder.close()
-        self._server = self._closes = None
 
     def __enter__(self) -> _Answering:
         return self
@@ -405,7 +372,14 @@ class _Answering:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.end()
+        """Answer nothing any more. Return when no question is being answered, or after timing.ANSWERED_WITHIN seconds: the
+        caller closes the stores, of which no connection may be closed while a thread reads through it."""
+        from kgfs.compute.questions import Materials
+
+        if self._server is not None:
+            self._server.close()
+        self._answers.change(Materials(None, None), app_timing.ANSWERED_WITHIN)
+        self._finder.close()
 
 
 def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:

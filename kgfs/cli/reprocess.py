@@ -95,7 +95,7 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
         )
     if found.embedder:
         click.echo(
-            f"All documents get vectors of {found.embedder}, while nothing else is to do (kgfs status says how far).",
+            f"The worker embeds all documents again with {found.embedder}, while nothing else is to do (kgfs status says how far); until then searches go by words.",
             err=True,
         )
     if not found.paths:

@@ -68,7 +68,9 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     if found["stands_still"]:
         click.echo(f"         {api.STANDS_STILL}")
     if found["worker"]["alive"] and (made := found["worker"]["note"].get("vectors")):
-        click.echo(f"         vectors of {made['model']}: {made['sources']} of {count(made['of'], 'Source')}")
+        click.echo(
+            f"         vectors of {made['model']}: {made['sources']} of {count(made['of'], 'Source')}; until all have them, searches go by words"
+        )
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}{_parts(found)}")

@@ -58,7 +58,7 @@ def answer(materials: Materials, question: Message) -> dict[str, list[Any]]:
     if len(texts) > MOST or len(sentences) > MOST or len(words) > LONGEST_WORDS:
         raise BadInputError("this question is too large")
     if materials.embed is None:
-        raise BadInputError("it has no embedding model")
+        raise BadInputError(materials.lacks)
     wanted, *rows = materials.embed([words, *texts])
     has_verb = materials.verbs
     return {

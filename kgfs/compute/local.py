@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgfs.models.contract import Extraction, Passage, Tokens
-from kgfs.models.selection import Selection, embedder_of, select
+from kgfs.models.selection import Selection, select
 from kgfs.settings import Models
 
 
@@ -78,14 +78,6 @@ class LocalCompute:
                 settings = replace(self._settings, extractor=extractor)
                 self._others[extractor] = LocalCompute(settings, select(settings, self._selection))
             return self._others[extractor]
-
-    def embedding_with(self, embedder: str) -> LocalCompute:
-        """Return the same engine with the embedding model that a setting names, for embedding alone.
-
-        The extractor stays, with what it compares by. Raises ModelMissingError where the model is not installed.
-        """
-        settings = replace(self._settings, embedder=embedder)
-        return LocalCompute(settings, replace(self._selection, embedder=embedder_of(settings)))
 
     def notes(self) -> Sequence[str]:
         return self._selection.notes

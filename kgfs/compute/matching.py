@@ -84,7 +84,7 @@ def answer(materials: Materials, question: Message) -> list[tuple[str, int, floa
     if not isinstance(limit, int) or not 1 <= limit <= MOST or (isinstance(doc_ids, list) and len(doc_ids) > DOCUMENTS):
         raise BadInputError("this question is too large")
     if materials.vectors is None:
-        raise BadInputError("it has no embedding model")
+        raise BadInputError(materials.lacks)
     where = Filter(
         kind="claim" if equal.get("source_variant") == "normalized" else "source",
         ontology=ontology,
@@ -102,7 +102,7 @@ def _vector(materials: Materials, wanted: object) -> Vector:
         if len(wanted) > LONGEST_WORDS:
             raise BadInputError("this question is too large")
         if materials.embed is None:
-            raise BadInputError("it has no embedding model")
+            raise BadInputError(materials.lacks)
         first: Vector = materials.embed([wanted])[0][0]
         return first
     if not isinstance(wanted, list) or not 1 <= len(wanted) <= DIMENSIONS:

@@ -77,7 +77,7 @@ def answer(materials: Materials, question: Message) -> list[tuple[str, int, floa
         raise BadInputError("this question is too large")
     embed, vectors = materials.embed, materials.vectors
     if embed is None or vectors is None:
-        raise BadInputError("it has no embedding model")
+        raise BadInputError(materials.lacks)
     if question.get("only_known") and materials.known is not None:
         asked = re.findall(r"[^\W\d_]+", words)
         if not any(map(materials.known, asked)):

@@ -37,6 +37,7 @@ LONGEST = 1 << 20
 CONCURRENCY = 4
 """The number of questions that are answered at the same time. Further questions are refused immediately."""
 LISTENING = 64
+NO_MODEL = "it has no embedding model"
 REFUSED = "The worker did not answer: "
 """What stands before the worker's own reason."""
 
@@ -57,6 +58,8 @@ class Materials:
     find: Callable[[str, str, frozenset[str] | None, float | None], Any] | None = None
     """Finds Sources, by words, ontology, documents (None for all) and the least cosine (:mod:`.finding`); None where no index is
     at hand."""
+    lacks: str = NO_MODEL
+    """What a question about meaning is refused with where there is no model, or there are no vectors."""
 
 
 Answering = Callable[[Message], Any]

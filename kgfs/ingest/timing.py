@@ -97,3 +97,5 @@ WORDS_POLL = 2.0
 """Seconds between two looks whether the index of words lacks anything. A search adds what is newer by itself."""
 WORDS_RETRY = 30.0
 """Seconds until an index of words that could not be written is tried again."""
+BACKFILL_TOLD = 1.0
+"""Seconds after which the worker's note says again how many Sources have vectors of a new model."""

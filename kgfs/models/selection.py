@@ -52,11 +52,6 @@ def select(settings: Models, loaded: Selection | None = None, in_use: str = "") 
     return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
 
 
-def embedder_of(settings: Models) -> Embedder:
-    """Return the embedding model that the settings name. Raises ModelMissingError where it is not installed."""
-    return MiniLM(settings.threads, quantised=settings.embedder == "minilm-int8")
-
-
 def setting_of(model: str) -> str:
     """Return the setting that names an embedding model; '' for a model that this version does not have."""
     return SETTINGS.get(model, "")
@@ -66,7 +61,7 @@ def _embedder(settings: Models, in_use: str, notes: list[str]) -> Embedder | Non
     if settings.embedder == "none":
         return None
     if settings.embedder != "auto":
-        return embedder_of(settings)
+        return MiniLM(settings.threads, quantised=settings.embedder == "minilm-int8")
     if in_use != FP32:
         try:
             return MiniLM(settings.threads, quantised=True)

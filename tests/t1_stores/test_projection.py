@@ -86,9 +86,7 @@ def on_server(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def assert_as_from_scratch(
-    endpoint: Endpoint, graph: Graph, catalog: Catalog | None = None, home: str = "one"
-) -> None:
+def assert_as_from_scratch(endpoint: Endpoint, graph: Graph, catalog: Catalog | None = None, home: str = "one") -> None:
     with closing(projection(endpoint, graph, home, catalog)) as one:
         assert list(one.differences()) == []
     fresh = replace(endpoint, namespace=f"test-{secrets.token_hex(6)}")

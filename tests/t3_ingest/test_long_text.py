@@ -9,7 +9,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
-from kgfs.ingest.lifecycle import embed_again
+from kgfs.ingest.lifecycle import backfill
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import earlier
 from kgfs.ingest.reading import draft
@@ -24,7 +24,7 @@ from tests.support.working import OTHER, TEXT, Counting, Embedding, deposit, doc
 def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (draft, embed_again, pipeline, earlier):
+    for module in (draft, backfill, pipeline, earlier):
         monkeypatch.setattr(module, "LONGEST_PROSE", len(TEXT))
     config, compute = load(home), Counting()
     with open_stores(config) as stores:
@@ -37,7 +37,9 @@ def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
         with open_deposits(config, stores):
             pass  # ships the facts
         embedding = Embedding()
-        embed_again.embed_again(stores, embedding)
+        for document in documents(stores):
+            shown = load_reading(stores.garage.objects, document.doc_id, document.reading)
+            backfill.give(stores.garage.objects, embedding, document, shown, windows=True)
         assert TEXT in embedding.embedded and not any(OTHER in words for words in embedding.embedded)
         for again in (False, True):
             if again:

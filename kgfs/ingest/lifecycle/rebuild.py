@@ -105,10 +105,10 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
     return done
 
 
-def rebuild_vectors(stores: Stores, ontology: str = "", before_use: Callable[[], None] = lambda: None) -> None:
+def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     """Rebuild the vectors as :func:`rebuild` does, from a graph that is complete.
 
-    ``before_use`` is called when all rows are there, before they are put into use. Do nothing without a vector store. Raise MissingError or CorruptError where objects of a document are lost, after all
+    Do nothing without a vector store. Raise MissingError or CorruptError where objects of a document are lost, after all
     other documents have their rows and the vectors are in use.
     """
     if stores.vectors is None:
@@ -124,7 +124,6 @@ def rebuild_vectors(stores: Stores, ontology: str = "", before_use: Callable[[],
     unindex_dead(stores, sorted(replayed.documents), replayed.founded)
     border("vectors-derived")
     if not ontology:
-        before_use()
         stores.vectors.conclude()
     if replayed.lost is not None:
         raise replayed.lost

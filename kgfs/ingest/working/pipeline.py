@@ -25,7 +25,7 @@ from kgfs.domain.identity import commit_id_of_text
 from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import CorruptError, KgfsError, MissingError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.lifecycle.embed_again import give
+from kgfs.ingest.lifecycle.backfill import give
 from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
 from kgfs.ingest.matching import joinings

@@ -1,4 +1,4 @@
-"""Another embedding model over a home that was read with one: what it takes, what it leaves, and where a kill leaves it."""
+"""Another embedding model over a home that was read with one: how searches go meanwhile, what comes meanwhile, and where a kill leaves it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app import api
 from kgfs.app.home import derive_vectors, open_deposits, open_for_worker, open_stores, open_to_derive
 from kgfs.app.working import run_worker
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.nearest import nearest
+from kgfs.compute.questions import ask
 from kgfs.config import Config
-from kgfs.errors import LostLeaseError, MissingError
-from kgfs.ingest.lifecycle.embed_again import embed_again
+from kgfs.errors import MissingError, StoreError
+from kgfs.ingest.lifecycle.backfill import Backfill
 from kgfs.ingest.lifecycle.forget import order
 from kgfs.ingest.lifecycle.forget_plan import plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
@@ -42,8 +46,17 @@ def before(config: Config, tmp_path: Path) -> Keyed:
         return keyed(stores)
 
 
+def backfill(config: Config, stores: Stores, compute: Embedding) -> Backfill:
+    """As a worker that begins has it."""
+    found = Backfill(stores, compute, config.run / "vectors.rebuilding", derive=partial(derive_vectors, config, stores))
+    found.prepare()
+    return found
+
+
 def switch(config: Config, stores: Stores, compute: Embedding) -> None:
-    derive_vectors(config, stores, partial(embed_again, stores, compute))
+    found = backfill(config, stores, compute)
+    while found.part():
+        pass
 
 
 @pytest.mark.claim("VEC-4")
@@ -73,15 +86,10 @@ def test_another_model_takes_over_without_an_extractor_being_asked(
 
 @pytest.mark.claim("VEC-4")
 def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Config, before: Keyed) -> None:
-    first, second, looks = Embedding(model="two"), Embedding(model="two"), iter(range(100))
-
-    def interrupt() -> None:
-        if next(looks) == 2:
-            raise LostLeaseError("killed")
-
+    first, second = Embedding(model="two"), Embedding(model="two")
     with open_for_worker(config, vectors_of="two") as stores:
-        with pytest.raises(LostLeaseError):
-            derive_vectors(config, stores, partial(embed_again, stores, first, interrupt))
+        killed = backfill(config, stores, first)
+        assert killed.part() and killed.is_due
         assert first.embedded
     with open_to_derive(config, vectors_of="one") as stores:
         assert keyed(stores) == before
@@ -92,6 +100,86 @@ def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Confi
     with open_for_worker(config, vectors_of="three") as stores:
         switch(config, stores, whole)
     assert len(first.embedded) + len(second.embedded) == len(whole.embedded)
+
+
+@pytest.mark.claim("VEC-4")
+def test_what_comes_meanwhile_gets_vectors_and_no_rows_are_in_use_before_all_have_theirs(
+    config: Config, before: Keyed, tmp_path: Path
+) -> None:
+    told: list[tuple[int, int]] = []
+    uses: list[bool] = []
+    compute = Embedding(model="two")
+    with open_for_worker(config, vectors_of="two") as stores:
+        assert stores.vectors is not None
+
+        def done() -> None:
+            assert stores.vectors is not None
+            uses.append(stores.vectors.complete())
+
+        found = Backfill(
+            stores,
+            compute,
+            config.run / "vectors.rebuilding",
+            derive=partial(derive_vectors, config, stores),
+            tell=lambda *given: told.append(given),
+            done=done,
+        )
+        found.prepare()
+        assert found.is_due and told == [(0, 3)]
+        assert found.part()
+        deposit(config, stores, tmp_path, d="Cycles are found by tracing. Tracing finds cycles of objects.")
+        work(config, stores, compute)
+        assert found.is_due and uses == []
+        while found.part():
+            pass
+        assert uses == [True] and told[-1] == (3, 3) and told == sorted(told)
+        after = keyed(stores)
+        assert before.keys() < after.keys()
+        rebuild(stores)
+        assert keyed(stores) == after
+
+
+@pytest.mark.models
+@pytest.mark.peers(EMBEDDED)
+@pytest.mark.claim("VEC-4")
+def test_searches_go_by_words_until_all_documents_have_the_new_vectors(home: Path, tmp_path: Path) -> None:
+    config = Config(home=home, models=Models(embedder="minilm", extractor="statistics"))
+    ingest(config, tmp_path, a="The cat sleeps on the warm sofa all day.", b="Interest rates were raised by the bank.")
+    former = worker_note(config.run)["embedder"]
+    by_itself = Config(home=home, models=Models(extractor="statistics"))
+    run_worker(by_itself, until_idle=True)
+    assert worker_note(config.run)["embedder"] == former, "it keeps its model until something else is asked for"
+    proposals: list[api.Outdated] = []
+
+    def agree(found: api.Outdated) -> bool:
+        proposals.append(found)
+        return True
+
+    api.reprocess(by_itself, agree=agree, progress=lambda *told: None)
+    assert [found.embedder for found in proposals] == ["minilm-int8"]
+    seen: list[tuple[dict[str, object] | None, str, set[str]]] = []
+
+    def watch() -> None:
+        told, why = worker_note(config.run).get("vectors"), ""
+        near: set[str] = set()
+        try:
+            near = {doc_id for doc_id, _ in nearest(partial(ask, config.run), "a kitten naps", "", 1, (), Deadline(30))}
+        except StoreError as error:
+            why = str(error)
+        seen.append((told, why, near))
+
+    run_worker(by_itself, until_idle=True, watch=watch)
+    with open_stores(config) as stores:
+        a = find_document(stores, config.run, "Memory/documents/a.txt").doc_id
+    model = worker_note(config.run)["embedder"]
+    assert model != former and "vectors" not in worker_note(config.run)
+    assert all(("embeds all documents again" in why) == (told is not None) for told, why, _ in seen)
+    assert seen[0][0] == {"model": model, "sources": 1, "of": 2}
+    assert seen[-1] == (None, "", {a})
+    with open_to_derive(config, vectors_of=former) as stores:
+        assert rows(stores) == []
+    api.reprocess(by_itself, agree=agree, progress=lambda *told: None)
+    assert proposals[-1].embedder == ""
 
 
 @pytest.mark.peers(EMBEDDED, SERVERS_AND_VECTORS)
