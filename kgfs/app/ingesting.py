@@ -13,7 +13,7 @@ from kgfs.app.queries import Removed, removed_file
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import AWAY, BadInputError, ExistsError, KgfsError, NotAFolderError
-from kgfs.ingest.lifecycle.again import owe_again, recognise
+from kgfs.ingest.lifecycle.runs import owe_again, recognise
 from kgfs.ingest.storing.identify import Action
 from kgfs.ingest.writing import trash
 from kgfs.ingest.writing.deposit import Deposits

@@ -1,4 +1,4 @@
-"""Read documents again: all of an ontology, or those that an older version read."""
+"""Read documents again: all of an ontology, or those that an older rule read or that failed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kgfs.app.home import open_existing
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.errors import BadInputError
-from kgfs.ingest.lifecycle.regenerate import Order, all_of, failed, outdated, owe
+from kgfs.ingest.lifecycle.runs import Order, all_of, failed, outdated, owe
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
-    from kgfs.ingest.lifecycle.regeneration_plan import Plan
+    from kgfs.ingest.lifecycle.run_plan import Plan
 
 
 CHARACTERS_IN_SECOND = 8_000
@@ -65,7 +65,7 @@ def regenerate(
     complete. Without ``wait``, the readings are only enqueued, durably.
     """
     from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.lifecycle.regeneration_plan import plan
+    from kgfs.ingest.lifecycle.run_plan import plan
 
     with open_existing(config) as stores:
         found = ontology_called(stores, ontology)
@@ -76,10 +76,8 @@ def regenerate(
         if not agree(planned) or not planned.documents:
             return 0
         reason = f"regenerated with {planned.strategy} by {planned.extractor}"
-        owed = owe(stores.catalog, lambda: all_of(names, found), Order(reason, strategy, extractor, anew=True))
-        if wait:
-            read_backlog(config, stores, progress)
-        return len(owed)
+        order = Order(reason, strategy, extractor, anew=True)
+        return _run(config, stores, lambda: all_of(names, found), order, progress if wait else None)
 
 
 def reprocess(
@@ -119,10 +117,17 @@ def reprocess(
         if not chosen:
             return 0
         reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
-        owed = owe(stores.catalog, choose, Order(reason))
-        if wait:
-            read_backlog(config, stores, progress)
-        return len(owed)
+        return _run(config, stores, choose, Order(reason), progress if wait else None)
+
+
+def _run(
+    config: Config, stores: Stores, choose: Callable[[], Sequence[Document]], order: Order, progress: Progress | None
+) -> int:
+    """Read the chosen documents again; without ``progress`` only enqueue the readings, durably. Return their number."""
+    owed = owe(stores.catalog, choose, order)
+    if progress is not None:
+        read_backlog(config, stores, progress)
+    return len(owed)
 
 
 def _outdated(stores: Stores, documents: Sequence[Document], target: int) -> Outdated:

@@ -17,7 +17,7 @@ from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
 
 if TYPE_CHECKING:
-    from kgfs.ingest.lifecycle.regeneration_plan import Plan
+    from kgfs.ingest.lifecycle.run_plan import Plan
     from kgfs.knowledge.compare import Comparison, Difference
 
 

@@ -27,8 +27,7 @@ from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
 from kgfs.ingest.lifecycle import forget, forget_plan
-from kgfs.ingest.lifecycle.again import owe_again
-from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
+from kgfs.ingest.lifecycle.runs import Order, all_of, owe, owe_again
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.reading.clock import StageClock

@@ -17,7 +17,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
-from kgfs.ingest.lifecycle.regenerate import Order, all_of, owe
+from kgfs.ingest.lifecycle.runs import Order, all_of, owe
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.ingest.working.pipeline import Pipeline

@@ -15,7 +15,7 @@ from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.formats import recognition
 from kgfs.ingest.lifecycle.rebuild import rebuild
-from kgfs.ingest.lifecycle.regenerate import Order, failed, owe
+from kgfs.ingest.lifecycle.runs import Order, failed, owe
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.evidence import citation_json, evidence
 from kgfs.render.source import Marks

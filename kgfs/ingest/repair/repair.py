@@ -6,7 +6,6 @@ Nothing that is kept is thrown away. The caller holds the worker lock. Each repa
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
 from collections.abc import Callable, Sequence
 
@@ -15,9 +14,9 @@ from kgfs.errors import CorruptError
 from kgfs.failpoints import border
 from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph, rebuild_vectors
+from kgfs.ingest.lifecycle.runs import Order, owe
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.catalog.encoding import encode
-from kgfs.stores.catalog.facts import ReadingOwed
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.pending_uploads import is_wanted
 from kgfs.stores.quarantine import quarantine, quarantine_file
@@ -123,8 +122,7 @@ class _Mending:
             return ""
         if doc_id not in self._owed:
             self._owed.add(doc_id)
-            why = "what was kept of its reading is lost"
-            self._stores.catalog.record(ReadingOwed(doc_id, why, time.time_ns(), run=f"repair-{secrets.token_hex(4)}"))
+            owe(self._stores.catalog, lambda: [document], Order("what was kept of its reading is lost"))
         return "owed to the worker"
 
     def _sums(self, damage: Damage) -> str:

@@ -1,4 +1,5 @@
-"""Enqueue readings again: of a whole ontology (``kgfs regenerate``), or of documents by other means.
+"""Runs: readings of documents that were read before, of a whole ontology (``kgfs regenerate``), of what an older rule read
+or what failed (``kgfs reprocess``), or of single files (``kgfs ingest --force``).
 
 One request makes one run: a ReadingOwed for each document, all recorded together, in order of deposit. From then on
 the run is in the catalog, so a kill loses nothing of it. The graph serves readers what it showed until each
@@ -13,11 +14,14 @@ before. A document that is read again alone is matched with all other documents,
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, ON_THE_WAY, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError, StoreError
 from kgfs.failpoints import border
@@ -27,7 +31,10 @@ from kgfs.settings import STRATEGIES
 from kgfs.stores.catalog.facts import ReadingOwed
 from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.sqlite import Catalog
+from kgfs.stores.garage.embedded import OBJECTS
+from kgfs.stores.garage.listing import key_of_file
 from kgfs.stores.readings import load_reading
+from kgfs.stores.resolve import Found, FoundKind, find_document
 from kgfs.stores.stores import Stores
 
 PAGE = 1000
@@ -79,12 +86,43 @@ def owe(catalog: Catalog, choose: Callable[[], Iterable[Document]], order: Order
     raise AssertionError("unreachable")
 
 
+def owe_again(stores: Stores, doc_ids: Iterable[str], strategy: str) -> list[Document]:
+    """Enqueue a reading of each of these documents that has a path, and return the documents that were enqueued.
+
+    Documents of unsupported formats are left out. The documents of one ontology form one run. Where they are all the
+    documents that the ontology has, the run reads them as ``kgfs regenerate`` does: as if for the first time. An
+    empty ``strategy`` means the configured one. The jobs of one ontology are recorded all or none, and
+    all jobs are durable when this returns.
+    """
+    names = stores.catalog.names
+    wanted = set(doc_ids)
+    found = [document for doc_id in wanted if (document := names.document(doc_id))]
+    owed: list[Document] = []
+    for ontology_id in sorted({document.ontology for document in found}):
+        ontology = names.ontology(ontology_id)
+        if ontology is None:
+            continue
+
+        def choose(ontology_id: str = ontology_id) -> list[Document]:
+            return [d for d in found if d.ontology == ontology_id and names.held(d.doc_id) and _is_readable(d)]
+
+        everything = {document.doc_id for document in all_of(names, ontology)}
+        how = f" with {strategy}" if strategy else ""
+        order = Order(f"reading again{how} was asked for", strategy, anew=everything <= wanted)
+        owed += owe(stores.catalog, choose, order)
+    return owed
+
+
 # ------------------------------------------------------------------------------------- which documents
 
 
 def all_of(names: Names, ontology: Ontology) -> list[Document]:
     """Return the documents that ``regenerate`` reads again: all that have a path and a supported format."""
-    return [document for document in living(names, ontology) if document.state is not State.UNSUPPORTED]
+    return [document for document in living(names, ontology) if _is_readable(document)]
+
+
+def _is_readable(document: Document) -> bool:
+    return document.state is not State.UNSUPPORTED
 
 
 def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST_VERSION) -> list[Document]:
@@ -135,3 +173,19 @@ def living(names: Names, ontology: Ontology) -> Iterator[Document]:
     while page := names.documents(ontology.id, after, PAGE):
         yield from (document for document in page if names.held(document.doc_id))
         after = page[-1].doc_id
+
+
+def recognise(config: Config, stores: Stores, path: Path) -> Found | None:
+    """Return the document that the file at ``path`` is, in the document's own ontology; None for any other file.
+
+    The file may stand in a mount, also in a mount of the garage view, or may be an object's file in the home itself.
+    Raise BadInputError where the path can mean two documents.
+    """
+    absolute = Path(os.path.normpath(path.absolute()))
+    kept = config.garage / OBJECTS
+    words = key_of_file(absolute.relative_to(kept)) if absolute.is_relative_to(kept) else os.fspath(absolute)
+    try:
+        found = find_document(stores, config.run, words)
+    except MissingError:
+        return None
+    return found if found.kind is FoundKind.DOCUMENT and found.document is not None else None
