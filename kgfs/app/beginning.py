@@ -17,12 +17,12 @@ from kgfs.stores.disk_reserve import leave_free
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors, sync_folder
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.home_format import HOME_FORMAT
 from kgfs.stores.locks import locked
 from kgfs.stores.run_files import write_note
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.fetching import fetch_file
 from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
+from kgfs.stores.sqlite_files import HOME_FORMAT
 from kgfs.stores.sync_cursors import vectors_note
 
 FETCHED = "snapshot.fetched"

@@ -12,9 +12,9 @@ from contextlib import closing
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MissingError, from_os_error
 from kgfs.stores.catalog.sqlite import Catalog
-from kgfs.stores.home_format import HOME_FORMAT, refusal
 from kgfs.stores.locks import locked
 from kgfs.stores.run_files import write_note
+from kgfs.stores.sqlite_files import HOME_FORMAT, refusal
 
 NOTE = "stores.json"
 """File in the run folder with the settings, and their values, that the home was made with."""

@@ -23,9 +23,8 @@ from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, Store
 from kgfs.render.words import below_size
 from kgfs.stores import timing
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.home_format import fill, refuse_other
 from kgfs.stores.pacing import STEPS, Pacing
-from kgfs.stores.wal import use_wal
+from kgfs.stores.sqlite_files import fill, refuse_other, use_wal
 
 T = TypeVar("T")
 _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
@@ -33,7 +32,7 @@ _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
 
 
 class Database:
-    """One SQLite file. ``schema`` creates the tables of a new file. A file of another format (``kgfs.stores.home_format``)
+    """One SQLite file. ``schema`` creates the tables of a new file. A file of another format (``kgfs.stores.sqlite_files``)
     is refused with a StoreError. ``remedy`` ends the messages about damage.
 
     Committed transactions survive ``kill -9``. A transaction marked ``durable`` survives a power failure, with

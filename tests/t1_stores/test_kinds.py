@@ -14,7 +14,7 @@ from kgfs.stores.graph.derived import Derived
 from kgfs.stores.graph.kinds import KINDS, OF_DOCUMENTS, RowKind
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Batch, DocumentRow, Fault
-from kgfs.stores.home_format import fill
+from kgfs.stores.sqlite_files import fill
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared
 
 ONE = Doc("a" * 16, [Told("Zen", 2)])

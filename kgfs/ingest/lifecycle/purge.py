@@ -110,10 +110,7 @@ def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, Rela
 
 def encode_redaction(redaction: Redaction) -> bytes:
     """Return the redaction as JSON for the garage."""
-    body = asdict(redaction)
-    if not redaction.named_times:
-        del body["named_times"]  # so those that are older than the field stay the same
-    return json.dumps({"format": FORMAT, **body}, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps({"format": FORMAT, **asdict(redaction)}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_redaction(raw: bytes, key: str) -> Redaction:

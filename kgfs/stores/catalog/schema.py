@@ -9,8 +9,7 @@ from typing import Any
 
 from kgfs.errors import NoSpaceError, StoreError, from_os_error
 from kgfs.stores import timing
-from kgfs.stores.home_format import fill, refuse_other
-from kgfs.stores.wal import use_wal
+from kgfs.stores.sqlite_files import fill, refuse_other, use_wal
 
 WAL_BYTES_KEPT = 64 << 20
 WAL_PAGES = 64_000

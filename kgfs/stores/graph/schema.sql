@@ -398,7 +398,6 @@ CREATE TABLE ingest_version (
     breaking_changes INTEGER NOT NULL DEFAULT 0,
     created_at       INTEGER NOT NULL DEFAULT 0
 );
-INSERT INTO ingest_version (version, description) VALUES (1, 'The first: structured chunks, citations, offline extraction');
 
 -- Nothing fills the tables from here on yet: claims and the Records they came from, insights, sessions.
 CREATE TABLE claim (

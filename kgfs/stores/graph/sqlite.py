@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.errors import NoSpaceError, StoreError
 from kgfs.stores.database import Database, remove_database
-from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.joined import join
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
@@ -77,7 +77,7 @@ class Graph(GraphReads):
             path = Path(self._folder.name) / "graph.sqlite"
         schema = Path(__file__).with_name("schema.sql").read_text("utf-8")
         super().__init__(Database(path, schema, REMEDY))
-        keep_history(self._database)
+        _keep_history(self._database)
         self._where = path
         self._aside: int | None = None
         """The file descriptor of the lock of a graph that is built beside another; None for other graphs."""
@@ -402,6 +402,28 @@ class Graph(GraphReads):
             self._aside = None
         if self._folder:
             self._folder.cleanup()
+
+
+def _keep_history(database: Database) -> None:
+    """Write the description of each ingest version into the table that tells readers of the file the history of the ingest
+    logic. Writes only rows that differ, so that opening a graph is quick."""
+    found = {
+        row[0]: tuple(row[1:])
+        for row in database.rows("SELECT version, description, breaking_changes FROM ingest_version")
+    }
+    missing = [
+        (number, version.description, int(version.breaking))
+        for number, version in INGEST_VERSIONS.items()
+        if found.get(number) != (version.description, int(version.breaking))
+    ]
+    if missing:
+        with database.write(durable=False) as connection:
+            connection.executemany(
+                "INSERT INTO ingest_version (version, description, breaking_changes) VALUES (?, ?, ?)"
+                " ON CONFLICT (version) DO UPDATE SET description = excluded.description,"
+                " breaking_changes = excluded.breaking_changes",
+                missing,
+            )
 
 
 def built_beside(path: Path) -> Path:

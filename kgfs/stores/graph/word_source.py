@@ -26,7 +26,7 @@ class WordSource:
 
     def moment(self) -> tuple[int, int, int]:
         found = dict(self._database.rows("SELECT name, value FROM meta WHERE name IN ('identity', 'clears', 'epoch')"))
-        return found.get("identity", 0), found["clears"], found["epoch"]
+        return found["identity"], found["clears"], found["epoch"]
 
     def changed_documents(self, after: int) -> set[str] | None:
         with self._database.snapshot() as connection:

@@ -1,17 +1,18 @@
-"""The format of a home: one number for all its databases.
-
-Each database keeps it as its ``user_version``, and the note that binds a home to its garage keeps it too. Whoever changes
-a table or what is stored in one gives HOME_FORMAT its next number."""
+"""What all SQLite files of a home have in common: the format of the home, and the write-ahead log."""
 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from kgfs.errors import StoreError
+from kgfs.stores import timing
 
 HOME_FORMAT = 100
+"""The format of the homes that this kgfs makes and opens. Each database keeps it as its ``user_version``, and the note that
+binds a home to its garage keeps it too. Whoever changes a table, or what is stored in one, gives it the next number."""
 
 
 def refusal(path: Path, found: object) -> StoreError:
@@ -49,3 +50,18 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(pending):
             yield pending
             pending = ""
+
+
+def use_wal(db: sqlite3.Connection) -> bool:
+    """Switch the database to WAL mode and return whether it is in that mode; a file system without shared memory
+    does not allow it. While another process changes a new file, SQLite refuses the switch at once, whatever the
+    connection's timeout (sqlite.org/c3ref/busy_handler.html: waiting could be a deadlock). The switch is then
+    retried for up to ``timing.WAL_BUSY`` seconds, after which the driver's error is raised."""
+    until = time.monotonic() + timing.WAL_BUSY
+    while True:
+        try:
+            return bool(db.execute("PRAGMA journal_mode=WAL").fetchone()[0] == "wal")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(timing.WAL_POLL)
