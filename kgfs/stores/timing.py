@@ -64,5 +64,3 @@ longer."""
 PASSWORD_REFUSED = 30.0
 """Seconds that a refused password is not sent again. After three wrong ones the server locks the user out for some
 seconds, and more with each further one: a machine with an old password would lock out all that have the new one."""
-PORT_PROBE = 1.0
-"""Seconds for a port to say what it speaks."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from neo4j.exceptions import (
     AuthError,
@@ -17,18 +16,13 @@ from neo4j.exceptions import (
 )
 
 from kgfs.errors import KgfsError, StoreError, TimedOutError, UnavailableError
-from kgfs.stores import timing
 from kgfs.stores.projection.endpoint import Endpoint
 
 Cause = TypeVar("Cause", bound=BaseException)
 
-_GREETING = b"\x60\x60\xb0\x17" + b"\0\0\0\5" + bytes(12) + b"\r\n\r\n"
-"""The Bolt handshake, which Neo4j answers with a version that begins with 0, and an empty line, which others wait for."""
-
 
 def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
-    """Return the error of kgfs for one of the driver. It says nothing of the request but the server's address. May look at the
-    server's port for up to two seconds."""
+    """Return the error of kgfs for one of the driver. It says nothing of the request but the server's address."""
     uri = endpoint.uri
     code = (error.code or "") if isinstance(error, Neo4jError) else ""
     if code.endswith("AuthenticationRateLimit"):
@@ -60,10 +54,9 @@ def translated(endpoint: Endpoint, error: Exception) -> KgfsError:
             f"{uri}: the certificate is not trusted: {certificate.verify_message}. Set graph.ca_file to that of its"
             " authority, or graph.uri to a name that it is for."
         )
-    greeted = _greeted(uri)
-    if endpoint.encrypted and (cause_of(error, ssl.SSLError) or greeted[:1] == b"\0"):
+    if cause_of(error, ssl.SSLError):
         return UnavailableError(f"{uri}: what answers there speaks no TLS. Check graph.uri.")
-    if not endpoint.encrypted and greeted[:1] not in (b"", b"\0"):
+    if "looks like HTTP" in f"{error} {_innermost(error)}":
         return UnavailableError(f"{uri}: what answers there is not Neo4j, or another of its ports. Check graph.uri.")
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)) or cause_of(error, socket.gaierror):
         return UnavailableError(
@@ -82,19 +75,7 @@ def cause_of(error: BaseException | None, kind: type[Cause]) -> Cause | None:
 
 def _innermost(error: BaseException) -> str:
     """Return the message of the innermost cause: a refused connection, an unknown host."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    while cause := error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__:
+        error = cause
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-def _greeted(uri: str) -> bytes:
-    """Return the first bytes of the answer to the handshake; none where nobody listens or nothing is answered."""
-    there = urlsplit(uri)
-    try:
-        with socket.create_connection((there.hostname or "", there.port or 7687), timing.PORT_PROBE) as connection:
-            connection.settimeout(timing.PORT_PROBE)
-            connection.sendall(_GREETING)
-            return connection.recv(4)
-    except (OSError, ValueError):
-        return b""
