@@ -76,7 +76,6 @@ def test_reading_goes_on_where_a_server_that_was_restarted_broke_off(
             assert reader.read_at(10 * BLOCK, 30 * BLOCK) == content[10 * BLOCK :]
 
 
-@pytest.mark.long("variants")
 @pytest.mark.parametrize(("how", "error"), [("killed", UnavailableError), ("hangs", TimedOutError)])
 def test_an_outage_is_told_in_time_and_what_was_kept_is_there_afterwards(
     server: Server, place: Endpoint, tmp_path: Path, how: str, error: type[KgfsError]

@@ -53,28 +53,6 @@ def reused(config: Config, stores: Stores, words: str) -> tuple[int, int]:
     return page["reading"]["records"]["extracted"], page["reading"]["records"]["reused"]
 
 
-@pytest.mark.long
-def test_one_paragraph_of_a_megabyte_asks_about_what_it_touches_alone(
-    config: Config, stores: Stores, tmp_path: Path
-) -> None:
-    text = paragraphs(1_000_000)
-    deposit(config, stores, tmp_path, a="\n\n".join(text))
-    first = Counting()
-    work(config, stores, first)
-    sources = len(first.asked)
-    assert sources > 300
-    assert reused(config, stores, "Test/a.txt") == (sources, 0)
-    text[len(text) // 2] = "A paragraph about something else: Zen is a school of Buddhism that stresses meditation."
-    deposit(config, stores, tmp_path, a="\n\n".join(text))
-    second = Counting()
-    work(config, stores, second)
-    assert 1 <= len(second.asked) <= 4
-    asked, there = reused(config, stores, "Test/a.txt")
-    assert asked == len(second.asked)
-    assert abs(asked + there - sources) <= 1
-    assert states(stores)[State.DONE] == 1
-
-
 def test_what_the_first_of_many_versions_said_is_not_asked_again(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:

@@ -119,26 +119,6 @@ def test_evidence_follows_what_another_process_renames(tmp_path: Path) -> None:
         assert len(read) == 1, "read once, whatever it was called"
 
 
-@claim("REN-6")
-def test_evidence_follows_to_another_ontology_without_a_second_extraction(tmp_path: Path) -> None:
-    with mounted_place(tmp_path / "place") as place, mounted_again(place, "second") as second:
-        top, goal = place.ontology("A"), place.ontology("B")
-        (top / "documents" / "notes").mkdir()
-        (top / "documents" / "notes" / "a.txt").write_text(NOTE)
-        place.wait()
-        records = sorted(path.name for path in (place.home / "garage" / "objects" / "records").rglob("*.jsonl"))
-        theirs = second.mountpoint
-        (theirs / "A" / "documents" / "notes").rename(theirs / "B" / "documents" / "notes")
-        in_time(lambda: (goal / "documents" / "notes" / "a.txt").read_text() == NOTE)
-        place.wait()
-        in_time(lambda: os.listdir(top / "concepts") == [])
-        in_time(lambda: follows(goal, ["documents/notes/a.txt"]))
-        key = os.getxattr(goal / "documents" / "notes" / "a.txt", "user.kgfs.key")
-        assert key.startswith(b"sources/B/")
-        after = sorted(path.name for path in (place.home / "garage" / "objects" / "records").rglob("*.jsonl"))
-        assert after == records, "the extractor's answers were there"
-
-
 # ---------------------------------------------------------------------------------------------- versions
 
 

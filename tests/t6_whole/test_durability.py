@@ -12,7 +12,7 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_of
-from tests.support.running import QUICK, Place, shell
+from tests.support.running import Place, shell
 from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
@@ -37,41 +37,6 @@ def copy_in(place: Place, top: Path) -> Path:
         done = shell("cp", "-p", top / "source" / name, documents / name)
         assert done.returncode == 0, done.stderr
     return top / "source"
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    top = tmp_path_factory.mktemp("undisturbed")
-    (top / "mnt").mkdir()
-    place = Place(top / "home", top / "mnt", dict(QUICK)).mount()
-    try:
-        copy_in(place, top)
-        place.wait()
-        place.umount()
-    finally:
-        place.close()
-    return knowledge_of(place.home)
-
-
-@pytest.mark.parametrize("when", ["at once", "while it works", "twice"])
-@pytest.mark.logs("was a dead mount")
-def test_killed_after_cp(place: Place, tmp_path: Path, undisturbed: dict[str, object], when: str) -> None:
-    place.environment |= QUICK
-    place.mount()
-    source = copy_in(place, tmp_path)
-    for kill in range(1 + (when == "twice")):
-        if when != "at once":
-            shell("sleep", str(1.5 + kill))
-        place.kill()
-        place.mount()
-        done = shell("diff", "-r", source, place.mountpoint / "Test/documents")
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    for name in DOCUMENTS:
-        kept, given = (place.mountpoint / "Test/documents" / name).stat(), (source / name).stat()
-        assert (kept.st_size, kept.st_mtime_ns, kept.st_mode) == (given.st_size, given.st_mtime_ns, given.st_mode)
-    place.wait()
-    place.umount()
-    assert knowledge_of(place.home) == undisturbed
 
 
 def listing(top: Path) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Servers killed and started again under a mount, while ``cp -r`` writes and a worker reads: docs/servers.md shows the matrix."""
+"""A bucket's server that is killed and started again under a mount, while ``cp -r`` writes and a worker reads."""
 
 from __future__ import annotations
 
@@ -14,46 +14,28 @@ from tests.support.knowledge_of import knowledge_of
 from tests.support.logs import AWAY
 from tests.support.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
 from tests.support.peers.buckets import need
-from tests.support.peers.fixtures import need_qdrant_wire
 from tests.support.running import Place, drop_cache, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
 MEANWHILE = "A torii is a gate.\n"
-MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics"}
-NO_MODELS = MODELS | {"KGFS_MODELS_EMBEDDER": "none"}
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Peer]]:
-    """Servers of this file alone: others are not to notice that they go."""
-    found: dict[str, Peer] = {}
-    yield found
-    for peer in found.values():
-        peer.end()
-
-
-@pytest.fixture(params=["seaweedfs", "qdrant-wire", "seaweedfs+qdrant-wire"])
-def peers(
-    request: pytest.FixtureRequest, started: dict[str, Peer], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Peer]:
-    found = {}
-    for name in request.param.split("+"):
-        if name == "qdrant-wire":
-            need_qdrant_wire()
-        else:
-            need(name)
-        if name not in started:
-            started[name] = Peer(name, tmp_path_factory.mktemp(name))
-            started[name].start()
-        found[name] = started[name]
-    return found
+NO_MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
 
 
 @pytest.fixture
-def far(place: Place, peers: dict[str, Peer]) -> Place:
-    place.environment |= MODELS if "qdrant-wire" in peers else NO_MODELS
-    (place.home / "config.toml").write_text("".join(peer.settings() for peer in peers.values()))
+def bucket(tmp_path: Path) -> Iterator[Peer]:
+    """Of its own: others are not to notice that it goes."""
+    need("seaweedfs")
+    found = Peer("seaweedfs", tmp_path / "seaweedfs")
+    found.start()
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def far(place: Place, bucket: Peer) -> Place:
+    place.environment |= NO_MODELS
+    (place.home / "config.toml").write_text(bucket.settings())
     return place
 
 
@@ -61,11 +43,9 @@ def copied(place: Place, source: Path, stderr: int | None = None) -> subprocess.
     return subprocess.Popen(["cp", "-r", f"{source}/.", place.ontology("Notes") / "documents"], stderr=stderr)
 
 
-@pytest.mark.long
 @pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-3")
-@pytest.mark.models
 @pytest.mark.logs(AWAY)
-def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
+def test_killed_and_started_again(far: Place, undisturbed: Place, bucket: Peer, tmp_path: Path) -> None:
     files = 30
     first, second = corpus(tmp_path / "first", 5, "first"), corpus(tmp_path / "second", files, "second")
     far.mount()
@@ -78,8 +58,7 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
 
     writer = copied(far, second)
     until(lambda: len(os.listdir(documents)) > 8)
-    for peer in peers.values():
-        peer.kill()
+    bucket.kill()
     assert writer.wait(60) == 0, "who writes sees nothing of it"
     written = {path.name for source in (first, second) for path in source.rglob("*.txt")}
 
@@ -93,15 +72,13 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
         for source in (first, second):
             for path in source.rglob("*.txt"):
                 assert read_anew(documents / path.relative_to(source)) == path.read_bytes(), "it was written here"
-    if "seaweedfs" in peers:
-        drop_cache(far.home)
-        with within(2 * TIMEOUT):
-            assert errno_of(lambda: read_anew(documents / "first-000.txt")) in (errno.EIO, errno.ETIMEDOUT)
+    drop_cache(far.home)
+    with within(2 * TIMEOUT):
+        assert errno_of(lambda: read_anew(documents / "first-000.txt")) in (errno.EIO, errno.ETIMEDOUT)
     far.run("wait", "--timeout", "3", expect=8)
     assert far.status()["documents"].get("failed", 0) == 0
 
-    for peer in peers.values():
-        peer.start()
+    bucket.start()
     wait(far)
     for source in (first, second):
         for path in source.rglob("*.txt"):
@@ -124,8 +101,7 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
 
 @pytest.mark.claim("SHARE-2", "AWAY-3")
 @pytest.mark.logs(AWAY)
-@pytest.mark.parametrize("peers", ["seaweedfs"], indirect=True)
-def test_killed_under_who_waits_for_the_bucket(far: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
+def test_killed_under_who_waits_for_the_bucket(far: Place, bucket: Peer, tmp_path: Path) -> None:
     """With ``durability = "shared"`` what was copied without an error is there, and of the rest nothing in part."""
     with (far.home / "config.toml").open("a") as settings:
         settings.write('shared = true\ndurability = "shared"\n')
@@ -135,7 +111,7 @@ def test_killed_under_who_waits_for_the_bucket(far: Place, peers: dict[str, Peer
     documents = far.ontology("Notes") / "documents"
     with copied(far, source, stderr=subprocess.PIPE) as writer:
         until(lambda: len(os.listdir(documents)) > 6)
-        peers["seaweedfs"].kill()
+        bucket.kill()
         reported = writer.communicate(timeout=300)[1].decode()
     refused = {name for name in content if name in reported}
     assert len(refused) < len(content) and bool(refused) == (writer.returncode != 0)
@@ -144,7 +120,7 @@ def test_killed_under_who_waits_for_the_bucket(far: Place, peers: dict[str, Peer
     (source / "late.txt").write_text(MEANWHILE)
     content["late.txt"] = MEANWHILE.encode()
 
-    peers["seaweedfs"].start()
+    bucket.start()
     wait(far)
     found = {path.name: read_anew(path) for path in documents.rglob("*.txt")}
     assert content.keys() - found.keys() <= refused

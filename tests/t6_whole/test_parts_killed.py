@@ -16,16 +16,6 @@ from tests.support.traces import traces
 
 pytestmark = lifecycle
 
-BORDERS = (
-    "parts-noted",
-    "part-put",
-    "part-put:2",
-    "parsed",
-    "text-kept",
-    "text-published",
-    "reading-kept",
-    "parts-found",
-)
 """At all but the last one the catalog knows of no part of what was deposited; but for a transcript, whose only texts are those
 of its segments."""
 
@@ -72,14 +62,6 @@ def is_purged_whole(place: Place, tmp_path: Path, kind: str, border: str) -> Non
 @pytest.mark.parametrize("border", ["part-put", "parsed", "parts-found"])
 def test_no_byte_is_left_of_the_parts_of_a_killed_reading(small: Place, tmp_path: Path, border: str) -> None:
     is_purged_whole(small, tmp_path, "mail", border)
-
-
-@pytest.mark.long("variants")
-@pytest.mark.claim("GONE-6")
-@pytest.mark.parametrize("kind", ["mail", "mailbox", "transcript"])
-@pytest.mark.parametrize("border", BORDERS)
-def test_no_byte_is_left_wherever_the_reading_is_killed(small: Place, tmp_path: Path, kind: str, border: str) -> None:
-    is_purged_whole(small, tmp_path, kind, border)
 
 
 @pytest.mark.claim("GONE-6")
