@@ -19,10 +19,8 @@ from kgfs.app.answers import ask as ask_by_api
 from kgfs.compute.deadline import Deadline
 from kgfs.errors import (
     BadInputError,
-    CrowdedError,
     ExistsError,
     KgfsError,
-    MissingError,
     NotEmptyError,
     ReadOnlyError,
     StoreError,
@@ -65,18 +63,6 @@ def files(library: Library, path: str, seconds: float = 10) -> dict[str, bytes]:
 
 def answer(library: Library, path: str, seconds: float = 10) -> dict[str, Any]:
     return dict(json.loads(files(library, path, seconds)["answer.json"]))
-
-
-def hold(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Have questions wait until the event is set."""
-    free, real = threading.Event(), asking.ask
-
-    def slow(*given: Any) -> Any:
-        free.wait(30)
-        return real(*given)
-
-    monkeypatch.setattr(questions_module, "ask", slow)
-    return free
 
 
 def test_a_question_is_answered_by_exact_sentences_with_links_that_open(library: Library) -> None:
@@ -144,13 +130,6 @@ def test_a_long_question_is_split_over_folders(library: Library) -> None:
     assert answer(library, "Zen/ask/what%2Fwhy koan")["question"] == "what/why koan"
 
 
-@pytest.mark.parametrize("name", [".git", ".DS_Store", "desktop.ini", "*", "lost+found"])
-def test_what_crawlers_look_for_is_no_question(library: Library, name: str) -> None:
-    for path in ("ask", "Zen/ask", "Zen/ask/koan"):
-        assert folder(library, path).lookup(name) is None
-    assert not [path for path, _ in library.walk() if "ask" in path.split("/")]
-
-
 def test_an_unknown_filter_is_refused_with_a_reason(library: Library) -> None:
     with pytest.raises(BadInputError) as refused:
         files(library, "Zen/ask/koan colour:red")
@@ -160,17 +139,6 @@ def test_an_unknown_filter_is_refused_with_a_reason(library: Library) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ slow and many
-
-
-def test_a_slow_answer_is_pending_and_then_there(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    free, path = hold(monkeypatch), f"Zen/ask/{QUESTION}"
-    found = files(library, path, 0.6)
-    assert json.loads(found["answer.json"])["state"] == "pending" and b"being worked out" in found["answer.md"]
-    pending = folder(library, path).work_out(Deadline(0.6)).lookup("answer.md")
-    assert pending is not None and pending.attr().direct_io, "so that no kernel keeps it"
-    free.set()
-    until(lambda: answer(library, path)["state"] == "done")
-    assert library.context.questions.asked == 1
 
 
 @pytest.mark.logs("ask StoreError: no disk")
@@ -190,17 +158,6 @@ def test_a_question_that_fails_after_it_was_pending_says_so(library: Library, mo
         answer(library, path)
 
 
-def test_so_many_at_once_and_no_more(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    free = hold(monkeypatch)
-    for n in range(questions_module.CONCURRENCY):
-        assert answer(library, f"Zen/ask/koan {n}", 0.5)["state"] == "pending"
-    with pytest.raises(CrowdedError) as crowded:
-        files(library, "Zen/ask/koan", 0.5)
-    assert crowded.value.errno == errno.EAGAIN
-    free.set()
-    until(lambda: answer(library, "Zen/ask/koan 0", 0.5)["state"] != "pending")
-
-
 # -------------------------------------------------------------------------------------------------------- saved
 
 
@@ -210,24 +167,6 @@ def touch(library: Library, path: str) -> None:
 
 def settled(library: Library) -> None:
     until(lambda: not library.context.questions._running)
-
-
-def test_a_saved_question_keeps_its_answer_until_it_is_asked_anew(library: Library) -> None:
-    path = f"Zen/ask/{QUESTION}"
-    touch(library, path)
-    assert library.names("Zen/ask") == [QUESTION] and library.names("ask") == []
-    settled(library)
-    first = answer(library, path)
-    library.add("Zen/documents/more.md", b"More koans were collected in 1228.\n", {})
-    assert answer(library, path) == first and b"from epoch 2" in files(library, path)["answer.md"]
-    assert library.context.questions.asked == 1
-    touch(library, path)
-    settled(library)
-    assert "1228" in answer(library, path)["response"] and answer(library, path)["epoch"] == 3
-    folder(library, "Zen/ask").remove_folder(QUESTION)
-    assert library.names("Zen/ask") == []
-    with pytest.raises(MissingError):
-        folder(library, "Zen/ask").remove_folder(QUESTION)
 
 
 def test_the_verb_asks_a_saved_question_anew(library: Library) -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,39 +101,6 @@ def test_originals_say_whose_they_are(library: Library, driver: MemoryDriver) ->
         with pytest.raises(OSError, match=r".") as failure:
             driver.getxattr(path, absent)
         assert failure.value.errno == errno.ENODATA
-
-
-CHANGES: list[Callable[[MemoryDriver, bytes], object]] = [
-    lambda d, path: d.open(path, os.O_WRONLY),
-    lambda d, path: d.open(path, os.O_RDWR),
-    lambda d, path: d.open(path, os.O_RDONLY | os.O_TRUNC),
-    lambda d, path: d.open(path + b".new", os.O_WRONLY | os.O_CREAT),
-    lambda d, path: d.open(b"new", os.O_WRONLY | os.O_CREAT),
-    lambda d, path: d.unlink(path),
-    lambda d, path: d.rmdir(os.path.dirname(path)),
-    lambda d, path: d.mkdir(b"new"),
-    lambda d, path: d.mkdir(b"sources/new"),
-    lambda d, path: d.mkdir(b"ledger/new"),
-    lambda d, path: d.rename(path, path + b".moved"),
-    lambda d, path: d.symlink(b"there", b"sources/link"),
-    lambda d, path: d.chmod(path, 0o600),
-    lambda d, path: d.chmod(b"ledger", 0o700),
-    lambda d, path: d.utime(path, 1, 1),
-    lambda d, path: d.truncate(path, 0),
-    lambda d, path: d.setxattr(path, "user.kgfs.state", b"x"),
-    lambda d, path: d.setxattr(b"sources", "user.x", b"x"),
-]
-
-
-@pytest.mark.parametrize("at", range(len(CHANGES)))
-def test_no_change_is_possible(library: Library, driver: MemoryDriver, at: int) -> None:
-    library.write("Zen/documents/zen.txt", ZEN)
-    library.settle()
-    path = library.document("Zen/documents/zen.txt").key.encode()
-    with pytest.raises(OSError, match=r".") as failure:
-        CHANGES[at](driver, path)
-    assert failure.value.errno == errno.EROFS
-    assert read_file(driver, path) == ZEN
 
 
 def test_what_is_kept_now_is_seen_now(library: Library, driver: MemoryDriver) -> None:

@@ -7,8 +7,6 @@ import json
 import os
 import re
 import stat
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,13 +25,9 @@ from kgfs.errors import (
     BadInputError,
     CrowdedError,
     ExistsError,
-    GivenUpError,
-    KgfsError,
     MissingError,
     NotEmptyError,
-    ReadOnlyError,
     RefusedError,
-    StoppingError,
     TimedOutError,
 )
 from kgfs.ingest.lifecycle import forget, forget_plan
@@ -44,7 +38,7 @@ from kgfs.stores.resolve import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder
-from kgfs.tree.threads import Threads, ends
+from kgfs.tree.threads import Threads
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import ME, Library, library_at, read
 from tests.support.running import until
@@ -127,14 +121,6 @@ def test_what_crawlers_look_for_is_no_question(library: Library, name: str) -> N
     for path in ("search", "Zen/search"):
         found = folder(library, path)
         assert found.lookup(name) is None and found.token() is not None  # so the kernel may remember it
-
-
-def test_walking_the_tree_searches_nothing_and_does_not_meet_it(library: Library) -> None:
-    folder(library, "Zen/search/koan").change(AttrChange(mtime=1))
-    folder(library, "search/koan").change(AttrChange(mtime=1))
-    paths = [path for path, _ in library.walk()]
-    assert len(paths) > 20 and not [path for path in paths if "search" in path.split("/")]
-    assert library.context.searches.asked == 0
 
 
 def test_documents_are_inside(library: Library) -> None:
@@ -265,6 +251,7 @@ def test_phrases_and_words_to_leave_out(library: Library) -> None:
     assert "b.txt" not in found_by(library, 'Zen/search/monks -"a koan"')
 
 
+@pytest.mark.claim("SEARCH-9")
 def test_filters_narrow_a_search(library: Library) -> None:
     library.add("Zen/documents/sub/a.md", b"A koan is here.\n", {"koan": ["A koan is here."]})
     library.add("Zen/documents/b.txt", b"Here koan is said again.\n", {})
@@ -354,6 +341,7 @@ def test_a_filter_by_path_follows_renames(library: Library) -> None:
     assert found_by(library, "Zen/search/koan path:elsewhere%2F") == ["elsewhere/a.md"]
 
 
+@pytest.mark.claim("SEARCH-9")
 @pytest.mark.parametrize(
     "words",
     [
@@ -662,25 +650,6 @@ def test_the_name_of_a_file_finds_the_file(library: Library) -> None:
     assert json.loads(files(library, "search/day-02/page-2")["results.json"])["files"]
 
 
-def test_a_search_is_saved_by_touch_and_taken_out_by_rmdir(library: Library) -> None:
-    search = folder(library, "Zen/search")
-    before = search.token()
-    node = folder(library, "Zen/search/what is%25 a koan")
-    node.change(AttrChange(mtime=5, atime=5))
-    node.change(AttrChange(mtime=6, atime=6))
-    assert library.names("Zen/search") == ["what is%25 a koan"] and search.token() != before
-    assert library.names("search") == []
-    assert results(library, "Zen/search/what is%25 a koan")["words"] == "what is% a koan"
-    with pytest.raises(ReadOnlyError):
-        node.change(AttrChange(mode=0o700))
-    with pytest.raises(BadInputError, match="is no filter"):  # else each walk would meet it
-        folder(library, "Zen/search/koan/colour:red").change(AttrChange(mtime=7))
-    search.remove_folder("what is%25 a koan")
-    assert library.names("Zen/search") == []
-    with pytest.raises(MissingError):
-        search.remove_folder("what is%25 a koan")
-
-
 def test_an_ontology_with_saved_searches_is_not_empty_but_goes_as_a_tree(library: Library) -> None:
     library.ontology("Empty")
     folder(library, "Empty/search/koan").change(AttrChange(mtime=1))
@@ -736,40 +705,6 @@ async def test_a_question_that_takes_too_long_ends_and_leaves_its_place() -> Non
                 break
             except CrowdedError:
                 await trio.sleep(0.01)
-
-
-async def test_whoever_is_killed_asks_no_more() -> None:
-    threads = Threads(searches=1, seconds=60)
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as asker:
-        assert not ends(asker.pid)
-        threading.Timer(0.2, asker.kill).start()
-        with pytest.raises(GivenUpError):
-            # A process that is killed while it waits for nothing is gone at once, as a zombie; then until it is reaped.
-            threading.Timer(0.3, asker.wait).start()
-            await threads.search(lambda patience: patience.wait(60), asker.pid)
-    assert ends(asker.pid) and not ends(0)
-    assert await threads.search(lambda patience: "free") == "free"
-
-
-async def test_nothing_is_asked_once_the_mount_is_taken_down() -> None:
-    threads = Threads(seconds=60)
-    failures: list[KgfsError] = []
-
-    async def ask() -> None:
-        try:
-            await threads.search(lambda patience: patience.wait(60))
-        except KgfsError as error:
-            failures.append(error)
-
-    with trio.fail_after(20):
-        async with trio.open_nursery() as nursery:
-            for _ in range(16):
-                nursery.start_soon(ask)
-            await trio.testing.wait_all_tasks_blocked()
-            threads.stop()
-    assert [type(error) for error in failures] == [StoppingError] * 16
-    with pytest.raises(StoppingError):
-        await threads.search(lambda patience: None)
 
 
 def test_a_whole_ontology_is_forgotten_with_its_saved_searches(library: Library) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from errno import EAGAIN, EEXIST, EINVAL, EISDIR, ENOENT, ENOTCONN, ENOTEMPTY, EPERM, EROFS, ETIMEDOUT
+from errno import EAGAIN, EEXIST, EISDIR, ENOENT, ENOTCONN, ENOTEMPTY, EPERM, EROFS, ETIMEDOUT
 from pathlib import Path
 
 import pytest
@@ -116,16 +116,6 @@ def test_walking_the_tree_starts_no_search(place: Place) -> None:
     assert asked(place) == before
     assert run("find", place.mountpoint / "Tea" / "search", "-name", "results.md").count("results.md") == 2
     assert asked(place) == before + 1  # whoever walks into it has asked for it
-
-
-@claim("SEARCH-9")
-def test_a_filter_narrows_and_a_wrong_one_is_told(place: Place) -> None:
-    found = place.mountpoint / "search" / "koan ontology:Zen type:txt"
-    page = json.loads((found / "results.json").read_text())
-    assert {one["ontology"] for one in page["results"]} == {"Zen"}
-    with fails_with(EINVAL):
-        os.listdir(place.mountpoint / "search" / "colour:red koan")
-    assert "'colour:' is no filter" in (place.mountpoint / ".kgfs" / "errors.ndjson").read_text()
 
 
 @claim("SEARCH-3")

@@ -36,14 +36,6 @@ def soon(true: Callable[[], object]) -> None:
     in_time(true)
 
 
-def text_of(path: Path) -> str:
-    """Empty where there is none (any more)."""
-    try:
-        return path.read_text()
-    except FileNotFoundError:
-        return ""
-
-
 @pytest.fixture(scope="module")
 def second(place: Place) -> Iterator[Place]:
     """The same home once more, at another place."""
@@ -197,24 +189,6 @@ def test_another_mount_sees_it_after_close(library: Library, elsewhere: Path) ->
     (elsewhere / "b.txt").unlink()
     soon(lambda: not (library.documents / "b.txt").exists())
     assert os.listdir(library.documents) == []
-
-
-@claim("VIS-3")
-def test_what_is_ingested_beside_the_mount_is_seen(library: Library, tmp_path: Path) -> None:
-    source = tmp_path / "a.txt"
-    source.write_text("one\n")
-    shown = library.documents / "a.txt"
-    assert not shown.exists()
-    library.place.run("ingest", source, "--ontology", library.name)
-    soon(shown.exists)
-    assert shown.read_text() == "one\n"
-    inode = shown.stat().st_ino
-    with shown.open() as reader:
-        source.write_text("two\n")
-        library.place.run("ingest", source, "--ontology", library.name)
-        soon(lambda: shown.read_text() == "two\n")
-        assert shown.stat().st_ino != inode, "no inode shows two contents that came from elsewhere"
-        assert reader.read() == "one\n"
 
 
 @claim("VIS-4", "ATOM-1")

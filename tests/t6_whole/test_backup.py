@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,16 +156,3 @@ def test_what_is_rotten_is_named_and_what_is_not_is_backed_up(filled: Place, tmp
     with restored(filled, tmp_path / "backups") as other:
         same = next(path for path in (other.home / "garage/objects/sources").rglob("*.md") if path.is_file())
         assert same.read_bytes() == right, "an earlier backup had it"
-
-
-@pytest.mark.root
-def test_another_disk(filled: Place, tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(disk)], check=True)
-    try:
-        filled.run("backup", disk / "backups")
-        with restored(filled, disk / "backups") as other:
-            assert knowledge_of(other.home) == knowledge_of(filled.home)
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
