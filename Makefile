@@ -38,7 +38,6 @@ RUNGS_OF_formats := pure
 RUNGS_OF_fuse := mount
 RUNGS_OF_knowledge := ingest tree
 RUNGS_OF_render := pure
-RUNGS_OF_sharing := ingest
 test-%: $(VENV)/.ready programs  ## the tests of one room of kgfs, or of one rung: make test-stores, make test-tree ARGS="-k sizes"
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) $(foreach rung,$(or $(RUNGS_OF_$*),$*),$(or $(wildcard tests/t?_$(rung)),$(error There is no room and no rung named $(rung)))) $(ARGS)
 

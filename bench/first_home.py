@@ -2,7 +2,7 @@
 then ``python -m bench.first_home FOLDER measure``.
 
 ``make`` starts a SeaweedFS in FOLDER, and fills a bucket and a home with so many documents, each of 100 Sources, 1,000 concepts
-with three quotes each, and 500 relationships; then it puts a snapshot. ``measure`` has a new home begin there, mounts it
+with three quotes each, and 500 relationships. ``measure`` has a new home begin there, mounts it
 without a worker, and prints the seconds from the call of ``kgfs mount`` until it returned, until ``ls`` had listed all
 concepts, until one ``concept.md`` was read, and until a search was answered; and the highest memory of both processes.
 What is in FOLDER stays, so that ``measure`` can be repeated; remove it afterwards.
@@ -25,9 +25,6 @@ from pathlib import Path
 
 from bench.generated import composed, found_concept, reading
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.app.shipping import meeting
-from kgfs.app.snapshots import put_snapshot
-from kgfs.app.turns import only_changer
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
@@ -37,8 +34,8 @@ from kgfs.domain.text import Chunk
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.settings import Models
-from kgfs.sharing.exchange import Exchange
 from kgfs.stores.readings import Reading
+from kgfs.stores.ship import ship_once
 from kgfs.stores.worker_lock import WorkerLock
 from scripts.servers import process, seaweedfs
 
@@ -71,13 +68,15 @@ def main() -> None:
 
 @contextmanager
 def bucket(folder: Path) -> Iterator[str]:
-    """The settings of homes that share it. The server has what it had the last time."""
+    """The settings of a home in it. The server has what it had the last time."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     process.end(folder)  # which a bench that was killed has left
     found = seaweedfs.start(folder, process.ports_before(folder))
     try:
-        shared = "[garage]\nshared = true\ntimeout = 120.0\n"
-        yield seaweedfs.settings(folder, found.ports).replace("[garage]\n", shared, 1) + '[models]\nembedder = "none"\n'
+        patient = "[garage]\ntimeout = 120.0\n"
+        yield (
+            seaweedfs.settings(folder, found.ports).replace("[garage]\n", patient, 1) + '[models]\nembedder = "none"\n'
+        )
     finally:
         process.end(folder)
 
@@ -97,10 +96,6 @@ def measure_making(folder: Path, settings: str, documents: int) -> None:
     for done in make(config, folder / "texts", documents):
         told("published", begun, documents=done)
     told("library", begun, documents=documents, sources=documents * SOURCES)
-    begun = time.perf_counter()
-    made = put_snapshot(config)
-    stored = {file.name: file.size >> 20 for file in made.files}
-    told("snapshot", begun, mib=stored, fact=made.position, memory_mib=highest(resource.RUSAGE_SELF))
 
 
 def label(number: int) -> str:
@@ -129,29 +124,27 @@ def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
     """Deposit so many documents and publish what is in them; yield how many are published, now and then. Goes on after a kill."""
     compute = LocalCompute(Models(embedder="none", extractor="statistics"))
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _), WorkerLock(config.run):
-        exchange = Exchange(config, stores)
         for number in range(documents):
             path = scratch / f"{number:05}.txt"
             if not path.exists():
                 path.write_text(composed_for(number)[0])
                 deposits.ingest_file(path, ONTOLOGY)
         deposits.settler.settle_now()
-        exchange()
+        ship_once(stores.catalog, stores.garage.ledger)
         done = 0
-        with only_changer(config, stores, meeting(config)) as alone:
-            pipeline = Pipeline(config, alone, compute, StageClock(), LocalEngine(compute, alone.garage.objects))
-            alone.catalog.jobs.free()  # by one that was killed
-            while job := alone.catalog.jobs.claim("bench", 3600.0):
-                document = alone.catalog.names.document(job.doc_id)
-                assert document is not None
-                made = reading_of(document, int(Path(document.source_id).stem))
-                alone.garage.objects.put(made.key, made.encode())
-                pipeline.publish(document, made, lambda: None, job)
-                done += 1
-                if done % 10 == 0:
-                    exchange()
-                    yield done
-        exchange()
+        pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
+        stores.catalog.jobs.free()  # by one that was killed
+        while job := stores.catalog.jobs.claim("bench", 3600.0):
+            document = stores.catalog.names.document(job.doc_id)
+            assert document is not None
+            made = reading_of(document, int(Path(document.source_id).stem))
+            stores.garage.objects.put(made.key, made.encode())
+            pipeline.publish(document, made, lambda: None, job)
+            done += 1
+            if done % 10 == 0:
+                ship_once(stores.catalog, stores.garage.ledger)
+                yield done
+        ship_once(stores.catalog, stores.garage.ledger)
         yield done
 
 

@@ -175,7 +175,7 @@ class OlderCopyError(StoreError):
 
 
 class OvertakenError(StoreError):
-    """Other homes have written entries under the numbers that were to be written. Their entries come first."""
+    """Another home has written entries under the numbers that were to be written."""
 
 
 class LostLeaseError(StoreError):

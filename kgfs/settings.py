@@ -157,7 +157,7 @@ class Garage:
     bucket: str = "kgfs"
     """The bucket. `kgfs doctor --create` makes one."""
     prefix: str = ""
-    """What all names in the bucket begin with, so that several homes can share it."""
+    """What all names in the bucket begin with, so that several homes can use one bucket."""
     region: str = ""
     """The bucket's region; where it is empty the server is asked."""
     path_style: bool = True
@@ -172,21 +172,13 @@ class Garage:
     """Seconds that the server may be silent."""
     cache_bytes: int = 1 << 30
     """Bytes of contents that are kept on the local disk; 0 for none."""
-    shared: bool = False
-    """Whether other homes, on other machines, use the same place in the bucket."""
-    durability: str = "local"
-    """What ``close()`` waits for where it is shared: ``local``, this machine's disk, or ``shared``, the bucket."""
     snapshot_facts: int = 20_000
-    """Facts after which a worker puts a snapshot into a shared bucket, for new homes to begin with; 0 for none."""
+    """Facts after which a worker puts a snapshot into the bucket, for another machine to begin with; 0 for none."""
 
     def __post_init__(self) -> None:
         if self.store not in ("files", "s3"):
             raise BadInputError(f"garage.store is 'files' or 's3', not '{self.store}'.")
         _holds_no_secret("garage.endpoint", self.endpoint, "garage.access_key_file and garage.secret_key_file")
-        if self.shared and self.store == "files":
-            raise BadInputError("garage.shared is for a garage in a bucket (garage.store = 's3').")
-        if self.durability not in ("local", "shared") or (self.durability == "shared" and not self.shared):
-            raise BadInputError("garage.durability is 'local' or, with garage.shared, 'shared'.")
         if self.store == "s3" and not is_address(self.endpoint, "http", "https"):
             raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{self.endpoint}'.")
         if self.prefix.strip("/") and {"", ".", ".."} & {*self.prefix.strip("/").split("/")}:

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     )
     from kgfs.app.rereading import Outdated, regenerate, reprocess
     from kgfs.app.searching import search, search_passages
-    from kgfs.app.sharing_homes import hosts, strike_off
-    from kgfs.app.snapshots import put_snapshot
     from kgfs.app.transcript_folders import with_transcripts
     from kgfs.app.upkeep import (
         back_up_home,
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     from kgfs.knowledge.history import Difference
     from kgfs.knowledge.match import COUNT, THRESHOLD, MatchedChunk, MatchFilters, WholeDocument
     from kgfs.knowledge.search import LIMIT as PASSAGES
-    from kgfs.knowledge.status import STANDS_STILL
     from kgfs.knowledge.windows import Content, Prepared, Relevant, Section
 
     get_chunk = cite
@@ -74,8 +71,6 @@ _MODULES = {
     "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
     "kgfs.app.searching": "search search_passages",
-    "kgfs.app.sharing_homes": "hosts strike_off",
-    "kgfs.app.snapshots": "put_snapshot",
     "kgfs.app.transcript_folders": "with_transcripts",
     "kgfs.app.upkeep": "back_up_home check_home rebuild_home rebuild_projection restore_home",
     "kgfs.app.watching": "confirm_removals watch_in_foreground watched",
@@ -88,7 +83,6 @@ _MODULES = {
     "kgfs.knowledge.history": "Difference",
     "kgfs.knowledge.match": "COUNT THRESHOLD MatchedChunk MatchFilters WholeDocument",
     "kgfs.knowledge.search": "PASSAGES=LIMIT",
-    "kgfs.knowledge.status": "STANDS_STILL",
     "kgfs.knowledge.windows": "Content Prepared Relevant Section",
 }
 """Where each name is: a module is imported when one of its names is first asked for, since one use case needs few of them and a
@@ -114,7 +108,6 @@ __all__ = [
     "LIMIT",
     "MOST",
     "PASSAGES",
-    "STANDS_STILL",
     "THRESHOLD",
     "Cited",
     "Comparison",
@@ -152,7 +145,6 @@ __all__ = [
     "get_document",
     "goal_of",
     "history",
-    "hosts",
     "ingest",
     "match_chunks",
     "merge_concepts",
@@ -161,7 +153,6 @@ __all__ = [
     "prepare_for_contradiction_check",
     "prepare_for_reranking",
     "projection_state",
-    "put_snapshot",
     "rebuild_home",
     "rebuild_projection",
     "regenerate",
@@ -175,7 +166,6 @@ __all__ = [
     "search_passages",
     "split_concept",
     "status",
-    "strike_off",
     "wait",
     "watch_in_foreground",
     "watched",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kgfs.app import timing
-from kgfs.app.home import open_existing, ship_rest
+from kgfs.app.home import open_existing
 from kgfs.app.progress import Advance
 from kgfs.app.settling import request_settling
 from kgfs.config import Config
@@ -132,19 +132,10 @@ def read_backlog(
     is away, raise that server's error after as many attempts as a worker makes that ends when it is idle.
     """
     begun = time.monotonic() if begun is None else begun
-    if settler is not None:
-        _read(config, stores, settler, progress, timeout, begun)
-        return
-    try:
+    if settler is None:
         from kgfs.ingest.storing.settle import Settler
 
-        _read(config, stores, Settler(config, stores), progress, timeout, begun)
-    finally:
-        if stores.catalog.sharing:
-            ship_rest(config, stores)
-
-
-def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, timeout: float, begun: float) -> None:
+        settler = Settler(config, stores)
     start = owed(stores.catalog)
     advance = Advance(stores.catalog)
     standstill = _Standstill(config, settler)

@@ -30,7 +30,7 @@ class Confirming:
         self._stores = stores
         self._trouble = Trouble(ErrorLog(config.errors_log), "opening")
         self.current = threading.Event()
-        if config.garage_store.store == "files" or stores.catalog.sharing:  # the ledger was already asked at opening
+        if config.garage_store.store == "files":  # the ledger was already asked at opening
             self.current.set()
 
     def ask(self) -> None:

@@ -6,22 +6,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.app import timing
 from kgfs.app.binding import bind, is_bound, refuse_nothing, refuse_others, refuse_strange
-from kgfs.app.shipping import meeting, shipping, with_exchange
 from kgfs.config import Config
 from kgfs.errors import (
     AWAY,
-    BadInputError,
     BusyError,
     CorruptError,
     KgfsError,
     MissingError,
-    StoreError,
     TimedOutError,
     from_os_error,
 )
@@ -31,7 +27,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.locks import locked, locked_within
-from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog
+from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog, ship_from_reserve
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
@@ -64,8 +60,7 @@ def open_existing(config: Config) -> AbstractContextManager[Stores]:
 def open_to_ask(config: Config) -> AbstractContextManager[Stores]:
     """Open the stores of an existing home for reading, as :func:`open_existing` does.
 
-    A home whose garage is not shared with other homes knows its own state. It is opened without asking any server, and
-    without verifying a ledger in files.
+    A home knows its own state. It is opened without asking any server, and without verifying a ledger in files.
     """
     return _opened(config, make=False, later=True, reads=True)
 
@@ -118,22 +113,14 @@ def _opened(
     if not make:
         refuse_nothing(config)
     make_home(config)
-    if config.garage_store.shared:
-        from kgfs.app.beginning import begin_with_snapshot  # needed by shared homes only
-
-        begin_with_snapshot(config)
     with ExitStack() as stack:
-        garage, catalog = open_garage(config), Catalog(config.catalog_db)
-        if config.garage_store.shared:
-            catalog.share()
-        later = later and not catalog.sharing and catalog.seq() > 0
-        graph = open_graph(config)
-        stores = with_exchange(config, Stores(garage, catalog, graph))
+        stores = Stores(open_garage(config), Catalog(config.catalog_db), open_graph(config))
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
         served = config.garage_store.store != "files"
-        later, known = later and served, known and served and catalog.seq() > 0
+        has_facts = served and stores.catalog.seq() > 0
+        later, known = later and has_facts, known and has_facts
         is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later or known)
         if not known and not (reads and not served and _is_whole(stores)):
             _restore(config, stores, derive=derive, later=later)
@@ -154,21 +141,14 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
     """Fetch from the bucket what is not known locally, for a home that was opened by :func:`open_unheard`.
 
     Return None on success. Return the error, and leave the local state as it was, if the bucket is away, is silent
-    for ``garage.timeout``, or is being asked by another process of the home for that long. A damaged ledger or
-    registry of hosts is also returned as an error.
+    for ``garage.timeout``, or is being asked by another process of the home for that long. A damaged ledger is also
+    returned as an error.
     """
     if config.garage_store.store == "files":
         return None
     try:
         _restore(config, stores, derive=True, later=False, patience=config.garage_store.timeout)
     except (*AWAY, BusyError) as error:
-        return error
-    try:
-        if stores.catalog.sharing:
-            from kgfs.stores import hosts  # needed by shared homes only
-
-            hosts.read_roll(config, stores)
-    except (StoreError, TimedOutError) as error:  # A damaged ledger must not hide the rest of the home.
         return error
     return None
 
@@ -185,16 +165,10 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             pass
     make_home(config)
     with ExitStack() as stack:
-        bare = Stores(open_garage(config, cached=False), Catalog(config.catalog_db), open_graph(config))
-        stack.callback(bare.close)
-        stores = with_exchange(config, bare)
+        stores = Stores(open_garage(config, cached=False), Catalog(config.catalog_db), open_graph(config))
+        stack.callback(stores.close)
         if not is_bound(config):
             _surely_its_own(config, stores)
-        if stores.exchange is not None:
-            try:
-                stores.exchange.pull()  # else objects of other homes would look like orphans
-            except KgfsError as error:  # a damaged ledger is among the damage looked for
-                ErrorLog(config.errors_log).add("opening", error)
         model = worker_note(config.run).get("embedder", "")
         is_backfilled = not (config.run / "vectors.rebuilding").exists()  # else the worker derives them again
         if model and may_hold_vectors(config) and is_backfilled:
@@ -259,14 +233,12 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
 
 def ship_rest(config: Config, stores: Stores) -> None:
     """Ship the remaining facts before this process ends, since the next process that would ship them may start much
-    later. What it put into the bucket, and is not needed there, leaves too.
+    later.
 
     Facts that cannot be shipped now are durable in the home; the error is logged.
     """
-    if stores.exchange is not None:
-        stores.exchange.uploads.end_grace()
     try:
-        shipping(config, stores)()
+        ship_from_reserve(config.home, stores)
     except KgfsError as error:
         ErrorLog(config.errors_log).add("ship", error)
 
@@ -278,7 +250,7 @@ def _ship_rest_in_haste(config: Config, stores: Stores) -> None:
     People wait for this process to end.
     """
     garage = config.garage_store
-    if garage.store != "files" and (stores.catalog.sharing or stores.catalog.unshipped(1)[1]) and not _is_heard(stores):
+    if garage.store != "files" and stores.catalog.unshipped(1)[1] and not _is_heard(stores):
         silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {timing.HASTE:g} s.")
         ErrorLog(config.errors_log).add("ship", silent)
         return
@@ -316,12 +288,10 @@ def derive_vectors(config: Config, stores: Stores) -> None:
     One process rebuilds while other processes wait. Raise
     UnavailableError or TimedOutError if the vector server is unreachable. If stored data of some document are lost, raise
     one MissingError or CorruptError after all other documents have their vectors; the document gets its vectors when it
-    is read again. Incomplete vectors on a server that homes share are left to the home that holds the turn.
+    is read again.
     """
     if stores.vectors is None:
         return
-    if stores.catalog.sharing and config.vectors.store != "sqlite":
-        return  # the home that holds the turn writes there
     lost: KgfsError | None = None
     with locked(config.run / RESTORING):
         known = any(stores.catalog.names.counts().values())
@@ -341,8 +311,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
     """Derive missing state: names from the ledger, and the graph from the Readings. One process does this while other
     processes wait.
 
-    ``later`` is for a home that has local state and shares its garage with no other home. Then no server is asked,
-    unless the graph is empty although a document was read. Raise an error of AWAY if the bucket is away and the
+    ``later`` is for a home that has local state. Then no server is asked, unless the graph is empty although a document was read. Raise an error of AWAY if the bucket is away and the
     home's state is not known without it; with a finite ``patience`` (seconds), in any case. Raise BusyError if
     another process holds the lock for longer than ``patience``.
     """
@@ -357,12 +326,9 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
         # Derive the graph even if no document is left: names and numbers of purged documents must not be given to
         # anything else.
         if derive and is_graph_lost(stores):
-            from kgfs.app.turns import only_deriver
             from kgfs.ingest.lifecycle.rebuild import rebuild_graph  # imports numpy and more, so only for a rebuild
 
-            with only_deriver(config, stores, meeting(config), whole=True) as alone:
-                if is_graph_lost(alone):  # skip if another machine has just derived it
-                    rebuild_graph(alone)
+            rebuild_graph(stores)
 
 
 def _is_whole(stores: Stores) -> bool:
@@ -375,29 +341,11 @@ def _is_whole(stores: Stores) -> bool:
 def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
     """Fetch the facts of the ledger that are not known in the home."""
     try:
-        known = stores.catalog.seq()
-        if not known and not stores.catalog.sharing and _is_shared_by_others(stores):
-            raise BadInputError(
-                "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
-                " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
-            )
-        if stores.exchange is None:
-            restore_catalog(stores.catalog, stores.garage.ledger)
-        else:
-            from kgfs.sharing.apply_purges import noting_purges  # needed by shared homes only
-
-            restore_catalog(stores.catalog, stores.garage.ledger, partial(noting_purges, config, stores))
-            stores.exchange.pull(patience)
+        restore_catalog(stores.catalog, stores.garage.ledger)
     except AWAY as error:
         if patience != FOREVER or not (stores.catalog.seq() and stores.graph.epoch()):
             raise  # the home's contents are not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)
-
-
-def _is_shared_by_others(stores: Stores) -> bool:
-    from kgfs.stores import hosts  # needed by new homes only
-
-    return hosts.are_there(stores.garage.objects)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -16,24 +16,21 @@ from typing import TYPE_CHECKING
 
 from kgfs.app import timing
 from kgfs.app.confirming import Confirming
-from kgfs.app.home import make_home, open_deposits, open_existing, open_for_mount
-from kgfs.app.shipping import shipping
-from kgfs.app.turns import replay
+from kgfs.app.home import open_deposits, open_existing, open_for_mount
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
-from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.mount_files import GARAGE, mount_note
 from kgfs.stores.servers import requests_text
+from kgfs.stores.ship import ship_from_reserve
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from kgfs.fuse.metrics import Requests
-    from kgfs.fuse.pulse import Pulse
     from kgfs.tree.gate import Gate
 
 COLLECT_AFTER = 100_000
@@ -45,18 +42,6 @@ BUSY = 50
 """Requests per timing.START_POLL above which a newly started mount counts as busy. Then a client walks or copies a
 tree, and must not be slowed down by loading a worker and clients of servers.
 """
-
-
-def prepare_mount(config: Config, progress: Callable[[int, int, str], None], report: Callable[[str], None]) -> None:
-    """Create the home. A home in a shared bucket starts from a snapshot, which may take long.
-
-    ``progress`` is called with (done, total, unit), and ``report`` with a step in words.
-    """
-    make_home(config)
-    if config.garage_store.shared:
-        from kgfs.app.beginning import begin_with_snapshot  # needed by shared homes only
-
-        begin_with_snapshot(config, lambda done, total: progress(done, total, "MiB of the snapshot"), report)
 
 
 def run_mount(
@@ -114,8 +99,7 @@ def run_mount(
         if is_current():
             gate.open()
         ending = threading.Event()
-        sharing = stores.catalog.sharing
-        ship = _nothing if sharing else _unless(ending, shipping(config, stores))
+        ship = _unless(ending, lambda: ship_from_reserve(config.home, stores))
         chores = chores_of(config, stores, deposits.settler, ship, is_current)
         keeper = WorkerKeeper(config) if worker else None
 
@@ -153,12 +137,7 @@ def run_mount(
                         options,
                         log_error=errors.add,
                         news=news.poll,
-                        tasks=[
-                            do_chores,
-                            *(_sharing_tasks(config, stores, deposits, errors, pulse) if sharing else []),
-                            go_on_at_a_pause,
-                            note_the_end,
-                        ],
+                        tasks=[do_chores, go_on_at_a_pause, note_the_end],
                         ready=ready,
                         requests=requests,
                         connected=note.connected,
@@ -235,23 +214,6 @@ def _projection_text(config: Config, stores: Stores) -> str:
     return metrics_text(config, stores.graph)
 
 
-def _sharing_tasks(
-    config: Config, stores: Stores, deposits: Deposits, errors: ErrorLog, pulse: Pulse
-) -> list[Callable[[], Awaitable[None]]]:
-    """Return the tasks of a mount whose home shares its ledger."""
-    from kgfs.sharing.adaptive_poll import Rhythm
-    from kgfs.sharing.follow_graph import GraphFollower
-    from kgfs.sharing.mounted import keep_exchanging, keep_following
-
-    assert stores.exchange is not None
-    rhythm = Rhythm(stores.catalog, lambda: deposits.copies.times_kept)
-    follower = GraphFollower(config, stores, replay())
-    return [
-        partial(keep_exchanging, rhythm, shipping(config, stores), stores.exchange.poll, errors, pulse.rest),
-        partial(keep_following, config, follower, errors, pulse.rest),
-    ]
-
-
 def _take_back(config: Config, stores: Stores) -> None:
     """Release the jobs of a worker that was killed because its mount ends. The attempt does not count against the
     documents.
@@ -270,9 +232,3 @@ def _unless(ending: threading.Event, ship: Callable[[], object]) -> Callable[[],
             ship()
 
     return ship_unless_ending
-
-
-def _nothing() -> None:
-    """Do nothing: the exchange has its own thread, so that settling large files does not delay the facts of other
-    homes.
-    """

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgfs.app.home import UNFINISHED, open_existing
-from kgfs.app.shipping import meeting
-from kgfs.app.turns import only_changer
 from kgfs.config import Config, load
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
@@ -84,9 +82,7 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
         border("migrate-begun")
         migration = Migration(config, source, stack.enter_context(_opened(goal, model)), note, progress)
         migration.copy_most(planned.objects)
-        meet = meeting(config)
-        with in_place_of_worker(config.run), only_changer(config, source, meet):
-            meet(source)  # learn the facts that other homes had delivered when the ledger was copied
+        with in_place_of_worker(config.run):
             migration.finish()
     if goal.file is not None:
         copy(goal.file, goal.home / "config.toml")

@@ -8,8 +8,6 @@ START_AT_LATEST = 5.0
 """Seconds after which the worker and clients are loaded, even if the mount is busy."""
 SESSIONS_POLL = 2.0
 """Seconds between a worker's checks of the mounts of its home, and of the sessions that may have started it."""
-EXCHANGE_BESIDE_MOUNTS = 5.0
-"""Seconds between a worker's exchanges with a shared ledger while a mount of its home polls and delivers."""
 READ_POLL = 0.2
 """Seconds between two polls while this process waits for other processes to read documents."""
 WAIT_POLL = 0.1
@@ -32,10 +30,6 @@ CONFIRM_RETRY = 5.0
 """Seconds between attempts while the ledger does not answer, or may have facts that the home has not confirmed as
 shipped.
 """
-SNAPSHOT_BUSY = 60.0
-"""Seconds that a command retries while a worker changes the graph or another home makes a snapshot."""
-SNAPSHOT_POLL = 1.0
-"""Seconds between those attempts."""
 ASK = 60.0
 """Seconds that a question from the command line may take."""
 MATCH = 120.0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from kgfs.app.binding import refuse_others
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_existing, open_stores, open_to_derive
-from kgfs.app.shipping import meeting
-from kgfs.app.turns import only_changer, only_deriver
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, UnsupportedError
 from kgfs.ingest.storing.sessions import alive_sessions
@@ -23,7 +21,6 @@ from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.ship import is_graph_lost
-from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive
 from kgfs.stores.worker_turn import in_place_of_worker
 
@@ -45,14 +42,10 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
                 found = None
             model = model_in_use(config, stores)
         vectors_lost = config.run / "vectors.rebuilding"
-        with (
-            open_to_derive(config, vectors_of=model) as stores,
-            only_deriver(config, stores, meeting(config), whole=found is None) as stores,
-        ):
+        with open_to_derive(config, vectors_of=model) as stores:
             vectors_lost.touch(mode=0o600)  # so that the next opening derives them if this process is killed
             done = rebuild_graph(stores, progress, found.id if found else "")
-            with _writing_vectors(config, stores) as alone:
-                rebuild_vectors(alone, found.id if found else "")
+            rebuild_vectors(stores, found.id if found else "")
             vectors_lost.unlink()
             return done
 
@@ -72,24 +65,6 @@ def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> 
         write_anew(config, stores, progress)
 
 
-@contextmanager
-def _writing_vectors(config: Config, stores: Stores) -> Iterator[Stores]:
-    """Give one home at a time the right to write to a vector server that homes share. After a kill, the next home
-    that holds the turn starts over.
-    """
-    if not stores.catalog.sharing or config.vectors.store == "sqlite" or stores.vectors is None:
-        yield stores
-        return
-    from kgfs.sharing.vector_positions import position_of
-
-    with only_changer(config, stores, meeting(config)) as alone:
-        position = position_of(config, alone)
-        position.forget()
-        yield alone
-        position.write(alone.graph.followed() or 0)
-        position.conclude()
-
-
 def check_home(
     config: Config, *, deep: bool, mend: bool, progress: Callable[[int, int, str], None]
 ) -> list[tuple[Damage, str]]:
@@ -104,8 +79,6 @@ def check_home(
             stack.enter_context(in_place_of_worker(config.run))
             mended = [*_remove_unusable(config), *_replace_front(config)]
         stores = stack.enter_context(as_they_are(config))
-        if mend:
-            stores = stack.enter_context(only_changer(config, stores, meeting(config)))
         worker = not mend and worker_alive(config.run)
         found = check(config, stores, alive_sessions(config.run), worker=worker, deep=deep, progress=progress)
         return [*mended, *repair(config, stores, found, progress)] if mend else [(damage, "") for damage in found]
@@ -151,7 +124,7 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
     complaint, kind = fault_of(config.catalog_db), Kind.DAMAGED_DATABASE
     if not complaint:
         with closing(Catalog(config.catalog_db)) as catalog, closing(open_garage(config)) as garage:
-            if catalog.sharing or garage.ledger.faults() or catalog.seq() >= garage.ledger.last_seq():
+            if garage.ledger.faults() or catalog.seq() >= garage.ledger.last_seq():
                 return []
             complaint, kind = f"fact {catalog.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT
     if alive_sessions(config.run):

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kgfs.app.home import model_in_use, open_existing, open_to_derive, ship_rest
-from kgfs.app.shipping import meeting
-from kgfs.app.turns import only_changer
 from kgfs.config import Config
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors
@@ -16,14 +14,10 @@ from kgfs.stores.worker_turn import in_place_of_worker
 
 @contextmanager
 def in_worker_place(config: Config) -> Iterator[Stores]:
-    """Yield the stores with their vectors, while the worker and every other process that may change the graph waits.
-
-    Raise BusyError if another machine does not release the graph in time.
-    """
+    """Yield the stores with their vectors, while the worker and every other process that may change the graph waits."""
     with in_place_of_worker(config.run):
         with open_existing(config) as stores:
             model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
         with open_to_derive(config, vectors_of=model) as stores:
-            with only_changer(config, stores, meeting(config)) as alone:
-                yield alone
+            yield stores
             ship_rest(config, stores)

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from kgfs.app import timing as app_timing
 from kgfs.app.embedder import load_models, wanted
 from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
-from kgfs.app.shipping import meeting, shipping
-from kgfs.app.turns import taking_turns
 from kgfs.config import Config
 from kgfs.errors import CorruptError, KgfsError, MachineError, MissingError
 from kgfs.fuse.connection import free_clients
@@ -30,8 +28,8 @@ from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
+from kgfs.stores.ship import ship_from_reserve
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import place_wanted
@@ -67,7 +65,7 @@ def chores_of(
         ErrorLog(config.errors_log),
         config.run / "settle.request",
         trash_days=config.tree.trash_days,
-        ship=ship or shipping(config, stores),
+        ship=ship or (lambda: ship_from_reserve(config.home, stores)),
         is_current=is_current,
         reserve=DiskReserve(config.home),
     )
@@ -142,10 +140,10 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         open_for_worker(config, vectors_of=compute.embedding_model) as stores,
         closing(_engine(config, compute, stores)) as engine,
         closing(ChangeWatch(config)) as watch_home,
-        taking_turns(pipeline := Pipeline(config, stores, compute, about.clock, engine), meeting(config)) as turns,
     ):
-        chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
-        worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns, watch_home)
+        pipeline = Pipeline(config, stores, compute, about.clock, engine)
+        chores = chores_of(config, stores, Settler(config, stores))
+        worker = Worker(pipeline, ErrorLog(config.errors_log), chores, watch_home)
         stop = _both(stopped.set, worker.stop)
         about.stoppable(stop)
         note = {
@@ -163,8 +161,6 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
 
         def prepare() -> None:
             backfill.prepare()
-            while stores.catalog.sharing and backfill.part():
-                pass
             if backfill.is_due:
                 answering.answer_with(compute, None)
 
@@ -183,7 +179,6 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         told.write({**note, "state": "preparing"})
         with (
             _Answering(config, compute, stores.vectors) as answering,
-            _keeping_snapshots(config, stores),
             indexing_words(stores.graph, ErrorLog(config.errors_log)),
             _projecting(config, stores) as projection,
             _watching(config, skipped=about.until_idle),
@@ -227,33 +222,6 @@ def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
         if note.get("state") == LOADING:
             lock.note({**note, "state": "ended", "reason": str(error)})
         raise
-
-
-def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
-    """Return the function that exchanges facts with the ledger for a worker. While a mount does this, the worker does
-    it seldom, and also while nothing happens.
-    """
-    ship = shipping(config, stores)
-    if not stores.catalog.sharing:
-        return ship
-    from kgfs.sharing import timing as sharing_timing  # needed by shared homes only
-
-    shipped, moved, newest = -app_timing.EXCHANGE_BESIDE_MOUNTS, time.monotonic(), stores.catalog.seq()
-
-    def seldom() -> None:
-        nonlocal shipped, moved, newest
-        now = time.monotonic()
-        mounted = any(note.alive and note.view == KNOWLEDGE for note in mount_notes(config.run))
-        seq = stores.catalog.seq()
-        if seq != newest:
-            newest, moved = seq, now
-        at_rest = now - moved > sharing_timing.POLL_AT_REST
-        pause = app_timing.EXCHANGE_BESIDE_MOUNTS if mounted else sharing_timing.POLL_SELDOM if at_rest else 0.0
-        if now - shipped >= pause or (not mounted and stores.catalog.unshipped(1)[1]):
-            ship()
-            shipped = now
-
-    return seldom
 
 
 def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
@@ -380,14 +348,6 @@ class _Answering:
             self._server.close()
         self._answers.change(Materials(None, None), app_timing.ANSWERED_WITHIN)
         self._finder.close()
-
-
-def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:
-    if not stores.catalog.sharing:
-        return nullcontext()
-    from kgfs.sharing.snapshots import keeping_snapshots  # needed by shared homes only
-
-    return keeping_snapshots(config, stores)
 
 
 def _watching(config: Config, *, skipped: bool) -> AbstractContextManager[None]:

@@ -33,7 +33,6 @@ VERBS = {
     "ask": "Answer a question with sentences of the documents.",
     "match": "Find the passages closest in meaning, under all filters.",
     "status": "What is kept, what is owed, who works.",
-    "hosts": "The homes that share a bucket, and which purges wait for them.",
     "history": "The versions of a file.",
     "cite": "The passage that a citation points at.",
     "diff": "What changed from one version of a file to another.",

@@ -42,7 +42,7 @@ def command(
     documents from bringing them back until they are deposited anew. Files go to the trash (kgfs trash); with --purge
     nothing does: all versions of the paths, originals, readings and index entries are erased, which cannot be undone.
     Blocks of the disk are given back, not overwritten, and backups are not touched. What is deposited again, named or
-    written before it is carried out, on this machine or another, stays: it is named, and the exit code is 5.
+    written before it is carried out stays: it is named, and the exit code is 5.
 
     \b
     Example:

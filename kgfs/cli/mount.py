@@ -13,11 +13,11 @@ import click
 from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
-from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
+from kgfs.app.mounting import run_garage_mount, run_mount
 from kgfs.cli import timing
 from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_own_config
-from kgfs.cli.progress import Bar, Steps
+from kgfs.cli.progress import Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
 from kgfs.fuse import probe
@@ -80,9 +80,6 @@ def command(
     where = check(mountpoint, MountOptions(allow_other=allow_other))
     servers = api.Probe(config) if config.on_servers and not foreground else None
     with Steps() as step:
-        if view == KNOWLEDGE:
-            with Bar() as bar:
-                prepare_mount(config, bar.show, step)
         if not foreground:
             if config.garage_store.store != "files":
                 step("Starting the mount, which first asks the bucket what is to be known here")

@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from kgfs.app import api
-from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import State
+from kgfs.errors import KgfsError, TimedOutError
 from kgfs.stores.disk_reserve import ReserveState
 from kgfs.stores.mount_files import mount_notes
 
 SHOWN = 5
-"""Number of files with conflicts that are named; --json has all."""
+"""Number of documents that were not read which are named; --json has all."""
 EARLIER = (State.KEPT, State.STALE)
 """The states of documents that no file has any more."""
 ELSE_OWED = {"unsettled": "unsettled path", "forgettings": "forgetting"}
@@ -65,8 +65,6 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"         nothing goes on until this is mended: {waits_for}")
     if found["worker"]["alive"] and (reads_here := found["worker"]["note"].get("reads_here")):
         click.echo(f"         {reads_here}")
-    if found["stands_still"]:
-        click.echo(f"         {api.STANDS_STILL}")
     if found["worker"]["alive"] and (made := found["worker"]["note"].get("vectors")):
         click.echo(
             f"         vectors of {made['model']}: {made['sources']} of {count(made['of'], 'Source')}; until all have them, searches go by words"
@@ -85,16 +83,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     if found["neo4j"]:
         for number, line in enumerate(projection_lines(found["neo4j"])):
             click.echo(f"{'neo4j' if number == 0 else '':<9}{line}")
-    if found["conflicts"]:
-        click.echo(f"conflicts {found['conflicts']}, written in one home after another had changed the file:")
-        for path in found["conflict_paths"][:SHOWN]:
-            click.echo(f"         {path} (kgfs history has what was written)")
-        if (more := len(found["conflict_paths"]) - SHOWN) > 0:
-            click.echo(f"         and {count(more, 'file')} more (--json)")
     if not (reserve := ReserveState(**found["reserve"])).is_whole:
         click.echo(f"reserve  {reserve.describe()}")
-    if found["sharing"]:
-        _print_sharing(found["sharing"])
     for watch in found["watches"]:
         _print_watch(watch)
     for mount in found["mounts"]:
@@ -103,6 +93,14 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for ontology in found["ontologies"]:
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())
         click.echo(f"{ontology['name']}: {_documents(ontology['documents'])}; in the graph {read}")
+
+
+def told_of(away: KgfsError | None) -> str | None:
+    """Return a line for people about a bucket that could not be asked; None if ``away`` is None."""
+    if away is None:
+        return None
+    what = "The bucket does not answer" if isinstance(away, TimedOutError) else "The bucket could not be asked"
+    return f"{what}: {away} What is told is what was known here before."
 
 
 def _documents(counts: Mapping[str, int]) -> str:
@@ -145,16 +143,6 @@ def _lines(value: Any) -> list[str]:
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     return [] if value is None else [str(value)]
-
-
-def _print_sharing(sharing: dict[str, Any]) -> None:
-    for host in sharing["hosts"]:
-        this = ", this home" if host["this"] else ""
-        click.echo(
-            f"host     {host['id']} has followed {host['followed']} of {sharing['fact']} facts ({host['name']}{this})"
-        )
-    for line in waiting(sharing["purges"]):
-        click.echo(f"         {line}")
 
 
 def _print_watch(watch: dict[str, Any]) -> None:

@@ -12,16 +12,6 @@ CLOCK_AHEAD_NS = 60 * 10**9
 A write with a later time was stamped by a clock that was set back since, as one is where a server refused requests
 signed with its time. Such a name is settled at once, without waiting for that time.
 """
-HOME_ABSENT = 300.0
-"""Seconds, in addition to ``[pipeline] settle``, until another home counts as absent that has delivered what it wrote
-and has neither settled nor changed it.
-
-Such a home was killed, sleeps, or is lost for good. A home that is present settles within seconds, or within a minute
-or two while a whole tree is copied. If an absent home is present after all, both settle the name, which makes one
-version (SHARE-6). That costs work, so this time is long.
-"""
-OTHER_HOMES_POLL = 10.0
-"""Seconds between two queries for unsettled names of other homes, which may be many."""
 BURST_WAIT_NS = 60 * 10**9
 """Nanoseconds that a quiet name waits at most for the end of a write burst."""
 SHIP_EVERY = 0.5
@@ -53,8 +43,6 @@ JOB_RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
 ORDERS_RETRY = 600.0
 """Seconds between attempts at orders to forget that failed, after the first attempt."""
-LEASE_POLL = 0.5
-"""Seconds between polls of a lease that another worker holds."""
 WORKER_RESTART = 1.0
 """Seconds before a worker that died is started again for the first time."""
 WORKER_RESTART_AT_MOST = 60.0

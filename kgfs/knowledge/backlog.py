@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgfs.domain.documents import State
-from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.catalog.rows import Job
 from kgfs.stores.catalog.sqlite import Catalog
 
@@ -23,8 +22,6 @@ class Owed:
     done: int
     forgettings: int = 0
     """Forgettings that were ordered and are not carried out."""
-    unsettled_here: int = 0
-    """The unsettled paths that this home settles. The others were last written by another home, which settles them."""
 
     @property
     def total(self) -> int:
@@ -36,11 +33,8 @@ class Owed:
 
     @property
     def nothing_to_read(self) -> bool:
-        """Return whether everything written here, and everything that other homes wrote and settled, is read.
-
-        Commands that read wait for it.
-        """
-        return not self.unsettled_here and not self.jobs
+        """Return whether everything written here is read. Commands that read wait for it."""
+        return not self.unsettled and not self.jobs
 
 
 def owed(catalog: Catalog) -> Owed:
@@ -57,5 +51,4 @@ def owed(catalog: Catalog) -> Owed:
         unsupported=counts.get(State.UNSUPPORTED, 0),
         done=counts.get(State.DONE, 0) + counts.get(State.GATED, 0),
         forgettings=catalog.names.forgettings_count(),
-        unsettled_here=catalog.names.unsettled_count(besides=ELSEWHERE),
     )

@@ -35,7 +35,7 @@ def history(stores: Stores, found: Found) -> list[dict[str, Any]]:
             "key": version.key,
             "decision": version.decision or None,
             "reason": version.reason or None,
-            "state": document.state.value if document else "purged" if version.doc_id else "kept",
+            "state": document.state.value if document else "purged",
             "current": live is not None and (live.version, live.sha256) == (version.n, version.sha256),
         }
         for version in versions
@@ -127,14 +127,14 @@ class _Side:
 
     def text(self) -> str:
         """Return the version's Text. Raise MissingError where it has none."""
-        if self.document is None and self.version.doc_id:
+        if self.document is None:
             raise MissingError(f"version {self.version.n} was purged")
-        if self.document is not None and self.reading is not None:
+        if self.reading is not None:
             return text_of(self._objects, self.document, self.reading)
         try:
             return self._objects.get(self.version.key).decode()
         except UnicodeDecodeError:
-            why = (self.document.reason if self.document else "") or "it was never read, and is not UTF-8"
+            why = self.document.reason or "it was never read, and is not UTF-8"
             raise MissingError(f"version {self.version.n} has no text: {why}") from None
 
 

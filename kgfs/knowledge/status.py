@@ -8,50 +8,34 @@ from typing import Any
 
 import kgfs
 from kgfs.config import Config
-from kgfs.domain.documents import INGEST_VERSION, Name, State, Version
+from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.knowledge.backlog import owed
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.unread import unread
-from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.rows import Job
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.graph.sqlite import Graph
-from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
+from kgfs.stores.mount_files import mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.watch_files import watch_states
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
 UNREAD = 100
 """The number of documents that were not read which a status names."""
-STANDS_STILL = (
-    "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs mount, or"
-    " kgfs worker, does it"
-)
 
 
-def stands_still(config: Config) -> bool:
-    """Return whether no process applies the changes of other homes to this home's graph. Quick."""
-    if not config.garage_store.shared or worker_alive(config.run):
-        return False
-    return not any(note.alive and note.view == KNOWLEDGE for note in mount_notes(config.run))
-
-
-def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]:
+def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Return the state of a home as plain data.
 
-    Quick: the cost grows with the number of ontologies and of the conflicts whose files are ``named`` (the newest; below 0
-    means all).
+    Quick: the cost grows with the number of ontologies.
 
     ``owed`` is all that ``kgfs wait`` waits for, including ``unsettled`` paths and ``forgettings`` that are not carried out.
     ``worker.note`` is what the newest worker wrote about itself, its models included; its ``state`` is idle where the worker
-    has nothing to do. ``worker.alive`` says whether that worker still runs. ``stands_still`` says that a worker is needed for
-    more than the documents to be read. ``mounts`` are the mounts that registered themselves and did not deregister; a killed
-    mount is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state and leaves out states with
+    has nothing to do. ``worker.alive`` says whether that worker still runs. ``mounts`` are the mounts
+    that registered themselves and did not deregister; a killed mount is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state and leaves out states with
     none. ``read_by_earlier_rules`` counts the documents that an earlier ingest version read, which ``kgfs reprocess`` reads
-    anew. ``conflicts`` counts the versions that were written on content which another machine had changed;
-    ``conflict_paths`` are the files that have them, as ONTOLOGY/PATH. ``neo4j`` says how far the projection is behind
-    (:func:`~.projection.progress.projection_page`), and is None where there is none. ``sharing`` is None where no other home
-    shares the garage. It asks no server: ``as_of`` says when a server was last asked.
+    anew. ``neo4j`` says how far the projection is behind (:func:`~.projection.progress.projection_page`), and is None where
+    there is none.
     """
     names, left = stores.catalog.names, owed(stores.catalog)
     return {
@@ -61,7 +45,6 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
         "unsettled": left.unsettled,
         "forgettings": left.forgettings,
         "worker": {"alive": worker_alive(config.run), "note": _note(config, left.jobs + left.forgettings)},
-        "stands_still": stands_still(config),
         "mounts": [
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
             for note in mount_notes(config.run)
@@ -70,11 +53,8 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
         "reserve": asdict(reserve_state(config)),
         "epoch": stores.graph.epoch(),
         "neo4j": _projection_page(config, stores.graph),
-        "sharing": sharing_page(config) if stores.catalog.sharing else None,
         "seq": stores.catalog.seq(),
         "read_by_earlier_rules": stores.graph.read_before(INGEST_VERSION),
-        "conflicts": names.conflict_count(),
-        "conflict_paths": sorted({_path(names, *conflict) for conflict in names.conflicts(named)}),
         "documents": _by_state(names.counts()),
         "not_read": [
             {"path": f"{one.ontology}/{one.path}", "state": one.state, "reason": one.reason, "doc_id": one.doc_id}
@@ -100,51 +80,6 @@ def reserve_state(config: Config) -> ReserveState:
 def _note(config: Config, owed: int) -> dict[str, Any]:
     note = worker_note(config.run)
     return note | {"state": "idle"} if note.get("state") == "working" and not owed else note
-
-
-def _path(names: Names, version: Version, live: Name | None) -> str:
-    """Return ONTOLOGY/PATH of the file that a version belongs to; for a removed file, the path that it had."""
-    if live is not None and (path := names.path(live.id)) is not None and (ontology := names.ontology(live.ontology)):
-        return f"{ontology.name}/{path}"
-    prefix = version.key.split("/")[1]
-    called = next(
-        (one.name for one in [*names.ontologies(), *names.removed_ontologies()] if one.prefix == prefix), prefix
-    )
-    return f"{called}/{version.path}"
-
-
-def sharing_page(config: Config) -> dict[str, Any] | None:
-    """Return the homes that share the garage, the entries that each has followed, and the purges that wait for homes."""
-    if not config.garage_store.shared:
-        return None
-    from kgfs.stores.hosts import host_id, known_roll  # needed by shared homes only
-
-    roll = known_roll(config)
-    if roll is None:
-        return None
-    return {
-        "as_of": roll.read_at,
-        "fact": roll.upto,
-        "hosts": [
-            {
-                "id": host.id,
-                "name": host.name,
-                "this": host.id == host_id(config),
-                "followed": host.followed,
-                "said_at": host.reported_at,
-            }
-            for host in roll.hosts
-        ],
-        "purges": [
-            {
-                "fact": purge.fact,
-                "at": purge.at,
-                "documents": purge.documents,
-                "waits_for": [host.id for host in roll.waits_for(purge)],
-            }
-            for purge in roll.purges
-        ],
-    }
 
 
 def _by_state(counts: Mapping[State, int]) -> dict[str, int]:

@@ -12,9 +12,5 @@ COPY_UPLOAD = 24 * 3600.0
 """Seconds in which the upload of a large copy is finished."""
 UPLOAD_RUNNING = 3600.0
 """Seconds after its beginning in which an upload may still be running."""
-OTHER_HOME_RECORDS_NS = 24 * 3600 * 10**9
-"""Nanoseconds after which another home has recorded what it put into the garage that it shares with this home."""
-SNAPSHOT_UPLOAD_NS = 24 * 3600 * 10**9
-"""Nanoseconds in which a home may still be uploading a snapshot that has no manifest yet."""
 ASK_MODEL = 8.0
 """Seconds to wait for the worker's models to compare sentences with a question. After that words alone decide."""

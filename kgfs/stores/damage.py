@@ -35,7 +35,6 @@ class Kind(StrEnum):
     LEFT_INBOX = "left inbox row"
     LEFT_UPLOAD = "left upload"
     LEFT_CACHE = "left cache file"
-    BAD_SNAPSHOT = "snapshot that no home can begin with"
 
 
 REMEDIES: dict[Kind, str] = {
@@ -65,11 +64,10 @@ REMEDIES: dict[Kind, str] = {
     Kind.LEFT_INBOX: "takes room and nothing else; --repair drops it",
     Kind.LEFT_UPLOAD: "takes room and nothing else; --repair aborts it once it is a day old: until then somebody may be at it",
     Kind.LEFT_CACHE: "takes room and nothing else; --repair removes it",
-    Kind.BAD_SNAPSHOT: "new homes pass it over; --repair removes it",
 }
 """The remedy for each kind, for people: what a repair does, or what else helps."""
 
-HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE, Kind.BAD_SNAPSHOT})
+HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE})
 """Kinds of leftovers of killed processes that nothing refers to and that are no sign of a loss. Orphan objects and
 spool files are not among them, because they may still belong to something."""
 

@@ -46,8 +46,6 @@ class Database:
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._lock = threading.Lock()
-        self._rehearsing = 0
-        """The identifier of the thread inside :meth:`rehearse`; 0 if there is none."""
         self._closed = False
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -149,10 +147,6 @@ class Database:
         """Return a context that is one write transaction: it commits when the block ends, and rolls back if the block
         raises. Waits for other writers; BusyError if another process writes for longer than ``timing.WAL_BUSY``
         seconds."""
-        if self.rehearses:
-            with self.translated():
-                yield self._writer
-            return
         with self._lock, self.translated():
             if self._closed:
                 raise StoreError(f"{self._path}: closed.")
@@ -174,8 +168,6 @@ class Database:
     def removing(self, work: Callable[[], T]) -> T:
         """Return the result of ``work``, a function that deletes rows. On a full disk, ``work`` runs again with
         space from the folder's disk reserve, so ``work`` must be safe to run twice."""
-        if self.rehearses:
-            return work()
         return self._reserve.run(work, self._copy_log)
 
     def _copy_log(self) -> None:
@@ -183,41 +175,6 @@ class Database:
         appending."""
         with self._lock, suppress(sqlite3.Error):  # a full disk makes the next transaction fail, which reports it
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-    @property
-    def rehearses(self) -> bool:
-        """Return whether the calling thread is inside :meth:`rehearse`."""
-        return self._rehearsing == threading.get_ident()
-
-    @contextmanager
-    def rehearse(self) -> Iterator[None]:
-        """Return a context at whose end everything that the calling thread writes in it is rolled back. Meanwhile
-        only that thread reads these writes, and other writers wait. Do not nest."""
-        with self.write(durable=False) as connection:
-            before = self._mine()
-            self._local.reader, self._local.before = _Reader(connection, owned=False), before
-            self._rehearsing = threading.get_ident()
-            try:
-                yield
-            finally:
-                self._rehearsing = 0
-                self._local.reader, self._local.before = before, None
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                connection.execute("BEGIN")  # write() ends a transaction
-
-    @contextmanager
-    def before_rehearsal(self) -> Iterator[None]:
-        """Return a context in which the calling thread reads the committed state, also inside :meth:`rehearse`."""
-        if not self.rehearses:
-            yield
-            return
-        rehearsing = self._local.reader
-        self._local.reader = self._local.before
-        try:
-            yield
-        finally:
-            self._local.reader = rehearsing
 
     @contextmanager
     def attached(self, path: Path, name: str) -> Iterator[None]:
@@ -395,14 +352,12 @@ def remove_database(path: Path) -> None:
 class _Reader:
     """A reading connection of one thread. It is closed when its thread ends, which drops the last reference to it."""
 
-    def __init__(self, connection: sqlite3.Connection, *, owned: bool = True) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._owned = owned
         self.cursor = connection.cursor()
         """The cursor for all reads that fetch their rows at once. The driver remembers each of the last 200
         cursors. New cursors for each page of a long listing would each hold a page of memory long after the
         listing."""
 
     def __del__(self) -> None:
-        if self._owned:
-            self.connection.close()
+        self.connection.close()

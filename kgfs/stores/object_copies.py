@@ -1,56 +1,52 @@
-"""Copy objects inside the garage, verified."""
+"""Find the kept bytes of a name that are on their way to their key in the garage, and copy them there, verified."""
 
 from __future__ import annotations
 
 import secrets
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from kgfs.domain.documents import Name
 from kgfs.errors import CorruptError, MissingError
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.pending_uploads import COPY, WAITING, waiting_key
 from kgfs.stores.spool_file import SpoolFile
 from kgfs.stores.stores import Stores
 
-
-def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str) -> bool:
-    """Restore the object ``key`` from a pending upload, if another home gave it up just when this home came to rely
-    on it.
-
-    The pending upload is that of the name ``name_id`` with the content ``sha256``, or that of any other name with the
-    same content, since the name may have been merged with one of another home. Return True if the object is there,
-    False if no upload with these bytes is left.
-    """
-    objects, waiting = stores.garage.objects, waiting_key(name_id, sha256)
-    if objects.exists(key) or _is_made(stores, spool, waiting, key):
-        return True
-    others = [left for left, _ in objects.keys(WAITING) if left.endswith(f".{sha256}") and left != waiting]
-    return any(_is_made(stores, spool, left, key) for left in others)
+COPY = "copy-"
+"""The prefix of the names of copies in the spool that are being uploaded."""
 
 
-def _is_made(stores: Stores, spool: Path, left: str, key: str) -> bool:
-    """Return whether the object ``key`` is there, copied from ``left`` if need be. A rotten ``left`` counts as
-    absent."""
-    with suppress(CorruptError):  # it is as good as gone, and no delivery must wait for it
-        return duplicate(stores, spool, left, key)
-    return False
+def is_wanted(stores: Stores, key: str) -> bool:
+    """Return whether the object ``key``, an original or derived from one, is needed: a name, a version or the trash
+    refers to it, its deletion is pending, its document is known, or it may be the only copy of a file that is to be
+    settled. Call it while nothing is being settled."""
+    catalog, (top, _, rest) = stores.catalog, key.partition("/")
+    if top != "sources":
+        return catalog.names.document(rest.partition("/")[0]) is not None
+    content = rest.rpartition("/")[2].partition(".")[0]
+    waiting = catalog.names.unsettled(quiet_before=2**63 - 1)
+    return (
+        catalog.promises(key)
+        or bool(catalog.unheld([key]))
+        or any(name.sha256.startswith(content) for name in waiting if name.sha256)
+    )
 
 
-def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
-    """Copy the object ``present`` to ``key``; return False if ``present`` is absent, else True.
-
-    Does nothing where ``key`` exists. Raise CorruptError where ``present`` is rotten. Idempotent. Memory stays flat.
-    """
-    objects = stores.garage.objects
-    if objects.exists(key) or objects.copy(present, key):
-        return True
-    try:
-        _pour(stores, spool, present, key)
-    except MissingError:
-        return False
-    return True
+def key_on_the_way(stores: Stores, name: Name) -> str:
+    """Return the garage key of bytes that have left the spool while the fact about that is not recorded yet.
+    Raises MissingError if the garage does not have them either."""
+    names = stores.catalog.names
+    document = names.document_with(name.ontology, name.sha256)
+    if document is not None and stores.garage.objects.exists(document.key):
+        return document.key
+    # Removed ontologies too: the file may have been moved out of one before it was removed.
+    ontologies = [*names.ontologies(), *names.removed_ontologies()]
+    for ontology in sorted(ontologies, key=lambda one: one.id != name.ontology):
+        for key, size in stores.garage.objects.keys(f"sources/{ontology.prefix}/{name.sha256[:32]}."):
+            if size == name.size:
+                return key
+    raise MissingError(f"The kept bytes of '{name.name}' are neither in the spool nor in the garage.")
 
 
 def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
@@ -62,27 +58,18 @@ def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str)
     objects = stores.garage.objects
     if objects.stat(present).sha256 == name.sha256 and objects.copy(present, key):
         return
-    _pour(stores, spool, present, key, name.sha256, name.name)
-
-
-def _pour(stores: Stores, spool: Path, present: str, key: str, sha256: str = "", called: str = "") -> None:
-    """Copy an object by reading and putting it, verified. A content of one block needs no space on this machine's
-    disk.
-
-    The objects that no server copies have one block. Larger ones go through a file of the spool folder.
-    """
-    objects = stores.garage.objects
+    # The objects that no server copies have one block, which needs no space on this machine's disk. Larger ones go
+    # through a file of the spool folder.
     with closing(objects.open(present)) as source:
-        right = sha256 or source.sums.sha256
         if source.sums.size <= BLOCK:
             content = source.read_at(0, source.sums.size)
-            objects.put(key, content, checked(sums_of(content), right, called or present))
+            objects.put(key, content, checked(sums_of(content), name.sha256, name.name))
             return
         goal = SpoolFile.make(spool / f"{COPY}{secrets.token_hex(8)}")
         try:
             while goal.size < source.sums.size:
                 goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
-            objects.put(key, goal.path, checked(goal.sums(), right, called or present), move=True)
+            objects.put(key, goal.path, checked(goal.sums(), name.sha256, name.name), move=True)
         finally:
             goal.close()
             goal.path.unlink(missing_ok=True)

@@ -48,7 +48,7 @@ def part_notes(objects: Objects, doc_id: str = "") -> Iterator[PartNote]:
 
 
 def is_being_read(stores: Stores, doc_id: str) -> bool:
-    """Return whether a document is to be read, or is being read, by whichever home. Quick."""
+    """Return whether a document is to be read, or is being read. Quick."""
     return any(job.kind == "read" for job in stores.catalog.jobs.of(doc_id))
 
 

@@ -1,4 +1,4 @@
-"""Small run files by which the processes of a home inform each other."""
+"""Small files of a home: its id, and notes by which its processes inform each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.stores.garage.durable import os_errors, sync_folder
+
+
+def home_id(home: Path) -> str:
+    """Return the id of a home, and make it on the first call: 12 hexadecimal digits in the file ``id`` of its folder.
+
+    A copy of the folder has the same id; delete the file in one of them.
+    """
+    path = home / "id"
+    if not path.exists():
+        fresh = path.with_name(f"id.{secrets.token_hex(4)}")
+        fresh.touch(0o600)
+        fresh.write_text(secrets.token_hex(6))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # another process of the home has made it meanwhile
+        finally:
+            fresh.unlink()
+    return path.read_text()
 
 
 def write_note(note: Path, content: Any, *, durable: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from kgfs.stores.stores import Stores
 if TYPE_CHECKING:  # opening a home whose names are known needs no class of fact
     from kgfs.stores.catalog.facts import DocumentRead, Fact
 
-Entries = Iterator[tuple[int, bytes]]
 BATCH = 1000
 """Facts that are read from the catalog in one batch."""
 
@@ -54,21 +53,17 @@ def ship_from_reserve(home: Path, stores: Stores) -> int:
     return DiskReserve(home).run(lambda: ship_once(stores.catalog, stores.garage.ledger))
 
 
-def restore_catalog(catalog: Catalog, ledger: Ledger, seeing: Callable[[Entries], Entries] = iter) -> int:
+def restore_catalog(catalog: Catalog, ledger: Ledger) -> int:
     """Fill an empty catalog from a ledger that has facts; return how many were applied, 0 where there is nothing to
     restore.
 
-    ``seeing`` passes all entries on. What it does after the last entry is done before the catalog has any. Raise
-    OlderCopyError where the catalog is an older copy than the ledger, since it would assign numbers a second time.
-    Where homes share the ledger a shorter catalog is usual, and no error: the exchange of facts brings what is
-    missing.
+    Raise OlderCopyError where the catalog is an older copy than the ledger, since it would assign numbers a second time.
     """
     last = ledger.last_seq()
     here = catalog.seq()
     if here == 0 and last:
-        return catalog.replay(seeing(ledger.replay()))
-    if not catalog.sharing:
-        refuse_older(catalog, last)
+        return catalog.replay(ledger.replay())
+    refuse_older(catalog, last)
     return 0
 
 
@@ -78,8 +73,7 @@ def refuse_older(catalog: Catalog, last: int) -> None:
     if here < last:
         raise OlderCopyError(
             f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
-            "Run kgfs check --repair: it is quarantined and made anew from the ledger. Where other homes use this place in the"
-            " bucket, set garage.shared instead."
+            "Run kgfs check --repair: it is quarantined and made anew from the ledger."
         )
 
 
@@ -89,7 +83,7 @@ def entries(catalog: Catalog, ledger: Ledger, after: int = 0) -> Iterator[bytes]
     # The catalog is asked first: a fact that is shipped while the ledger is read could be missed in both otherwise.
     first, waiting = catalog.unshipped(limit=1 << 62)
     for seq, entry in ledger.replay(after):
-        if seq >= first:  # one of ``waiting``, or another home's fact that is not known here yet
+        if seq >= first:  # one of ``waiting``
             break
         yield entry
     yield from waiting
@@ -103,7 +97,7 @@ def facts_since(catalog: Catalog, ledger: Ledger, after: int) -> Iterator[tuple[
     early where the ledger does not have them.
     """
     while True:
-        page = catalog.facts(after, BATCH, confirmed=True)
+        page = catalog.facts(after, BATCH)
         before = after
         for seq, fact in _known_in(ledger, after, catalog.confirmed()) if page is None else page:
             yield seq, fact

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -28,7 +28,6 @@ from kgfs.tree.timing import OWN_WRITES
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.view import Rule, on
 
-T = TypeVar("T")
 N = TypeVar("N", bound=Node)
 
 PAGE = 1000
@@ -95,85 +94,40 @@ class _Entry(Node):
 class DocumentsFolder(_Entry, Folder):
     """Serve ``documents/`` itself, whose name id is ``ontology.root``, or a folder below it."""
 
-    __slots__ = ("_united",)
-
-    def __init__(self, context: TreeContext, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
-        super().__init__(context, ontology, name_id, row)
-        self._united = False
-        """Whether the kernel knows the folder under the number that it had before it was merged with another home's
-        folder.
-        """
+    __slots__ = ()
 
     def group(self) -> tuple[str, Hashable]:
         return FOLDER_TIMES, None
-
-    def attr(self) -> Attr:
-        return self._here(lambda _: super(DocumentsFolder, self).attr())
-
-    def attr_again(self) -> Attr:
-        return self._here(lambda _: super(DocumentsFolder, self).attr_again())
-
-    def change(self, wanted: AttrChange) -> Attr:
-        return self._here(lambda _: super(DocumentsFolder, self).change(wanted))
 
     def lookup(self, name: str) -> Node | None:
         found = self._find(name)
         return self._node(found) if found else None
 
     def _find(self, name: str) -> Name | None:
-        names, was = self._context.stores.catalog.names, self._id
-        found = names.child(was, name)
-        return names.child(self._id, name) if found is None and self._left(was) else found
-
-    def _here(self, done: Callable[[int], T]) -> T:
-        """Return the result of ``done`` for this folder's id. If the folder was merged with another home's folder,
-        call ``done`` again with the id of the merged folder.
-        """
-        was = self._id
-        try:
-            return done(was)
-        except MissingError:
-            if not self._left(was):
-                raise
-            return done(self._id)
-
-    def _left(self, was: int) -> bool:
-        """Return whether the folder's id is no longer ``was``, after following a merge with another home's folder.
-
-        A process that holds the former folder, open or as its working folder, continues in the merged folder. Threads
-        that detect the merge at the same time make the same change.
-        """
-        names = self._context.stores.catalog.names
-        into = names.united(was)
-        if into is not None and names.name(was) is None:
-            self._ontology, self._united = names.ontology(into.ontology) or self._ontology, True
-            self._id = into.id  # last: a thread that sees the new id sees the other fields too
-        return self._id != was
+        return self._context.stores.catalog.names.child(self._id, name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names, was = self._context.deposits.recent, self._id
+        names = self._context.deposits.recent
         found: list[tuple[str, Node]] = []
         after = ""
-        while page := names.children(was, after, PAGE):
+        while page := names.children(self._id, after, PAGE):
             found += [(name.name, self._node(name)) for name in page]
             after = page[-1].name
-        return self.entries() if not found and self._left(was) else found
+        return found
 
     def token(self) -> Hashable | None:
-        if self._united:  # do not cache absent names either: changes are reported for the other number
-            return None
         return self._context.stores.catalog.seq(), self._context.deposits.copies.generation
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
-        made = self._here(lambda here: self._context.deposits.make_file(here, name, mode, caller.uid, caller.gid))
+        made = self._context.deposits.make_file(self._id, name, mode, caller.uid, caller.gid)
         return DocumentFile(self._context, self._ontology, made.id, made)
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        made = self._here(lambda here: self._context.deposits.make_folder(here, name, mode, caller.uid, caller.gid))
+        made = self._context.deposits.make_folder(self._id, name, mode, caller.uid, caller.gid)
         return DocumentsFolder(self._context, self._ontology, made.id)
 
     def make_link(self, name: str, target: str, caller: Caller) -> Link:
-        made = self._here(lambda here: self._context.deposits.make_link(here, name, target, caller.uid, caller.gid))
+        made = self._context.deposits.make_link(self._id, name, target, caller.uid, caller.gid)
         return DocumentLink(self._context, self._ontology, made.id)
 
     def remove_file(self, name: str) -> None:
@@ -193,7 +147,7 @@ class DocumentsFolder(_Entry, Folder):
         taker = goal.receiving(new_name, folder=found.kind is NameKind.FOLDER)
         if not isinstance(taker, DocumentsFolder):
             raise RefusedError(f"'{name}' can be moved only within documents/ folders. Copy it instead.")
-        taker._here(lambda goal_id: self._context.deposits.move(found.id, goal_id, new_name, replace=replace))
+        self._context.deposits.move(found.id, taker.name_id, new_name, replace=replace)
 
     def sync(self) -> None:
         self._context.deposits.sync()

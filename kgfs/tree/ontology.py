@@ -33,7 +33,7 @@ RESERVED = frozenset(("map.html", "map.svg", "claims", "insights"))
 class OntologyFolder(Folder):
     """Serve the folder of an ontology."""
 
-    __slots__ = ("_context", "_ontology", "_united")
+    __slots__ = ("_context", "_ontology")
 
     def group(self) -> tuple[str, Hashable]:
         return FOLDER_TIMES, None
@@ -41,13 +41,7 @@ class OntologyFolder(Folder):
     def __init__(self, context: TreeContext, ontology: Ontology) -> None:
         self._context = context
         self._ontology = ontology
-        """The row as of the lookup, or the ontology with which this one was merged. Only id, root and made_at are
-        used, which never change.
-        """
-        self._united = False
-        """Whether the kernel knows the folder under its number from before a merge. Changes are reported for the
-        other number.
-        """
+        """The row as of the lookup. Only id, root and made_at are used, which never change."""
 
     @property
     def inode(self) -> int:
@@ -65,12 +59,11 @@ class OntologyFolder(Folder):
 
     def token(self) -> Hashable | None:
         graph = self._context.stores.graph
-        return None if self._united else (graph.clears(), graph.epoch(), self._documents().token())
+        return graph.clears(), graph.epoch(), self._documents().token()
 
     # ------------------------------------------------------------------------------------------ reading
 
     def lookup(self, name: str) -> Node | None:
-        self._follow()
         if name == DOCUMENTS and self._is_being_removed():
             raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # None would be cached
         if name in self._views():
@@ -80,25 +73,12 @@ class OntologyFolder(Folder):
         if found := shortcut(self._context, self._ontology, name):
             return found
         below = self._documents().lookup(name)
-        if below is None:
-            self._follow()  # it may have been merged meanwhile: see token
         return beside(below) if isinstance(below, DocumentsFolder) else below
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        self._follow()
         if self._is_being_removed():
             return []
         return self._context.views.entries(ONTOLOGY, self._context, self._ontology)
-
-    def _follow(self) -> None:
-        """Continue in the merged ontology, if this one was merged with another home's ontology."""
-        names = self._context.stores.catalog.names
-        into = names.united(self._ontology.root)
-        if into is None or names.ontology(self._ontology.id) is not None:
-            return
-        if found := names.ontology(into.ontology):
-            self._united = True
-            self._ontology = found
 
     def _views(self) -> dict[str, View[Ontology]]:
         return self._context.views.at(ONTOLOGY)

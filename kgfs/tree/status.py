@@ -17,10 +17,6 @@ from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, inode_of
 from kgfs.tree.tree_context import TreeContext
 
 NAME = ".kgfs"
-NAMED = 10
-"""Maximum number of conflicts, the newest ones, whose files ``status.json`` names; it is rendered again whenever
-``.kgfs/`` is listed.
-"""
 
 
 class StatusFolder(DerivedFolder[None]):
@@ -52,7 +48,7 @@ class StatusFolder(DerivedFolder[None]):
 
 def status_json(context: TreeContext) -> bytes:
     """Return the contents of ``status.json``."""
-    return json_page(status(context.config, context.stores, named=NAMED))
+    return json_page(status(context.config, context.stores))
 
 
 class ErrorsFile(File):

@@ -169,7 +169,7 @@ def published(stores: Stores, name: Name) -> DocumentRow | None:
     if found is not None:
         return found
     for version in reversed(stores.catalog.names.versions(name.id)):
-        if version.doc_id not in (name.doc_id, "") and (found := stores.graph.document(version.doc_id)):
+        if version.doc_id != name.doc_id and (found := stores.graph.document(version.doc_id)):
             return found
     return None
 

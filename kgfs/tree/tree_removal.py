@@ -32,8 +32,6 @@ def is_being_removed(context: TreeContext, ontology_id: str) -> bool:
     documents = names.name(ontology.root) if ontology else None
     if documents is None or removed != str(documents.mtime):
         return False
-    # A file that another home made there earlier, not seen by the program that removed the rest, has changed the time
-    # before the removal.
     return not names.children(documents.id, limit=1)
 
 

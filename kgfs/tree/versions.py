@@ -8,7 +8,7 @@ from kgfs.domain.documents import Name, NameKind, Version
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import version_file
 from kgfs.render.names import history_folder, id_in, with_id
-from kgfs.stores.catalog.facts import ConflictKept, VersionMinted
+from kgfs.stores.catalog.facts import VersionMinted
 from kgfs.stores.catalog.names import Names
 from kgfs.tree import keys
 from kgfs.tree.changes import NameLeft
@@ -126,7 +126,7 @@ def _called(name: str, name_id: int) -> tuple[str, ...]:
 MIRROR = Mirror("@", keys.versions_folder, keys.history, keys.versions_folder, _called)
 
 
-def history_changed(fact: ConflictKept | VersionMinted, stale: Invalidations) -> None:
+def history_changed(fact: VersionMinted, stale: Invalidations) -> None:
     """Invalidate the history folder and its names, because the kernel may have cached any version number as absent."""
     stale.key(keys.history(fact.id))
     stale.key_left(keys.history(fact.id))

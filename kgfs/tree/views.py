@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from kgfs.stores.catalog.facts import (
-    ConflictKept,
     PartsFound,
     QuestionRemoved,
     QuestionSaved,
@@ -155,7 +154,6 @@ VIEWS: tuple[View[Any], ...] = (
         stale=(
             *versions.MIRROR.rules(),
             on(VersionMinted, versions.history_changed),
-            on(ConflictKept, versions.history_changed),
             on(NameLeft, versions.name_left),
         ),
         repeats=True,

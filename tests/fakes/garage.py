@@ -45,7 +45,7 @@ class MemoryObjects:
         self._lock = Lock()
 
     def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
     ) -> Sums:
         check_key(key)
         with os_errors(f"keeping {key}"):

@@ -42,7 +42,6 @@ OPS = (
         "ontology",
         "search",
         "again",
-        "conflict",
     ),
 )
 
@@ -103,13 +102,6 @@ class Life:
     def keep(self, i: int, j: int, k: int) -> None:
         if name := self.pick(i):
             self.record(self.content(name.id, CONTENTS[j % len(CONTENTS)]))
-
-    def conflict(self, i: int, j: int, k: int) -> None:
-        files = [name.id for name in self.all_names() if name.kind is NameKind.FILE]
-        files += [gone.id for gone in self.first.names.trash()]
-        if files:
-            key = f"inbox/{files[i % len(files)]:x}.{j}"
-            self.record(f.ConflictKept(files[i % len(files)], f"other-{j}", 9, key, "p", "overtaken", self.at))
 
     def settle(self, i: int, j: int, k: int) -> None:
         waiting = self.first.names.unsettled(quiet_before=self.at)
@@ -245,8 +237,7 @@ def tables(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
         out = {name: sorted(db.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for (name,) in found}
     finally:
         db.close()
-    del out["shipped"], out["inbox"], out["undo"], out["renumbered"], out["united"]
-    out["entry"] = [row[:2] for row in out["entry"]]
+    del out["shipped"], out["inbox"]
     out["job"] = [row[:4] + row[-4:] for row in out["job"]]
     out["name"] = [row[:_SESSION] + row[_SESSION + 1 :] for row in out["name"]]
     out["tally"] = [row for row in out["tally"] if row[-1]]

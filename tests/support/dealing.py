@@ -14,11 +14,9 @@ _LONG = (
     "t6_whole/test_outages_mounted",
     "t1_stores/test_garage",  # with all others of S3
     "t6_whole/test_projected_home",
-    "t7_machines/test_silence",
     "t1_stores/test_projection",
     "t1_stores/test_graph",
     "t6_whole/test_mending_killed",
-    "t6_whole/test_shared",
     "t6_whole/test_migrate",
     "t6_whole/test_kills",
     "t6_whole/test_vectors_on_server",

@@ -10,15 +10,13 @@ from __future__ import annotations
 import os
 import random
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from email.message import EmailMessage
 from functools import cache
 
 from hypothesis import strategies as st
 
-from kgfs.app.turns import only_changer, taking_turns
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
@@ -36,7 +34,6 @@ from kgfs.ingest.working.worker import Worker
 from kgfs.ingest.writing import trash
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.settings import STRATEGIES, Models
-from kgfs.sharing.shared_commits import Meet
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.kinds import KINDS
 from kgfs.stores.readings import decode_decisions, decode_reading
@@ -74,8 +71,6 @@ class Place:
     stores: Stores
     deposits: Deposits
     compute: Compute
-    exchange: Meet = lambda stores: None
-    """With other homes, where the ledger is shared."""
 
     def ontology(self, name: str) -> Ontology:
         names = self.stores.catalog.names
@@ -107,18 +102,10 @@ class Place:
         pipeline = Pipeline(
             self.config, self.stores, self.compute, StageClock(), LocalEngine(self.compute, self.stores.garage.objects)
         )
-        with taking_turns(pipeline, self.exchange) as turns:
-            Worker(pipeline, ErrorLog(self.config.errors_log), self._chores, turns).run(until_idle=True)
-
-    @contextmanager
-    def instead_of_worker(self) -> Iterator[Place]:
-        """As a verb that changes the graph."""
-        with only_changer(self.config, self.stores, self.exchange) as stores:
-            yield replace(self, stores=stores)
+        Worker(pipeline, ErrorLog(self.config.errors_log), self._chores).run(until_idle=True)
 
     def _chores(self) -> None:
         self.settle()
-        self.exchange(self.stores)
         jobs = self.stores.catalog.jobs
         for job in jobs.all():
             if job.not_before and job.state == "queued":
@@ -273,8 +260,7 @@ def _forget(place: Place, chance: random.Random, words: str, *, purge: bool = Fa
     planned = forget_plan.plan(place.stores, [target], cascade, purge=purge)
     reported = words_known(place, {leaving.document.doc_id for leaving in planned.documents})
     forget.order(place.deposits, place.stores, planned)
-    with place.instead_of_worker() as alone:
-        carried_out = forget.carry_out(alone.config, alone.stores)
+    carried_out = forget.carry_out(place.config, place.stores)
     if planned.purge and carried_out:
         gone = reported - words_known(place)
         assert gone & words_used(place) == set(), "a word of what was purged names something"
@@ -291,8 +277,7 @@ def purge_who_named(place: Place, chance: random.Random) -> None:
     for into, speakers in living:
         others = [name for name, of in living if of - speakers][: chance.randint(1, 2)]
         if len(speakers) == 1 and others:
-            with place.instead_of_worker() as alone:
-                decide(alone.stores, plan_merge(alone.stores, ontology, into, others))
+            decide(place.stores, plan_merge(place.stores, ontology, into, others))
             place.settle()
             _forget(place, chance, *speakers, purge=True)
             return
@@ -358,8 +343,7 @@ def merge_concepts(place: Place, chance: random.Random) -> None:
     living = [concept.name for concept in place.stores.graph.concepts(ontology.id)]
     if len(living) > 1:
         into, *others = chance.sample(living, min(len(living), chance.randint(2, 3)))
-        with place.instead_of_worker() as alone:
-            decide(alone.stores, plan_merge(alone.stores, ontology, into, others))
+        decide(place.stores, plan_merge(place.stores, ontology, into, others))
 
 
 @operation
@@ -373,8 +357,7 @@ def split_concept(place: Place, chance: random.Random) -> None:
         doc_id, label, _ = chance.choice(spoken[name])
         labels, doc_ids = chance.choice([([label], []), ([], [doc_id]), ([label], [doc_id])])
         called = chance.choice(["", "", f"split-{chance.randint(1, 9)}"])
-        with place.instead_of_worker() as alone:
-            decide(alone.stores, plan_split(alone.stores, ontology, name, labels, doc_ids, called))
+        decide(place.stores, plan_split(place.stores, ontology, name, labels, doc_ids, called))
 
 
 # ------------------------------------------------------------------------------------------ what is seen

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-MACHINE = ("fuse", "models", "netns", "programs", "ray", "root", "shm", "systemd", "tesseract", "tmpfs", "user")
+MACHINE = ("fuse", "models", "programs", "ray", "root", "shm", "systemd", "tesseract", "tmpfs", "user")
 SERVERS = ("minio", "neo4j", "qdrant", "qdrant-wire", "seaweedfs")
 KNOWN = frozenset(MACHINE + SERVERS)
 

@@ -520,8 +520,6 @@ def test_what_is_owed_is_told_by_document_and_by_worker(catalog: Catalog, hand: 
     first, second = hand.mint(hand.file("a", "x")), hand.mint(hand.file("b", "y"))
     hand.file("c", "z")
     assert hand.names.unsettled_count() == 1
-    assert hand.names.unsettled_count(besides="another") == 1
-    assert hand.names.unsettled_count(besides=hand.session) == 0
     assert hand.names.arriving("id-P", "z") and not hand.names.arriving("id-P", "x")
     assert not hand.names.arriving("id-Q", "z")
     assert catalog.jobs.working() == []

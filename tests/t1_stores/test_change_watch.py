@@ -52,7 +52,7 @@ def test_a_request_to_settle_and_a_command_that_wants_the_workers_place_wake(
 
 def test_what_a_process_at_rest_writes_itself_does_not(config: Config, watch: ChangeWatch) -> None:
     (config.run / "acknowledged").touch()
-    (config.home / "hosts.json").write_text("{}")
+    (config.home / "moved.json").write_text("{}")
     assert not watch.wait(0.1)
 
 

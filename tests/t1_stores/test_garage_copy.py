@@ -16,7 +16,7 @@ from tests.support.peers.buckets import GARAGES, S3, garage_of
 
 LARGE = random.Random(7).randbytes((9 << 20) + 5)
 MIDDLE, SMALL = LARGE[: (1 << 20) + 1], b"small"
-KEY, WAITS = "sources/Zen/0123.bin", "inbox/1f.0123"
+KEY, WAITS = "sources/Zen/0123.bin", "sources/Other/0123.bin"
 
 
 @pytest.mark.parametrize("kind", GARAGES)
@@ -37,38 +37,18 @@ def test_a_copy_is_the_object_or_none(kind: str, request: pytest.FixtureRequest,
             objects.delete(key)
 
 
-@pytest.mark.parametrize("kind", GARAGES)
-def test_what_is_present_elsewhere_may_be_copied_and_is_the_content_all_the_same(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    objects = garage_of(kind, tmp_path, request).objects
-    sums = objects.put(WAITS, MIDDLE)
-    objects.put("inbox/20.0123", LARGE)
-    for number, present in enumerate((WAITS, "inbox/20.0123", "inbox/absent")):
-        source = tmp_path / "source"
-        source.write_bytes(MIDDLE)
-        key = f"sources/Zen/{number}.bin"
-        assert objects.put(key, source, sums, move=True, present=present) == sums
-        assert not source.exists()
-        assert objects.get(key) == MIDDLE and objects.stat(key) == sums
-    with pytest.raises(ExistsError):
-        objects.put(key, LARGE, present="inbox/20.0123")
-    assert objects.get(key) == MIDDLE
-    assert list(objects.left_over()) == []
-
-
 @pytest.mark.parametrize("kind", S3)
 def test_what_is_probably_there_is_not_sent_where_it_is(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     objects = garage_of(kind, tmp_path, request).objects
-    sums = objects.put(KEY, MIDDLE, present=KEY)
+    sums = objects.put(KEY, MIDDLE, likely=True)
     assert objects.get(KEY) == MIDDLE
     with monkeypatch.context() as patched:
         patched.setattr(S3Objects, "_place", lambda *_: pytest.fail("bytes are sent"))
-        assert objects.put(KEY, MIDDLE, present=KEY) == sums
+        assert objects.put(KEY, MIDDLE, likely=True) == sums
     with pytest.raises(ExistsError):
-        objects.put(KEY, LARGE, present=KEY)
+        objects.put(KEY, LARGE, likely=True)
 
 
 @pytest.mark.parametrize("kind", S3)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -16,12 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import CorruptError, MissingError
-from kgfs.stores.garage import prefixes
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path
-from kgfs.stores.garage.prefix_links import LEAVES, LINKS, OF, ON, written_out
-from kgfs.stores.garage.prefix_links import WHOLE as WRITTEN
+from kgfs.stores.garage.prefix_links import LINKS, OF, ON
 from kgfs.stores.garage.prefix_tidying import tidy_prefixes
 from kgfs.stores.garage.prefixes import MIN_LINKED, PrefixObjects, by_length, everything
 from tests.fakes.garage import MemoryObjects
@@ -53,9 +50,8 @@ def grow(objects: Objects, versions: list[bytes]) -> list[str]:
 
 
 def held(objects: Objects) -> list[str]:
-    """The originals that take space: under their own key, or written out for them."""
-    written = {written_out(key): key for key, _ in objects.keys("sources/")}
-    return [written.get(key, key) for top in ("sources/", WRITTEN) for key, _ in objects.stored.keys(top)]
+    """The originals that take space."""
+    return [key for key, _ in objects.stored.keys("sources/")]
 
 
 def test_a_version_that_its_successor_begins_with_is_an_object_like_all_others(garage: Garage) -> None:
@@ -121,14 +117,14 @@ def test_what_is_no_prefix_or_not_there_keeps_its_bytes(garage: Garage) -> None:
 def test_a_copy_of_what_has_no_bytes_of_its_own_has_none_either(garage: Garage) -> None:
     objects = garage.objects
     keys = grow(objects, GROWN[-3:])
-    aside = f"leaving/0123/{keys[0]}"
-    assert objects.copy(keys[0], aside)
-    assert objects.get(aside) == GROWN[-3]
-    assert objects.names("leaving") == ["0123/"]
-    assert [key for key, _ in objects.keys("leaving/0123/")] == [aside]
+    copy = keys[0].replace("/T/", "/Other/")
+    assert objects.copy(keys[0], copy)
+    assert objects.get(copy) == GROWN[-3]
+    assert objects.names("sources") == ["Other/", "T/"]
+    assert [key for key, _ in objects.keys("sources/Other/")] == [copy]
     for key in keys:
         objects.delete(key)
-    assert objects.get(aside) == GROWN[-3]
+    assert objects.get(copy) == GROWN[-3]
 
 
 def test_a_long_chain_is_followed(tmp_path: Path) -> None:
@@ -177,15 +173,11 @@ STEPS = st.lists(
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(STEPS, st.booleans())
-def test_histories_with_kills_give_every_version_or_none(steps: list[tuple[str, int, int]], shared: bool) -> None:
+@given(STEPS)
+def test_histories_with_kills_give_every_version_or_none(steps: list[tuple[str, int, int]]) -> None:
     """What was not deleted is there byte for byte after a kill before any change; what was deleted is gone."""
-    _live_through(steps, shared=shared)
-
-
-def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
     stored = _Dying()
-    objects = PrefixObjects(stored, shared=shared)
+    objects = PrefixObjects(stored)
     wanted: dict[str, bytes] = {}
     going: set[str] = set()
     newest = b""
@@ -205,13 +197,13 @@ def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
                 objects.keep_as_prefix(key_of(newest), key_of(content))
             elif step == "delete" and chosen:
                 objects.delete(chosen)
-            elif step == "copy" and chosen and chosen.startswith("sources/"):
-                if objects.copy(chosen, f"leaving/x/{chosen}"):
-                    wanted[f"leaving/x/{chosen}"] = wanted[chosen]
+            elif step == "copy" and chosen and not chosen.startswith("sources/x/"):
+                if objects.copy(chosen, copy := chosen.replace("/", "/x/", 1)):
+                    wanted[copy] = wanted[chosen]
             elif step == "again" and chosen:
                 stored.put(chosen, wanted[chosen])
         except _Killed:
-            objects = PrefixObjects(stored, shared=shared)
+            objects = PrefixObjects(stored)
         stored.left = -1
         for key in sorted(going):  # a deletion that was killed is owed
             objects.delete(key)
@@ -223,8 +215,7 @@ def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
         there = dict(objects.keys("sources/"))
         for key, kept in wanted.items():
             assert objects.get(key) == kept
-            if key.startswith("sources/"):
-                assert there.pop(key) == len(kept)
+            assert there.pop(key) == len(kept)
         assert there == {}
     for key in [key for key, _ in list(objects.keys(""))]:
         objects.delete(key)
@@ -233,12 +224,12 @@ def _live_through(steps: list[tuple[str, int, int]], *, shared: bool) -> None:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(0, 30), st.integers(0, 30), st.booleans())
-def test_what_a_kill_leaves_is_tidied_away(linking: int, deleting: int, shared: bool) -> None:
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_what_a_kill_leaves_is_tidied_away(linking: int, deleting: int) -> None:
     """Killed before any change of linking three versions, then of deleting the newest: each version takes its space once."""
     stored = _Dying()
     versions = GROWN[-3:]
-    objects = PrefixObjects(stored, shared=shared)
+    objects = PrefixObjects(stored)
     for content in versions:
         objects.put(key_of(content), content)
     stored.left = linking
@@ -261,142 +252,16 @@ def test_what_a_kill_leaves_is_tidied_away(linking: int, deleting: int, shared: 
     assert list(stored.keys("")) == []
 
 
-def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One home links a version while another deletes its successor: whichever is first, the version stays."""
-    begins = WHOLE[: BLOCK + 5]
-    for held_up in ("prefix-linked", "stored-look"):
-        stored = MemoryObjects()
-        here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
-        for content in (begins, WHOLE):
-            here.put(key_of(content), content)
-        deleting = threading.Thread(target=there.delete, args=(key_of(WHOLE),))
-
-        def begin(name: str, wanted: str = held_up, thread: threading.Thread = deleting) -> None:
-            if name == wanted:
-                thread.start()
-                thread.join(0.2)  # it waits for this home, or is through
-
-        def look(key: str, known: Callable[[str], Any] = stored.entry, thread: threading.Thread = deleting) -> Any:
-            if not key.startswith(LINKS) and not thread.ident:
-                begin("stored-look")
-            return known(key)
-
-        monkeypatch.setattr(prefixes, "border", begin)
-        monkeypatch.setattr(stored, "entry", look)
-        here.keep_as_prefix(key_of(begins), key_of(WHOLE))
-        deleting.join(20)
-        assert not deleting.is_alive()
-        assert here.get(key_of(begins)) == begins
-        assert not here.exists(key_of(WHOLE))
-        assert held(here) == [key_of(begins)]
-        assert list(stored.keys(LEAVES)) == []
-
-
-@pytest.mark.parametrize("stalls_at", ["prefix-linked", "prefix-freed"])
-def test_a_deletion_that_arrives_late_takes_no_bytes_that_others_rely_on(
-    monkeypatch: pytest.MonkeyPatch, stalls_at: str
-) -> None:
-    """A home stands still for hours, before or after it deletes what it has linked; another deletes the successor."""
-    stored = MemoryObjects()
-    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
-    begins = WHOLE[: BLOCK + 5]
-    for content in (begins, WHOLE):
-        here.put(key_of(content), content)
-    monkeypatch.setattr(prefixes, "border", lambda name: there.delete(key_of(WHOLE)) if name == stalls_at else None)
-    assert here.keep_as_prefix(key_of(begins), key_of(WHOLE))
-    stored.delete(key_of(begins))
-    assert here.get(key_of(begins)) == there.get(key_of(begins)) == begins
-    assert here.delete(key_of(begins))
-    assert list(stored.keys("")) == []
-
-
-def test_two_homes_that_delete_the_same_successor_leave_what_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = MemoryObjects()
-    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
-    keys = grow(here, GROWN[-3:])
-
-    def meanwhile(name: str) -> None:
-        if name == "prefix-written":
-            monkeypatch.setattr(prefixes, "border", lambda _: None)
-            assert there.delete(keys[-1])
-
-    monkeypatch.setattr(prefixes, "border", meanwhile)
-    here.delete(keys[-1])
-    assert [here.get(key) for key in keys[:-1]] == GROWN[-3:-1]
-    for key in by_length(here, keys):
-        here.delete(key)
-    assert list(stored.keys("")) == []
-
-
-def test_what_is_deleted_while_another_home_writes_it_out_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = MemoryObjects()
-    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
-    keys = grow(here, GROWN[-2:])
-    monkeypatch.setattr(prefixes, "border", lambda name: there.delete(keys[0]) if name == "prefix-written" else None)
-    here.delete(keys[1])
-    assert list(stored.keys("")) == []
-
-
-def test_a_copy_of_what_was_written_out_outlives_it(garage: Garage) -> None:
-    """As the copy that is set aside does, from which an original comes back that is wanted again."""
-    objects = PrefixObjects(garage.objects.stored, shared=True)
-    keys = grow(objects, GROWN[-2:])
-    objects.delete(keys[1])
-    aside = f"leaving/0123/{keys[0]}"
-    if not objects.copy(keys[0], aside):
-        objects.put(aside, objects.get(keys[0]))
-    objects.delete(keys[0])
-    assert objects.get(aside) == GROWN[-2]
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_what_another_process_deleted_is_not_taken_for_kept(shared: bool) -> None:
+def test_what_another_process_deleted_is_not_taken_for_kept() -> None:
     """This one has read it before, and remembers where its bytes are."""
     stored = MemoryObjects()
-    here, there = PrefixObjects(stored, shared=shared), PrefixObjects(stored, shared=shared)
+    here, there = PrefixObjects(stored), PrefixObjects(stored)
     keys = grow(here, GROWN[-3:-1])
     assert here.get(keys[0]) == GROWN[-3]
     there.delete(keys[0])
     assert not here.exists(keys[0])
     here.put(keys[0], GROWN[-3])
     assert here.get(keys[0]) == GROWN[-3]
-
-
-def test_nothing_comes_to_rest_on_bytes_that_go_with_what_they_were_written_out_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Another home writes them out just when this one looks where else the bytes are."""
-    stored = MemoryObjects()
-    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
-    keys = grow(here, GROWN[-4:-1])
-    looked = prefixes.PrefixObjects._has_bytes
-
-    def has_bytes(objects: PrefixObjects, key: str) -> bool:
-        found = looked(objects, key)
-        if objects is here and key == keys[1]:
-            there.delete(keys[2])
-        return found
-
-    monkeypatch.setattr(prefixes.PrefixObjects, "_has_bytes", has_bytes)
-    here.delete(keys[1])
-    assert here.get(keys[0]) == GROWN[-4]
-
-
-def test_what_was_deleted_in_part_and_put_again_is_written_out_again() -> None:
-    """The kill came when the bytes that had been written out were gone, and the link to them was not."""
-
-    stored = _Dying()
-    objects = PrefixObjects(stored, shared=True)
-    keys = grow(objects, GROWN[-3:-1])
-    objects.delete(keys[1])
-    stored.left = 2
-    with pytest.raises(_Killed):
-        objects.delete(keys[0])
-    assert not list(stored.keys(WRITTEN)) and list(stored.keys(OF))
-    stored.left = -1
-    grow(objects, [GROWN[-3], GROWN[-1]])
-    objects.delete(key_of(GROWN[-1]))
-    assert objects.get(keys[0]) == GROWN[-3]
 
 
 def test_rot_in_the_successor_is_rot_of_the_earlier_version_where_it_has_it(tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def test_a_process_that_opens_it_twice_keeps_its_locks(tmp_path: Path) -> None:
     code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM meta').fetchall(); db.close()"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True)
     assert path.with_name("graph.sqlite-wal").stat().st_ino == log
-    first.note_followed(7)
+    first.clear()
     reader = sqlite3.connect(path)
-    assert reader.execute("SELECT value FROM meta WHERE name = 'followed'").fetchone() == (7,)
+    assert reader.execute("SELECT value FROM meta WHERE name = 'clears'").fetchone() == (1,)
     reader.close()
     second.close()
     first.close()

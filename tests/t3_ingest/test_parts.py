@@ -146,7 +146,7 @@ def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp
 
 @pytest.mark.claim("PART-2")
 @pytest.mark.logs("no such object")
-@pytest.mark.parametrize("lost", [False, True], ids=["here", "by another home"])
+@pytest.mark.parametrize("lost", [False, True])
 def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_kept(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
 ) -> None:

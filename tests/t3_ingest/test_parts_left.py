@@ -1,8 +1,7 @@
-"""Parts that were put while nothing promised them: failed readings, other homes, rotten objects."""
+"""Parts that were put while nothing promised them: failed readings, rotten objects."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,12 @@ from kgfs.config import Config, load
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle.forget import carry_out, order
 from kgfs.ingest.lifecycle.forget_plan import plan
-from kgfs.ingest.working import parts as working_parts
 from kgfs.ingest.writing import trash
 from kgfs.stores.document_objects import OWN
 from kgfs.stores.part_notes import part_notes
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
-from tests.support.following import Home, same
 from tests.support.mails import mail, mailbox, transcript
-from tests.support.running import until
 from tests.support.working import Counting, documents, work
 
 REPORT = (
@@ -172,138 +168,6 @@ def test_a_rotten_object_of_a_part_is_replaced(home: Path, tmp_path: Path) -> No
         deposit(config, stores, tmp_path, "two.eml", mail("wheat", ("report.md", REPORT)))
         work(config, stores, Counting())
         assert stores.garage.objects.get(report.key) == REPORT
-
-
-@pytest.mark.claim("PART-2")
-def test_the_same_attachment_read_by_two_homes_at_once_is_one_document(homes: tuple[Home, Home]) -> None:
-    here, there = homes
-    inner = mail("rye", ("deep.md", REPORT.replace(b"oak", b"elm")))
-    here.host.file("a.eml", mail("barley", ("report.md", REPORT)))
-    here.host.file("same.eml", mail("spelt", ("mine.md", REPORT), ("inner.eml", inner)))
-    there.host.file("b.eml", mail("wheat", ("other.md", REPORT)))
-    there.host.file("same2.eml", mail("spelt", ("mine.md", REPORT), ("inner.eml", inner)))
-    there.host.file("all.mbox", mailbox(inner, mail("oats", ("report.md", REPORT))))
-    for one in (here, there, here):
-        one.host.settle()
-        one.host.exchange()
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(Home.work, homes))
-    for one in (
-        here,
-        there,
-        here,
-    ):  # what the other one joined, or looked for in earlier documents, after this one ended
-        one.work()
-        sweep_of(one)
-    found = [sorted((d.doc_id, d.key, d.state, d.parent) for d in documents(one.stores)) for one in homes]
-    assert found[0] == found[1]
-    assert len({d.sha256 for d in documents(here.stores)}) == len(documents(here.stores))
-    assert {d.state for d in documents(here.stores)} == {State.DONE}
-    assert originals(here.stores) == sorted(d.key for d in documents(here.stores))
-    assert list(part_notes(here.stores.garage.objects)) == []
-    same(homes)
-
-
-def sweep_of(home: Home) -> None:
-    trash.drop_unheld(home.stores, home.host.deposits.settler)
-
-
-@pytest.mark.claim("PART-2")
-@pytest.mark.logs("no such object", "is lost, and the graph cannot be derived")
-def test_a_part_that_another_home_gives_up_before_it_hears_of_it_is_put_again(
-    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = homes
-    kept = there.host.file("report.md", REPORT)
-    there.host.settle()
-    there.host.exchange()
-    there.work()
-    there.host.deposits.remove(kept.id)
-    there.work()
-    here.work()
-    trash.empty(there.stores, there.host.deposits.settler)
-    there.host.exchange()
-    here.host.file("a.eml", mail("barley", ("report.md", REPORT)))
-    here.host.settle()
-    here.host.exchange()
-    given_up: list[bool] = []
-
-    def meanwhile(border: str) -> None:
-        if border == "parts-found" and not given_up:  # known here, and not delivered yet
-            monkeypatch.setattr("kgfs.ingest.writing.trash.parts_under_way", lambda stores: set())
-            sweep_of(there)
-            given_up.append(all(there.stores.garage.objects.get(key) != REPORT for key in originals(there.stores)))
-
-    monkeypatch.setattr(working_parts, "border", meanwhile)
-    here.work()
-    assert given_up == [True]
-    assert any(here.stores.garage.objects.get(key) == REPORT for key in originals(here.stores))
-    there.work()
-    same(homes)
-
-
-@pytest.mark.claim("GONE-6")
-def test_what_another_home_was_reading_while_a_mail_was_purged_goes(
-    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = homes
-    here.host.file("a.eml", mail("barley", ("report.md", REPORT)))
-    here.host.settle()
-    here.host.exchange()
-    there.host.exchange()
-    purged: list[str] = []
-
-    def meanwhile(border: str) -> None:
-        if border == "parsed" and not purged:
-            purged.extend(originals(here.stores))
-            here.forget("a.eml")
-
-    monkeypatch.setattr("kgfs.ingest.reading.stages.border", meanwhile)
-    there.work()
-    assert len(purged) == 2
-    for one in (there, here):
-        one.host.exchange.meet()
-        sweep_of(one)
-        one.host.exchange.meet()
-    assert originals(here.stores) == []
-    left = [key for key, _ in here.stores.garage.objects.keys("")]
-    assert not [key for key in left if key.split("/")[0] in ("texts", "readings", "records", "parts", "leaving")]
-
-
-@pytest.mark.claim("GONE-6")
-def test_what_is_read_while_another_home_purges_it_leaves_nothing(homes: tuple[Home, Home]) -> None:
-    here, there = homes
-    here.deposit("00")
-    there.host.exchange()
-    there.compute.may_go_on.clear()
-    with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(there.work)
-        until(lambda: bool(there.compute.asked))
-        here.forget("00.txt")
-        there.host.exchange.meet()
-        there.compute.may_go_on.set()
-        working.result(60)
-    assert derived(here.stores) == []
-
-
-@pytest.mark.claim("GONE-6")
-@pytest.mark.parametrize("end", ["killed", "stopped", "killed and started"])
-def test_what_a_home_that_ended_had_put_after_a_purge_goes_when_it_hears_of_it(
-    homes: tuple[Home, Home], end: str
-) -> None:
-    here, there = homes
-    here.deposit("00")
-    there.host.exchange()
-    job = there.stores.catalog.jobs.claim("killed", 60)
-    assert job is not None
-    here.forget("00.txt")
-    here.stores.garage.objects.put(f"texts/{job.doc_id}/0", b"A text.")
-    if end == "stopped":
-        there.stores.catalog.jobs.put_back(job, "the worker stopped", 0.0, counted=False)
-    elif end == "killed and started":
-        there.stores.catalog.jobs.free()
-    there.host.exchange.meet()
-    assert derived(here.stores) == []
 
 
 def derived(stores: Stores) -> list[str]:

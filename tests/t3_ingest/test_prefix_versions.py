@@ -12,7 +12,7 @@ import pytest
 
 from kgfs.errors import CorruptError, KgfsError, NoSpaceError
 from kgfs.ingest.writing import trash
-from kgfs.stores.garage.prefix_links import LINKS, WHOLE
+from kgfs.stores.garage.prefix_links import LINKS
 from tests.support.depositing import Desk, desk_at
 from tests.support.peers.homes import EMBEDDED
 
@@ -37,9 +37,8 @@ def kept(desk: Desk, name_id: int) -> list[bytes]:
 
 
 def taken(desk: Desk) -> int:
-    """The bytes that originals take in the garage, under their own keys and written out for them."""
-    stored = desk.stores.garage.objects.stored
-    return sum(size for top in ("sources/", WHOLE) for _, size in stored.keys(top))
+    """The bytes that originals take in the garage."""
+    return sum(size for _, size in desk.stores.garage.objects.stored.keys("sources/"))
 
 
 def test_versions_of_a_growing_file_take_its_length_once(desk: Desk) -> None:

@@ -19,7 +19,6 @@ from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.catalog import jobs as jobs_module
@@ -30,7 +29,7 @@ from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
 from tests.support.peers.homes import anywhere, lifecycle
-from tests.support.working import TEXT, Counting, deposit, documents, states, work
+from tests.support.working import TEXT, Counting, deposit, documents, states, throw, work
 
 pytestmark = lifecycle
 
@@ -82,13 +81,6 @@ def test_those_behind_one_that_takes_long_to_publish_are_claimed_once(
     assert attempts == [1, 1, 1]
 
 
-class Silent(Alone):
-    """Of a server that says nothing."""
-
-    def pass_on(self) -> None:
-        raise UnavailableError("silent")
-
-
 @pytest.mark.logs("worker UnavailableError: silent")
 def test_who_watches_is_called_also_while_a_server_is_away(
     config: Config, stores: Stores, monkeypatch: pytest.MonkeyPatch
@@ -100,7 +92,8 @@ def test_who_watches_is_called_also_while_a_server_is_away(
 
     compute = Counting()
     pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
-    worker = Worker(pipeline, ErrorLog(config.errors_log), lambda: None, Silent(pipeline))
+    monkeypatch.setattr(stores.catalog.jobs, "claim", lambda *_: throw(UnavailableError("silent")))
+    worker = Worker(pipeline, ErrorLog(config.errors_log), lambda: None)
     with pytest.raises(TimedOutError, match="long enough"):
         worker.run(until_idle=True, watch=watch)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,14 +12,12 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.errors import LostLeaseError
 from kgfs.ingest import timing as ingest_timing
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import publication as publication_module
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
@@ -143,31 +140,6 @@ def test_what_was_staged_and_never_published_is_dropped(config: Config, stores: 
     remove(config, stores, "a.txt")
     work(config, stores, Counting())
     assert stores.graph.staged() == []
-
-
-def test_who_is_refused_its_lease_does_not_take_its_turn_for_its_own(
-    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else it would be refused the same again and again."""
-    done: list[str] = []
-
-    class Noting(Alone):
-        def pass_on(self) -> None:
-            done.append("passed on")
-
-    def publish(*about: Any) -> None:
-        done.append("published")
-        if len(done) == 1:
-            raise LostLeaseError("The graph is another's.")
-        published(*about)
-
-    published = Pipeline.publish
-    monkeypatch.setattr(Pipeline, "publish", publish)
-    deposit(config, stores, tmp_path, a=TEXT)
-    pipeline = Pipeline(config, stores, Counting(), StageClock(), LocalEngine(Counting(), stores.garage.objects))
-    Worker(pipeline, ErrorLog(config.errors_log), lambda: None, Noting(pipeline)).run(until_idle=True)
-    assert done[:3] == ["published", "passed on", "published"]
-    assert states(stores) == {State.DONE: 1}
 
 
 @pytest.mark.logs("worker ZeroDivisionError: a bug of a model")

@@ -13,10 +13,12 @@ import pytest
 
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
+from kgfs.errors import CorruptError
 from kgfs.ingest.lifecycle import forget, forget_plan, survivors
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
+from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.resolve import find_document
 from kgfs.stores.ship import ship_once
 from tests.support.histories import Place, differences, seen
@@ -55,12 +57,16 @@ def told(library: Library, path: str, content: str, reported: Mapping[str, str],
 
 
 def purge(library: Library, path: str) -> None:
+    order_purge(library, path)
+    forget.carry_out(library.context.config, library.stores)
+
+
+def order_purge(library: Library, path: str) -> None:
     context = library.context
     planned = forget_plan.plan(
         context.stores, [find_document(context.stores, context.config.run, path)], "orphans", purge=True
     )
     forget.order(context.deposits, context.stores, planned)
-    forget.carry_out(context.config, context.stores)
 
 
 def traces(library: Library, word: str) -> list[str]:
@@ -197,5 +203,54 @@ def test_a_name_that_a_person_chose_is_still_to_be_seen(library: Library) -> Non
     assert names(library) == ["bees", "the-house"]
     purge(library, "Zen/documents/a.txt")
     assert [name.partition("~")[0] for name in names(library)] == ["the-house"]
+    assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
+
+
+def purge_failed(library: Library, monkeypatch: pytest.MonkeyPatch) -> Document:
+    """After it had named anew what survives, a concept of the document that is returned."""
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
+    reported = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    before = told(library, "b.txt", SURVIVOR, reported)
+    survivor = told(library, "b.txt", f"{SURVIVOR}More.\n", {"abbey": "The abbey keeps bees."})
+    objects = library.stores.garage.objects
+    ((rotten, _),) = objects.keys(f"decisions/{before.doc_id}/")
+    order_purge(library, "Zen/documents/a.txt")
+    get = objects.get
+
+    def damaged(key: str, start: int = 0, length: int | None = None) -> bytes:
+        if key == rotten:
+            raise CorruptError(f"{key}: its bytes are others.")
+        return get(key, start, length)
+
+    with monkeypatch.context() as patch, pytest.raises(CorruptError):
+        patch.setattr(objects, "get", damaged)
+        forget.carry_out(library.context.config, library.stores)
+    assert names(library) == ["abbey"] and library.stores.catalog.names.forgettings()
+    return survivor
+
+
+@pytest.mark.claim("GONE-7")
+def test_a_purge_that_failed_goes_on_though_what_survived_is_purged_meanwhile(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survivor, catalog = purge_failed(library, monkeypatch), library.stores.catalog
+    told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
+    library.stores.graph.forget("gone", [survivor.doc_id], 5)
+    named = tuple(name.id for name in catalog.names.names_of(survivor.doc_id))
+    catalog.record(ForgettingOwed("other", named, (survivor.doc_id,), "all", True, (), (), 5))
+    catalog.record(ForgettingDone("other", (survivor.doc_id,), "all", True, "gone", (), "redaction", 5))
+    assert catalog.names.document(survivor.doc_id) is None
+    assert forget.carry_out(library.context.config, library.stores) == 1
+    assert catalog.names.forgettings() == [] and names(library) == ["abbey"]
+
+
+@pytest.mark.claim("GONE-6", "GONE-7", "GONE-9")
+def test_a_purge_that_failed_after_it_named_what_survives_goes_on_with_these_names(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purge_failed(library, monkeypatch)
+    assert forget.carry_out(library.context.config, library.stores) == 1
+    assert names(library) == ["abbey"]
     assert traces(library, "quxhall") == []
     rebuilt_is_the_same(library)

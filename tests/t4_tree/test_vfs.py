@@ -447,7 +447,7 @@ class ElsewhereFile(FixedFile):
         return self._handle
 
 
-@pytest.mark.claim("SHARE-2", "AWAY-2")
+@pytest.mark.claim("AWAY-2")
 @pytest.mark.parametrize("what", ["open", "read", "write", "flush", "fsync", "ftruncate"])
 async def test_what_waits_for_a_server_makes_nothing_else_wait(tree: Tree, what: str) -> None:
     vfs = Vfs(tree.root, lambda: space_of("/"), threads=1)

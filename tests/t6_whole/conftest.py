@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.logs import undeclared
 from tests.support.running import QUICK, Place
-from tests.support.sharing import homes  # noqa: F401 - a fixture
 
 
 @pytest.fixture

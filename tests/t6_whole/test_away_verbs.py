@@ -1,12 +1,10 @@
-"""What verbs say and do where a server takes the home's keys no more, is silent, or not there, and where homes that share a bucket
-have graphs of their own."""
+"""What verbs say and do where a server takes the home's keys no more, is silent, or not there."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,6 @@ from tests.support.stopping import stopped
 
 pytestmark = [pytest.mark.slow, pytest.mark.mounted]
 REFUSED = "refuses the keys"
-STILL = "is not done to this one's graph"
 SILENT = "The bucket does not answer"
 HASTY = {CONSTANTS: "kgfs.app.timing.HASTE=0.5"}
 FOREVER = {"KGFS_GARAGE_TIMEOUT": "600"}
@@ -33,14 +30,14 @@ FOREVER = {"KGFS_GARAGE_TIMEOUT": "600"}
 
 @pytest.fixture
 def far(place: Place, seaweedfs: Server, tmp_path: Path) -> Iterator[Place]:
-    """With keys of its own to spoil, of one that shares its bucket."""
+    """With keys of its own to spoil."""
     peer = seaweedfs.place
     assert peer.access_key_file and peer.secret_key_file
     for name, source in (("access", peer.access_key_file), ("secret", peer.secret_key_file)):
         (tmp_path / name).write_text(source.read_text())
     place.environment |= QUICK | {"KGFS_PIPELINE_MAX_ATTEMPTS": "1"}
     (place.home / "config.toml").write_text(
-        f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{peer.endpoint}"\nprefix = "{peer.prefix}"\ntimeout = 5\n'
+        f'[garage]\nstore = "s3"\nendpoint = "{peer.endpoint}"\nprefix = "{peer.prefix}"\ntimeout = 5\n'
         f'access_key_file = "{tmp_path / "access"}"\nsecret_key_file = "{tmp_path / "secret"}"\n'
     )
     yield place
@@ -102,41 +99,21 @@ def test_ingest_does_what_was_asked_once_the_keys_are_taken_again(far: Place, tm
     assert sorted(owed) == [("", True), ("hybrid", True)]
 
 
-@pytest.mark.claim("SHARE-10")
-def test_a_graph_that_nobody_keeps_current_is_told_of(far: Place, tmp_path: Path) -> None:
-    far.run("ingest", written(tmp_path, 1), "--ontology", "Notes")
-    assert far.status()["stands_still"] and STILL in far.run("status").stdout
-    far.run("mount", far.mountpoint, "--no-worker")
-    assert not far.status()["stands_still"]
-    assert not json.loads((far.mountpoint / ".kgfs/status.json").read_text())["stands_still"]
-    far.umount()
-    assert STILL in far.run("status").stdout
-
-
 @pytest.mark.claim("AWAY-9")
 def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seaweedfs: Server, tmp_path: Path) -> None:
     """Beside a mount, which goes on waiting for the bucket, and has others of its home wait for that."""
     far.environment |= FOREVER
     far.run("ingest", written(tmp_path, 1), "--ontology", "Notes")
-
-    def hosts() -> dict[str, Any]:
-        return dict(json.loads(far.run("hosts", "--json", env=HASTY).stdout))
-
     far.mount("--no-worker")
-    until(lambda: hosts()["away"] is None)
-    known = [host["id"] for host in hosts()["hosts"]]
+    until(lambda: far.status()["away"] is None)
     server = running(seaweedfs.folder)
-    assert server and len(known) == 1
+    assert server
     with stopped(server.pid):
         (far.mountpoint / "Notes" / "documents" / "later").mkdir()  # so that there is something to deliver
         reported = far.run("status", env=HASTY)
         assert SILENT in reported.stderr and "Notes: 1 document (1 done)" in reported.stdout
         found = json.loads(far.run("status", "--json", env=HASTY).stdout)
         assert found["documents"] == {"done": 1} and SILENT in found["away"]
-        reported = far.run("hosts", env=HASTY)
-        assert SILENT in reported.stderr and known[0] in reported.stdout
-        found = hosts()
-        assert SILENT in found["away"] and [host["id"] for host in found["hosts"]] == known
     until(lambda: far.status()["away"] is None)
 
 

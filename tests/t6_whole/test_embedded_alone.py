@@ -1,4 +1,4 @@
-"""A home on this machine alone: nothing of servers and of sharing is loaded, and nothing is polled often."""
+"""A home on this machine alone: nothing of servers is loaded, and nothing is polled often."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.support.running import until
 
 SERVERS = ("minio", "neo4j", "qdrant_client", "ray")
 ROOMS = (
-    *("kgfs.sharing", "kgfs.stores.catalog.sharing", "kgfs.stores.garage.s3", "kgfs.stores.projection"),
-    *("kgfs.stores.vectors.qdrant", "kgfs.compute.cluster", "kgfs.ingest.working.projecting"),
+    *("kgfs.stores.garage.s3", "kgfs.stores.projection", "kgfs.stores.vectors.qdrant", "kgfs.compute.cluster"),
+    "kgfs.ingest.working.projecting",
 )
 TOLD = """
 import atexit, json, pathlib, sys
@@ -43,7 +43,7 @@ def of_others(told: Path) -> list[str]:
 
 @pytest.mark.mounted
 @pytest.mark.models
-def test_nothing_of_servers_and_of_sharing_is_loaded(tmp_path: Path) -> None:
+def test_nothing_of_servers_is_loaded(tmp_path: Path) -> None:
     home, where = tmp_path / "home", tmp_path / "mnt"
     where.mkdir()
     running = {"mount": started(home, tmp_path / "mount", "mount", "--foreground", "--no-worker", str(where))}

@@ -91,7 +91,7 @@ def silent(bucket: Peer) -> Iterator[None]:
         yield
 
 
-@pytest.mark.claim("AWAY-1", "AWAY-2", "MACH-5")
+@pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-10")
 @pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("how", ["read", "append"])
 def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tmp_path: Path, how: str) -> None:

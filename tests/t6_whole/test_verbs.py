@@ -13,9 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kgfs.app.mounting import prepare_mount
 from kgfs.cli import VERBS, cli
-from kgfs.config import Config
 from kgfs.errors import BadInputError
 from tests.support.running import AUTO, KGFS, PATIENCE, ROOT, Place, one_line, shell, until
 from tests.support.texts import GARBAGE, ZEN
@@ -98,12 +96,6 @@ def test_the_counts_of_status_add_up(bare: Place, tmp_path: Path) -> None:
     assert (
         "\nA: 2 documents (2 done), besides 3 of earlier versions and 1 in the trash; in" in bare.run("status").stdout
     )
-
-
-def test_a_home_in_files_asks_no_bucket(tmp_path: Path) -> None:
-    told: list[str] = []
-    prepare_mount(Config(tmp_path / "home"), lambda done, total, what: None, told.append)
-    assert told == []
 
 
 @pytest.mark.parametrize("words", [("config", "show", "--json"), ("config", "show"), ("--help",)])

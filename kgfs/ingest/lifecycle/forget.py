@@ -19,12 +19,11 @@ from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.errors import BusyError, CorruptError, KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.forget_plan import Plan
-from kgfs.ingest.lifecycle.purge import conclude, decided_about, purge
+from kgfs.ingest.lifecycle.purge import decided_about, purge
 from kgfs.ingest.lifecycle.survivors import commit_of
 from kgfs.ingest.matching.joinings import part_before
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.deposit import Deposits
-from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import (
     DocumentForgotten,
     Fact,
@@ -48,8 +47,7 @@ class Order:
 
     id: str
     after: int
-    """The number of the last confirmed fact when the order was recorded. The ledger has the order only after this
-    fact."""
+    """The number of the last fact before the order."""
 
 
 def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
@@ -57,9 +55,9 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
 
     The order is durable when this returns. Raise BusyError where a document of the plan got another name, or a name
     of the plan was written, since the plan was made. Anything that is deposited, named or written before the order is
-    carried out stays, in this home and in the others (:func:`~.forgotten.outcome`).
+    carried out stays (:func:`~.forgotten.outcome`).
     """
-    at, after = time.time_ns(), stores.catalog.confirmed()
+    at, after = time.time_ns(), stores.catalog.seq()
     suppressed = {
         concept_id_of(concept.ontology, normalise_label(form))
         for concept in planned.gone
@@ -106,21 +104,17 @@ def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
     first, and then one error (MissingError or CorruptError) reports all failed orders. ``asked`` is the id of the one
     order that the caller needs; if it is not among the failed ones, the error is only logged.
     """
-    unconfirmed = _unconfirmed(stores)
-    owed = [one for one in stores.catalog.names.forgettings() if one.order not in unconfirmed]
+    owed = stores.catalog.names.forgettings()
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
     reserve = DiskReserve(config.home)
     failed: dict[str, KgfsError] = {}
-    done = set[str]()
     for one in owed:
         try:
             reserve.run(partial(_carry_out, config, stores, one))
-            done.add(one.order)
         except (MissingError, CorruptError) as error:
             failed[one.order] = error
     if any(one.purge for one in owed):
-        conclude(config, stores, done)
         _read_again(stores, [doc_id for one in owed if one.purge for doc_id in one.doc_ids])
     if failed and asked and asked not in failed:
         ErrorLog(config.errors_log).add("forget", _together([*failed.values()]))
@@ -138,14 +132,6 @@ def _together(failed: Sequence[KgfsError]) -> KgfsError:
     return joined
 
 
-def _unconfirmed(stores: Stores) -> set[str]:
-    """Return the orders that other homes have not been told of yet, and that may therefore still be refused."""
-    if not stores.catalog.sharing:
-        return set()
-    facts = [decode(entry) for entry in stores.catalog.unshipped(1 << 62)[1]]
-    return {fact.order for fact in facts if isinstance(fact, ForgettingOwed)}
-
-
 def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
     with Settler(config, stores).alone():
         # Nothing settles from here on, so no document of the order gets a new name before the order is carried out.
@@ -156,13 +142,11 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
         else:
             if stores.graph.published(commit_id) is None:
                 part_before(stores, current.doc_ids)
-            if stores.publish is None:
-                _leave_graph(stores, current, commit_id)
+            _leave_graph(stores, current, commit_id)
             border("forgetting-committed")
             if current.purge:
                 redaction, decisions = purge(config, stores, current)
-        record = stores.publish or stores.catalog.record
-        record(
+        stores.catalog.record(
             ForgettingDone(
                 order=current.order,
                 doc_ids=current.doc_ids,
@@ -185,8 +169,7 @@ def _read_again(stores: Stores, doc_ids: Iterable[str]) -> None:
         shown = document is None or not document.commit_id or stores.graph.document(doc_id) is not None
         if document is not None and not shown and stores.catalog.names.held(doc_id):
             commit_id = f"forget-{doc_id}-{document.deposit}"
-            record = stores.publish or stores.catalog.record
-            record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+            stores.catalog.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
 
 
 def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:

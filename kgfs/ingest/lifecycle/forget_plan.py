@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
+from kgfs.domain.documents import Document, Name, NameKind, Ontology
 from kgfs.errors import BadInputError
 from kgfs.stores.batched import batched
 from kgfs.stores.graph.vocabulary import Concept
@@ -190,11 +190,6 @@ def _deepest_first(stores: Stores, found: Iterable[Name]) -> list[Name]:
     return sorted(found, key=lambda name: (-paths[name.id].count("/"), name.kind is NameKind.FOLDER, paths[name.id]))
 
 
-def _newest(history: Sequence[Version]) -> str:
-    """Return the ``doc_id`` of the newest version that is no conflict; '' if there is none."""
-    return next((version.doc_id for version in reversed(history) if version.doc_id), "")
-
-
 def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Document]:
     """Return the other versions of the paths that have these Documents now or had them last.
 
@@ -203,8 +198,8 @@ def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Doc
     names = stores.catalog.names
     own: set[int] = set()
     for doc_id in wanted:
-        own |= {lineage for lineage in names.lineages(doc_id) if _newest(names.history(lineage)) in wanted}
-    found = {version.doc_id for lineage in own for version in names.history(lineage)} - {*wanted, ""}
+        own |= {lineage for lineage in names.lineages(doc_id) if names.history(lineage)[-1].doc_id in wanted}
+    found = {version.doc_id for lineage in own for version in names.history(lineage)} - wanted.keys()
     documents = [names.document(doc_id) for doc_id in found if set(names.lineages(doc_id)) <= own]
     return {document.doc_id: document for document in documents if document is not None}
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Container, Iterable, Sequence
+from contextlib import closing
+from dataclasses import asdict
 
 from kgfs.config import Config
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.lifecycle.survivors import commit_of, hide_names, load_renaming, name_anew
+from kgfs.ingest.lifecycle.survivors import hide_names, load_renaming, name_anew
 from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.passages import passages_of
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.reading.related_documents import alike
 from kgfs.ingest.storing.content import only_in_garage
-from kgfs.ingest.storing.settle import Settler
 from kgfs.models.contract import Passage
 from kgfs.stores import saved_answers
 from kgfs.stores.catalog.rows import Forgetting
@@ -32,11 +31,9 @@ from kgfs.stores.document_objects import objects_of
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.part_notes import part_notes, parts_under_way, unwanted
-from kgfs.stores.pending_uploads import copies_leaving
 from kgfs.stores.quarantine import erase, erase_logged
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.two_phase_delete import TwoPhaseDelete
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 
 FORMAT = 1
@@ -46,20 +43,17 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     """Erase the documents of an order; return the garage keys of the redaction and of new Decisions.
 
     The new Decisions are those of other documents that mention renamed concepts. The documents have left the graph
-    before. Where homes share the ledger they leave the graph with the fact that the caller records afterwards. The
-    caller keeps all processes from settling, and records in the catalog that the purge is done. Idempotent.
+    before. The caller keeps all processes from settling, and records in the catalog that the purge is done. Idempotent.
     """
     key = key_of_redaction(owed.order)
-    with _without_them(stores, owed) as after:
-        # made only once, since the objects that it is made from are erased after it
-        if not stores.garage.objects.exists(key):
-            stores.garage.objects.put(key, encode_redaction(_redacted(after, owed)))
-        border("redacted")
-        renaming = load_renaming(stores, owed.order)
-        hide_names(after, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
+    # made only once, since the objects that it is made from are erased after it
+    if not stores.garage.objects.exists(key):
+        stores.garage.objects.put(key, encode_redaction(_redacted(stores, owed)))
+    border("redacted")
+    renaming = load_renaming(stores, owed.order)
+    hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
     border("names-hidden")
-    if stores.publish is None or stores.vectors is None:  # otherwise vectors follow the fact that the caller records
-        _leave_vectors(config, stores, owed.doc_ids, sorted(_founded(stores, owed)))
+    _leave_vectors(config, stores, owed.doc_ids, sorted(_founded(stores, owed)))
     leaving = set(owed.doc_ids)
     for doc_id in owed.doc_ids:
         _rescue_records(stores, doc_id, leaving)
@@ -124,27 +118,12 @@ def decode_redaction(raw: bytes, key: str) -> Redaction:
         raise StoreError(f"{key}: no redaction ({error}).") from error
 
 
-@contextmanager
-def _without_them(stores: Stores, owed: Forgetting) -> Iterator[Stores]:
-    """Yield the stores as they are once the documents have left the graph.
-
-    Where homes share the ledger, the documents leave the graph with the fact of the purge. Until then their removal
-    is rehearsed in the graph, and the stores that are yielded have no vectors.
-    """
-    if stores.publish is None:
-        yield stores
-        return
-    with stores.graph.rehearse():
-        stores.graph.forget(commit_of(owed), owed.doc_ids, owed.at, owed.concepts)
-        yield replace(stores, vectors=None)
-
-
 def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
     """Return the redaction of what the purged documents alone had named.
 
     Concepts that other documents still speak of are renamed first, so that the former names are dead. Batches that a
     killed worker had staged are abandoned too, with their text. Nothing stages meanwhile, since the caller holds the
-    worker lock and the right to change the graph.
+    worker lock.
     """
     for commit_id in stores.graph.staged():
         stores.graph.abandon(commit_id)
@@ -196,26 +175,6 @@ def key_of_redaction(order: str) -> str:
     return f"redactions/{order}.json"
 
 
-def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
-    """Make the erasure final where homes share the garage; do nothing elsewhere.
-
-    The erased objects are deleted for good once the ledger has the purge, and are put back where another home has
-    deposited the same bytes before it. Deliver the facts of this home first. If the bucket is away, or the process is
-    killed, the next process that empties the trash, or that tells other homes of the purge, does this. ``done`` are
-    the orders that were just carried out. The renaming of surviving concepts stays stored, since the graph has been
-    changed by it.
-    """
-    if stores.catalog.sharing:
-        assert stores.exchange is not None
-        stores.exchange.deliver_purges()
-        settler = Settler(config, stores)
-        TwoPhaseDelete(stores, config).conclude(settler.alone)
-        with settler.alone():
-            for owed in stores.catalog.names.forgettings():
-                if owed.order in done:  # the order was refused: it gets a new redaction, made from what was put back
-                    stores.garage.objects.delete(key_of_redaction(owed.order))
-
-
 def _erase_objects(config: Config, stores: Stores, doc_id: str, leaving: Container[str]) -> None:
     objects, names = stores.garage.objects, stores.catalog.names
     document = names.document(doc_id)
@@ -225,21 +184,11 @@ def _erase_objects(config: Config, stores: Stores, doc_id: str, leaving: Contain
     if parts := [key for note in notes for key in note.keys]:  # put by a reading that ended before it told of them
         under_way = parts_under_way(stores, leaving)
         originals += [key for key in unwanted(stores, parts) if key not in {*under_way, *originals}]
-    if stores.catalog.sharing:
-        TwoPhaseDelete(stores, config).take_out(keys, originals)
-    else:
-        _delete(config, stores, keys, originals)
+    coming = only_in_garage(stores, config.spool)  # deposited again, and this is their only copy
+    for key in [*keys, *(key for key in originals if not any(sha256.startswith(_digits(key)) for sha256 in coming))]:
+        objects.delete(key)
     for note in notes:  # last: a purge that was killed begins with what they say
         objects.delete(note.at)
-
-
-def _delete(config: Config, stores: Stores, keys: Sequence[str], originals: Sequence[str]) -> None:
-    objects = stores.garage.objects
-    coming = only_in_garage(stores, config.spool)  # deposited again, and this is their only copy
-    originals = [key for key in originals if not any(sha256.startswith(_digits(key)) for sha256 in coming)]
-    copies = [copy for key in originals for copy in copies_leaving(objects, key)]
-    for key in [*copies, *keys, *originals]:
-        objects.delete(key)
 
 
 def _digits(key: str) -> str:

@@ -51,7 +51,6 @@ Progress = Callable[[int, int], None]
 """Called with (publications carried out, publications in all)."""
 
 ROWS_BATCH = 1000
-EVER = 2**63 - 1
 WEIGHT_BATCH = 4_000_000
 """Characters in the texts of waiting rows from which on the rows are written, even if fewer than ROWS_BATCH wait.
 
@@ -79,14 +78,8 @@ def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontol
 
 
 def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
-    """Rebuild the graph as :func:`rebuild` does, without the vectors.
-
-    Where homes share the ledger, replay the facts that the ledger is known to have at the time of the call and, for
-    one ontology, the facts that the graph has followed.
-    """
-    sharing = stores.catalog.sharing
-    upto = (stores.graph.followed() or 0 if ontology else stores.catalog.confirmed()) if sharing else EVER
-    facts = _without_replaced_texts(list(_facts(stores, ontology, upto)))
+    """Rebuild the graph as :func:`rebuild` does, without the vectors."""
+    facts = _without_replaced_texts(list(_facts(stores, ontology)))
     total = sum(isinstance(fact, DocumentRead) for fact in facts)
     done = 0
     with closing(stores.graph.aside()) as built:
@@ -97,11 +90,7 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
                 done += 1
                 progress(done, total)
         border("built-aside")
-        if sharing:
-            built.note_followed(upto)
         stores.graph.adopt(built, ontology)
-    if sharing and not ontology:
-        stores.graph.redact([], [])  # leave no trace of what other homes purged
     return done
 
 
@@ -234,8 +223,6 @@ class ReplayedVectors:
     """``doc_id`` of the documents whose Sources have got a row."""
     lost: MissingError | CorruptError | None = None
     """The last error for a fact whose objects are lost; the document of that fact has no rows."""
-    other_models: set[str] = field(default_factory=set)
-    """Embedding models of Readings that have no vectors by the model of these."""
     _leaving: set[str] = field(default_factory=set)
     _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     _heavy: int = 0
@@ -297,7 +284,6 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
             raise
         return
     if found is None:
-        replayed.other_models |= {reading.embedding_model} - {"", vectors.model}
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
     payloads = embeddings.payloads(stores.graph, vectors, document.doc_id)
@@ -326,15 +312,13 @@ def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
 # ------------------------------------------------------------------------------------------------------
 
 
-def _facts(stores: Stores, ontology: str, upto: int = EVER) -> Iterator[Fact]:
-    """Yield the facts up to number ``upto`` that changed graph or vectors, in order.
+def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
+    """Yield the facts that changed graph or vectors, in order.
 
     With ``ontology``, yield only those that concern it. A fact that concerns several ontologies is yielded whole.
     Replay has no effect for documents that are unknown there.
     """
-    for number, fact in numbered_facts(stores):
-        if number > upto:
-            return
+    for _, fact in numbered_facts(stores):
         if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
             yield fact
 

@@ -60,15 +60,11 @@ NOTHING: Mapping[str, Loaded] = {}
 def decide(stores: Stores, plan: Plan, loaded: Mapping[str, Loaded] = NOTHING) -> None:
     """Store the plan and carry it out. The plan must fit the present graph.
 
-    The Decisions and the fact are durable before the graph changes. Where homes share the ledger, the fact is
-    published there first. ``loaded`` is by key of the Decisions, for those that need not be loaded again.
+    The Decisions and the fact are durable before the graph changes. ``loaded`` is by key of the Decisions, for those that need not be loaded again.
     """
     for decisions in plan.decisions:
         stores.garage.objects.put(decisions.key, decisions.encode())
     border("word-kept")
-    if stores.publish is not None:
-        stores.publish(plan.word)
-        return
     stores.catalog.record(plan.word)
     border("word-recorded")
     carry_out_word(stores, plan.word, loaded)
@@ -182,10 +178,8 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
 def catch_up(stores: Stores) -> None:
     """Carry out the merge, split or additions that a killed process recorded but did not complete in graph and vectors.
 
-    Only the last one can be incomplete. Do nothing where homes share the ledger, which their graphs follow.
+    Only the last one can be incomplete.
     """
-    if stores.catalog.sharing:
-        return
     word = last_word(stores.catalog)
     if word is None:
         return

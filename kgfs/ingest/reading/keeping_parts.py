@@ -70,7 +70,7 @@ class KeepingParts:
             self._waiting.popleft().result()
 
     def _put(self, key: str, sha256: str, part: bytes) -> None:
-        self._objects.put(key, part, sums_knowing(sha256, part), present=key)
+        self._objects.put(key, part, sums_knowing(sha256, part), likely=True)
         border("part-put")
 
     def __enter__(self) -> KeepingParts:

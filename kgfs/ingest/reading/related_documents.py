@@ -19,9 +19,7 @@ def related_documents(names: Names, document: Document) -> list[str]:
     earlier = [
         version.doc_id
         for name in names.names_of(document.doc_id)
-        for version in reversed(
-            [one for one in names.versions(name.id) if one.doc_id not in (document.doc_id, "")][-VERSIONS:]
-        )
+        for version in reversed([one for one in names.versions(name.id) if one.doc_id != document.doc_id][-VERSIONS:])
     ]
     of_parents = [
         part.child

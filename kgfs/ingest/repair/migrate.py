@@ -31,8 +31,6 @@ from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, pro
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.sqlite import Graph
-from kgfs.stores.hosts import is_left_aside
-from kgfs.stores.pending_uploads import LEAVING, WAITING, waiting_key
 from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
@@ -166,7 +164,6 @@ class Migration:
             with closing(Catalog(goal.config.catalog_db)) as front:
                 front.replay(goal.garage.ledger.replay())
                 self._bring_waiting(catalog, front)
-                self._clear_waiting(front)
                 border("migrate-front")
                 self._derive(catalog, catalog.seq())
                 rebuild_vectors(
@@ -196,7 +193,7 @@ class Migration:
                 try:
                     copy_news(self._source.garage.objects.stored, self._goal.garage.objects.stored, self._room)
                     for name in _unsettled(catalog):
-                        if name.place is StorageTier.SPOOL and not self._waits_in_garage(name):
+                        if name.place is StorageTier.SPOOL:
                             self._bring_working_copy(name)
                     return catalog
                 except _LeftMeanwhileError:
@@ -208,31 +205,15 @@ class Migration:
             f"{self._config.home}: files are being written too quickly to be copied. Repeat when it is quieter."
         )
 
-    def _waits_in_garage(self, name: Name) -> bool:
-        """Return whether the new garage, shared by homes, has the bytes that wait for settling.
-
-        Another home alone may have these bytes.
-        """
-        shared = self._goal.config.garage_store.shared
-        return shared and self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
-
     def _pieces(self, name: Name) -> Iterator[bytes]:
         """Yield the stored part of a spool file, which does not change while its name has these bytes.
 
-        For a name of another home that shares the garage, yield the bytes that the other home put there to wait.
-        Raise _LeftMeanwhileError where neither exists.
+        Raise _LeftMeanwhileError where it does not exist.
         """
         try:
             file = (self._config.spool / name.key).open("rb")
         except FileNotFoundError as error:
-            try:
-                waits = self._goal.garage.objects.open(waiting_key(name.id, name.sha256))
-            except MissingError:
-                raise _LeftMeanwhileError from error
-            with closing(waits):
-                for start in range(0, name.size, BLOCK):
-                    yield waits.read_at(start, min(BLOCK, name.size - start))
-            return
+            raise _LeftMeanwhileError from error
         with file:
             left = name.size
             while left and (piece := file.read(min(left, BLOCK))):
@@ -257,34 +238,19 @@ class Migration:
     def _bring_waiting(self, catalog: Catalog, front: Catalog) -> None:
         """Copy contents that are in no garage yet, and enqueue jobs that no fact records."""
         names = [name for name in _unsettled(catalog) if name.place is StorageTier.INBOX]
-        waiting = sorted({name.sha256: name for name in names if not self._waits_in_garage(name)}.items())
-        for part in batched(waiting, INBOX_BATCH):
-            front.record(inbox={sha256: self._small(catalog, name) for sha256, name in part})
+        for part in batched(sorted({name.sha256 for name in names}), INBOX_BATCH):
+            front.record(inbox={sha256: self._small(catalog, sha256) for sha256 in part})
         owed = {(job.kind, job.doc_id) for job in front.jobs.all()}
         for job in catalog.jobs.all():
             if (job.kind, job.doc_id) not in owed:
                 front.jobs.owe(job.kind, job.doc_id)
 
-    def _small(self, catalog: Catalog, name: Name) -> bytes:
-        """Return a content of the inbox, or the bytes that another home that shares the garage put there to wait."""
-        found = catalog.inbox(name.sha256)
-        try:
-            return self._goal.garage.objects.get(waiting_key(name.id, name.sha256)) if found is None else found
-        except MissingError as error:
-            raise StoreError(f"The inbox has lost the content {name.sha256}. Run kgfs check on that home.") from error
-
-    def _clear_waiting(self, front: Catalog) -> None:
-        """Delete waiting objects that nothing needs, where no homes share the new garage."""
-        if self._goal.config.garage_store.shared:
-            return
-        objects = self._goal.garage.objects
-        for key in [key for key, _ in objects.keys(WAITING)]:
-            if not front.promises(key):
-                objects.delete(key)
-        stores = Stores(self._goal.garage, front, self._goal.graph)
-        for key in [key for key, _ in objects.keys(LEAVING)]:
-            if is_left_aside(stores, key):
-                objects.delete(key)
+    def _small(self, catalog: Catalog, sha256: str) -> bytes:
+        """Return a content of the inbox."""
+        found = catalog.inbox(sha256)
+        if found is None:
+            raise StoreError(f"The inbox has lost the content {sha256}. Run kgfs check on that home.")
+        return found
 
     def _derive(self, catalog: Catalog, upto: int) -> None:
         """Carry out in the new graph the facts up to number ``upto`` that it does not have yet."""
@@ -341,7 +307,7 @@ class Migration:
             return BusyError(
                 f"{home}: what its graph shows of {what} is not noted in its ledger, or the other way round: who changed it"
                 " ended before, or has not delivered it. Run kgfs worker --until-idle on the home (kgfs wait where it is"
-                " mounted; of homes that share a bucket, on each), and migrate again. If that does not help, run kgfs rebuild first."
+                " mounted), and migrate again. If that does not help, run kgfs rebuild first."
             )
         return StoreError(
             f"The graphs differ: {found}. Run kgfs rebuild on the home, then migrate again; if they still differ, that"

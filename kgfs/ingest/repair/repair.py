@@ -18,10 +18,9 @@ from kgfs.ingest.lifecycle.runs import Order, owe
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.catalog.encoding import encode
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.pending_uploads import is_wanted
+from kgfs.stores.object_copies import is_wanted
 from kgfs.stores.quarantine import quarantine, quarantine_file
 from kgfs.stores.ship import ship_from_reserve
-from kgfs.stores.snapshots.layout import delete_folder
 from kgfs.stores.stores import Stores
 
 Progress = Callable[[int, int, str], None]
@@ -80,7 +79,7 @@ class _Mending:
             case Kind.TORN_LEDGER | Kind.ROTTEN_LEDGER:
                 return "" if self._stores.garage.ledger.mend(self._entry) else "mended"
             case Kind.UNSHIPPED:
-                self._ship()
+                ship_from_reserve(self._config.home, self._stores)
                 return "shipped"
             case Kind.STUCK_JOB:
                 return self._job(damage)
@@ -94,17 +93,8 @@ class _Mending:
             case Kind.LEFT_CACHE:
                 (self._config.garage_cache / damage.what).unlink(missing_ok=True)
                 return "removed"
-            case Kind.BAD_SNAPSHOT:
-                delete_folder(objects := self._stores.garage.objects, [key for key, _ in objects.keys(damage.what)])
-                return "removed"
             case _:
                 return ""
-
-    def _ship(self) -> None:
-        if self._stores.exchange is not None:
-            self._stores.exchange()
-        else:
-            ship_from_reserve(self._config.home, self._stores)
 
     def _rotten_original(self, damage: Damage) -> str:
         with Settler(self._config, self._stores).alone():  # others' versions may come to rest on it

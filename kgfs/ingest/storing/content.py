@@ -16,7 +16,7 @@ from kgfs.domain.names import extension_of
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.garage.contract import Objects, Reader
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.pending_uploads import WAITING, key_on_the_way, waiting_key
+from kgfs.stores.object_copies import key_on_the_way
 from kgfs.stores.spool_file import SpoolFile
 from kgfs.stores.stores import Stores
 
@@ -133,11 +133,6 @@ class Kept:
             try:
                 self._reader = self._found()
             except MissingError as error:
-                if self._key.startswith(WAITING):
-                    raise StoreError(
-                        f"{self._key} is not in the garage (any more): another home wrote over the file or removed it."
-                        " Open it again."
-                    ) from error
                 raise StoreError(
                     f"The garage has lost {self._key}. Deposit the same file again, or take it from a backup."
                 ) from error
@@ -188,21 +183,13 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
         small = stores.catalog.inbox(name.sha256)
         if small is not None and sums_of(small).sha256 != name.sha256:
             raise CorruptError(f"The kept bytes of '{name.name}' are damaged in the inbox.")
-        return _waiting(stores, name) if small is None else Memory(small)
+        return None if small is None else Memory(small)
     if name.place is StorageTier.GARAGE:
         return _kept(stores, name.key, name)
     try:
         return SpoolFile.kept(spool / name.key, name.size)
     except FileNotFoundError:
-        return _waiting(stores, name) or _settling(stores, name)
-
-
-def _waiting(stores: Stores, name: Name) -> Kept | None:
-    """Return the pending upload of a name whose bytes are not on this machine; None where no garage is shared.
-
-    Another home wrote it and has not settled it yet. The server is asked when the content is read.
-    """
-    return _kept(stores, waiting_key(name.id, name.sha256), name) if stores.catalog.sharing else None
+        return _settling(stores, name)
 
 
 def _settling(stores: Stores, name: Name) -> Kept | None:

@@ -21,10 +21,9 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
 
     False means that everything was durable already, or that the name is gone; then nothing is recorded. Where the
     last fact was recorded by :func:`keep_nowait` and is not durable yet, this waits for it and returns True. When it
-    returns, bytes and fact are durable on this machine, and also where ``copies.elsewhere`` takes them.
+    returns, bytes and fact are durable on this machine.
 
-    Raises NoSpaceError, StoreError, DuplicateError, or what ``copies.elsewhere`` raises. Then the name has the bytes of
-    its last successful flush, and the working copy still has the new ones, so a later flush can succeed. A small
+    Raises NoSpaceError, StoreError or DuplicateError. Then the name has the bytes of its last successful flush, and the working copy still has the new ones, so a later flush can succeed. A small
     content costs one sync, a larger one an fsync of the spool file before it. Any thread may call.
     """
     catalog = copies.stores.catalog
@@ -44,25 +43,16 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
         if isinstance(kept, SpoolFile):
             copies.remember(sums)
         after, inbox = _row_with(before, copy, kept, sums)
-        fact = _fact(after, before, copy.sha256)
-        elsewhere = copies.elsewhere
         fixed = kept.hold() if isinstance(kept, SpoolFile) else 0
         try:
-            if elsewhere is not None:
-                elsewhere.uploads.bring(fact)
-            catalog.record(fact, inbox=inbox, session=session)
-            if elsewhere is not None:
-                elsewhere.accept(fact)
+            catalog.record(_fact(after), inbox=inbox, session=session)
         except KgfsError as error:
             now = catalog.names.name(copy.name_id)
             # After a failed sync the fact may be recorded all the same. Then the spool file belongs to the name.
             if isinstance(kept, SpoolFile) and (now is None or now.key != after.key):
                 kept.fixed = fixed
-            if isinstance(error, MissingError):
-                if now is None:
-                    return False
-                raise
-            copy.refused = elsewhere is not None
+            if isinstance(error, MissingError) and now is None:
+                return False
             raise
         copy.kept(after)
     border("kept")
@@ -74,11 +64,10 @@ def keep_nowait(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pendi
     """Record the written bytes as :func:`keep` does, without waiting for the disk: the caller waits for the returned
     Pending.
 
-    Return None, with nothing done, where more than the disk must be waited for: a larger content, a held lock, a
-    check of each flush (``copies.admit``), or a delivery elsewhere (``copies.elsewhere``). Quick, so that an event
-    loop may call it.
+    Return None, with nothing done, where more than the disk must be waited for: a larger content, a held lock, or
+    a check of each flush (``copies.admit``). Quick, so that an event loop may call it.
     """
-    if copies.admit is not None or copies.elsewhere is not None or not copy.lock.acquire_nowait():
+    if copies.admit is not None or not copy.lock.acquire_nowait():
         return None
     try:
         if not copy.dirty:
@@ -92,7 +81,7 @@ def keep_nowait(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pendi
         if small is None or before.place is StorageTier.SPOOL:
             return None
         after, inbox = _row_with(before, copy, small, copy.sums())
-        pending = catalog.record_nowait(_fact(after, before, copy.sha256), inbox=inbox, session=session)
+        pending = catalog.record_nowait(_fact(after), inbox=inbox, session=session)
         if pending is None:
             return None
         copy.kept(after, pending)
@@ -115,8 +104,6 @@ def _row_with(before: Name, copy: WorkingCopy, kept: SpoolFile | bytes, sums: Su
     return replace(content, mtime=copy.mtime, ctime=time.time_ns()), inbox
 
 
-def _fact(after: Name, before: Name, known: str) -> ContentKept:
-    """Return the fact that ``after`` has its bytes. ``known`` is the SHA-256 of the content on which the writer
-    built."""
-    base = known if known != before.sha256 else None
-    return ContentKept(after.id, after.sha256, after.size, after.place, after.key, after.mtime, after.ctime, base)
+def _fact(after: Name) -> ContentKept:
+    """Return the fact that ``after`` has its bytes."""
+    return ContentKept(after.id, after.sha256, after.size, after.place, after.key, after.mtime, after.ctime)

@@ -21,7 +21,7 @@ def give_up_prefixes(stores: Stores, name_id: int) -> int:
     a kill at any point loses nothing. Raises what the garage raises.
     """
     done = 0
-    newest_first = [one for one in reversed(stores.catalog.names.versions(name_id)) if one.doc_id]
+    newest_first = [*reversed(stores.catalog.names.versions(name_id))]
     for later, earlier in pairwise(newest_first[: STEPS + 1]):
         if not MIN_LINKED <= earlier.size < later.size:
             break

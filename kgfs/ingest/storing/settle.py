@@ -2,7 +2,7 @@
 
 A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or on request.
 Each process settles what its own session wrote. Any process settles what dead sessions left. One process at a time
-settles. What another home wrote is settled by that home, or here once that home shows no sign of doing so.
+settles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settling_batch import Batch
 from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.storing.write_burst import BACKLOG, Lull
-from kgfs.stores.catalog.origin import ELSEWHERE
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.settle_lock import settle_lock
 from kgfs.stores.spool_file import is_held
@@ -36,8 +35,7 @@ class Settler:
     """Settles the names of a home. Any number of threads may call.
 
     ``session`` is this process's own session, and ``copies`` knows its open files. Without a session only what dead
-    sessions left is settled. Where homes share the garage, the exchange is told of pending uploads that may not be
-    needed any more.
+    sessions left is settled.
     """
 
     def __init__(
@@ -58,19 +56,14 @@ class Settler:
         """The error of the unavailable server that settling waits for; None if it waits for none."""
         self._resting_until = 0.0
         self._swept = False
-        self._elsewhere: dict[tuple[int, str], float] = {}
-        """By name and content (SHA-256) that another home wrote: since when (monotonic seconds) it is known here
-        unsettled. No clock of another machine is used."""
-        self._poll_elsewhere = 0.0
         self._lull = Lull(lambda: self._copies.times_kept)
 
     def due(self, now: int) -> list[Name]:
-        """Return the names to be settled at ``now`` (nanoseconds): of dead sessions, of this session, and of absent
-        homes.
+        """Return the names to be settled at ``now`` (nanoseconds): of dead sessions, then of this session.
 
-        Within each of the first two groups the oldest names come first.
+        Within each group the oldest names come first.
         """
-        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere()
+        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
 
     def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
         """Settle the names that are due; return how many were settled. Errors are logged, and the names are tried
@@ -94,11 +87,10 @@ class Settler:
         return settled
 
     def settle_now(self, between: Callable[[], None] = lambda: None) -> int:
-        """Settle every name that no writer has open, quiet or not; return how many. Names of other homes keep their
-        waiting time."""
+        """Settle every name that no writer has open, quiet or not; return how many."""
         now = time.time_ns()
         self._failed.clear()
-        return self._settle(self._waiting(now, now) + self._left_elsewhere(), between)
+        return self._settle(self._waiting(now, now), between)
 
     def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """Decide about these names, and make the decisions durable; return them by name id.
@@ -137,11 +129,8 @@ class Settler:
                     decided[name.id] = decision
             batch.record()
         except KgfsError as error:
-            try:
-                if isinstance(error, NoSpaceError):
-                    batch.record()  # else a name removed before the retry would leave its object an orphan
-            finally:
-                batch.tell_left()
+            if isinstance(error, NoSpaceError):
+                batch.record()  # else a name removed before the retry would leave its object an orphan
             raise
         self._copies.drop_left()
         settled = {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
@@ -185,7 +174,7 @@ class Settler:
 
     def _waiting(self, quiet_before: int, now: int) -> list[Name]:
         names = self._stores.catalog.names
-        alive = [*alive_sessions(self._config.run), ELSEWHERE]
+        alive = alive_sessions(self._config.run)
         waiting = names.unsettled(quiet_before=quiet_before, or_after=now + timing.CLOCK_AHEAD_NS, alive=alive)
         if self._session is not None:
             own = names.unsettled(
@@ -194,19 +183,6 @@ class Settler:
             known = {name.id for name in waiting}
             waiting = waiting + [name for name in own if name.id not in known]
         return self._ready(waiting)
-
-    def _left_elsewhere(self) -> list[Name]:
-        """Return the names that another home wrote and seems not to settle (``timing.HOME_ABSENT``). Empty between two
-        queries."""
-        seen = time.monotonic()
-        if not self._stores.catalog.sharing or seen < self._poll_elsewhere:
-            return []
-        self._poll_elsewhere = seen + timing.OTHER_HOMES_POLL
-        names = self._stores.catalog.names.unsettled(session=ELSEWHERE, quiet_before=2**63 - 1)
-        since = self._elsewhere
-        self._elsewhere = {(name.id, name.sha256): since.get((name.id, name.sha256), seen) for name in names}
-        left = seen - timing.HOME_ABSENT - self._config.pipeline.settle
-        return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left])
 
     def _ready(self, names: Sequence[Name]) -> list[Name]:
         """Return those of ``names`` that are not open for writing here and did not fail within the last

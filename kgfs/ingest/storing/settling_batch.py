@@ -13,10 +13,9 @@ from kgfs.errors import BusyError, KgfsError, MissingError, NoSpaceError
 from kgfs.failpoints import border
 from kgfs.ingest.storing.identify import Action, Decision, decide, identity
 from kgfs.ingest.storing.spool import WorkingCopies
-from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_here, small_of, wait_too
+from kgfs.ingest.storing.storage_tier import bring_home, put_small, small_of
 from kgfs.stores.catalog.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.pending_uploads import WAITING, waiting_key
 from kgfs.stores.stores import Stores
 
 _Small = dict[str, tuple[bytes, Sums]]
@@ -62,7 +61,7 @@ class Batch:
         if name.settled and not again:
             return None
         now = time.time_ns()
-        newest = next((one for one in reversed(names.versions(name.id)) if one.doc_id), None)
+        newest = next(reversed(names.versions(name.id)), None)
         document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
         lineage, n = names.lineage_for(name.id) if name.kind is NameKind.FILE else (0, 1)
         if lineage in self._lineages:
@@ -73,15 +72,12 @@ class Batch:
             return decision
         small: _Small = {}
         try:
-            if name.sha256 and not name.settled and self._stores.catalog.sharing:
-                self._wait_too(name, small)
             facts: list[Fact] = [
                 self._minted(name, path, decision, document, n, now, small)
                 if decision.mints
                 else self._settled(name, decision, document, now, small)
             ]
         except KgfsError:
-            self._tell_left(name)
             if _same_bytes(names.name(name.id), name):
                 raise
             return None  # the name was written or removed meanwhile, and its bytes deleted
@@ -99,7 +95,7 @@ class Batch:
         """Put the small contents, record the decisions, and give up the places where the bytes were before."""
         if not self._facts:
             return
-        originals = [key for key in self._small if key not in self._originals and not key.startswith(WAITING)]
+        originals = [key for key in self._small if key not in self._originals]
         self._note(originals)
         try:
             put_small(self._stores, self._small)
@@ -109,9 +105,7 @@ class Batch:
             raise
         border("settled")
         for name_id, name in self._before.items():
-            if name_id in self.refused:
-                self._tell_left(name)
-            else:
+            if name_id not in self.refused:
                 self._copies.leave(name)
         if self._originals:
             catalog = self._stores.catalog
@@ -142,21 +136,11 @@ class Batch:
     def _take_back_small(self) -> None:
         """Delete the objects that were put for decisions that were not recorded.
 
-        The inbox has the bytes still. If their names were removed, no process would ever delete these objects. Where
-        homes share the garage nothing is deleted, since another home may rely on an object.
+        The inbox has the bytes still. If their names were removed, no process would ever delete these objects.
         """
-        if not self._stores.catalog.sharing:
-            for key in self._small:
-                if not self._stores.catalog.promises(key):
-                    self._stores.garage.objects.delete(key)
-
-    def tell_left(self) -> None:
-        """Report the pending uploads of decisions that were not recorded because of an error.
-
-        The decisions are made anew, unless the names are removed or written before that.
-        """
-        for name in self._before.values():
-            self._tell_left(name)
+        for key in self._small:
+            if not self._stores.catalog.promises(key):
+                self._stores.garage.objects.delete(key)
 
     def _settled(self, name: Name, decision: Decision, document: Document | None, now: int, small: _Small) -> Settled:
         place, key = name.place, name.key
@@ -195,28 +179,6 @@ class Batch:
         if ontology is None:
             raise MissingError(f"The ontology of '{name.name}' is gone.")
         return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
-
-    def _wait_too(self, name: Name, together: _Small) -> None:
-        """Keep a pending upload of the bytes until the ledger has the decision that relies on the original in the
-        garage.
-
-        Until then another home may give up that original. It may have been promised before; or it may be one that no
-        home has yet, which another home deposits, removes and clears from its trash before this home has delivered
-        its decision.
-        """
-        small = small_here(self._stores, name)
-        if small is not None:
-            together[waiting_key(name.id, name.sha256)] = small
-            return
-        sums = self._copies.remembered(name.sha256)
-        wait_too(self._stores, self._copies.spool, name, sums)
-        if sums is not None:
-            self._copies.remember(sums)
-
-    def _tell_left(self, name: Name) -> None:
-        """Report the pending upload of a name that is not settled, where homes share the garage."""
-        if name.sha256 and not name.settled and self._stores.exchange is not None:
-            self._stores.exchange.uploads.left_waiting(name.id, name.sha256)
 
     def _bring_home(self, name: Name, key: str, together: _Small) -> None:
         if name.place is StorageTier.INBOX:

@@ -23,7 +23,7 @@ from kgfs.stores.catalog.pending import Durable, Pending
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.spool_file import SpoolFile, is_held
-from kgfs.stores.stores import Exchange, Stores
+from kgfs.stores.stores import Stores
 from kgfs.stores.thread_slots import WaitingLock
 
 NOTHING: Pending = Durable()
@@ -46,8 +46,6 @@ class WorkingCopy:
         """Whether there are bytes that are not kept yet."""
         self.pending_fact: Pending = NOTHING
         """The last recorded fact of the kept bytes. A flush that finds nothing to keep waits for it, too."""
-        self.refused = False
-        """Whether the unkept bytes could not be taken elsewhere, with no write since."""
         self._copies = copies
         self._row: Name | None = None
         self._content: Content = Memory()
@@ -190,7 +188,7 @@ class WorkingCopy:
                 self._take(Memory(content.read_at(0, content.size)), writable=True)
         self._row = row
         self.pending_fact = pending
-        self.dirty = self.refused = False
+        self.dirty = False
         self._copies.note_kept(self.name_id, row.sha256)
 
     # ------------------------------------------------------------------------------------- inside
@@ -198,7 +196,7 @@ class WorkingCopy:
     def _touch(self) -> None:
         self._size = self._content.size
         self._mtime = time.time_ns()
-        self.dirty, self.refused = True, False
+        self.dirty = True
         self._copies.moved()
 
     def _own(self, *, lowest: int, carry: int, size: int) -> Memory | SpoolFile:
@@ -271,8 +269,6 @@ class WorkingCopies:
         self.spool = spool
         self.admit = admit
         self._max_file = max_file
-        self.elsewhere: Exchange | None = None
-        """Where a flush delivers bytes and fact, beside this machine's disk; None where the disk is enough."""
         self.generation = 0
         """A number that changes whenever size or times of an open file may have changed."""
         self.times_kept = 0

@@ -17,7 +17,7 @@ from kgfs.stores.stores import Stores
 def delete_unheld(stores: Stores, spool: Path, keys: Sequence[str], under_way: Container[str]) -> KgfsError | None:
     """Delete those of the originals that nothing promises, and take them out of the list of unheld ones.
 
-    For a garage that no other home shares. What is ``under_way`` stays, and so does the only copy of a file that is being
+    What is ``under_way`` stays, and so does the only copy of a file that is being
     settled. Return the error (NoSpaceError or CorruptError) of an original that had to stay because earlier versions rest
     on it. The caller holds the settle lock.
     """
@@ -39,7 +39,7 @@ def delete_unheld(stores: Stores, spool: Path, keys: Sequence[str], under_way: C
 def conclude_parts(stores: Stores, spool: Path, doc_id: str) -> None:
     """Drop the notes of a document whose parts have been recorded, and delete what was put and is none of them.
 
-    For a garage that no other home shares. The caller holds the settle lock. Idempotent.
+    The caller holds the settle lock. Idempotent.
     """
     notes = list(part_notes(stores.garage.objects, doc_id))
     left = unwanted(stores, [key for note in notes for key in note.keys])
@@ -51,15 +51,10 @@ def conclude_parts(stores: Stores, spool: Path, doc_id: str) -> None:
 def left_parts(stores: Stores) -> list[PartNote]:
     """Return the notes of readings that ended without a record of their parts, and note as unheld what they put.
 
-    A reading may end so: it failed, its file was removed meanwhile, or another home purged the document. The caller deletes
-    unheld originals, then the notes (:func:`drop_notes`). Empty where this home does not know every fact yet.
+    A reading may end so: it failed, its file was removed meanwhile, or the document was purged. The caller deletes unheld
+    originals, then the notes (:func:`drop_notes`).
     """
-    objects, catalog = stores.garage.objects, stores.catalog
-    notes = list(part_notes(objects))
-    if notes and catalog.sharing:
-        first, undelivered = catalog.unshipped(1)
-        if undelivered or stores.garage.ledger.beyond(first - 1):
-            return []
+    notes = list(part_notes(stores.garage.objects))
     ended = [note for note in notes if not is_being_read(stores, note.doc_id) and _is_old(stores, note)]
     if ended:
         under_way = parts_under_way(stores)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import Document
 from kgfs.stores.catalog.rows import Job
-from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
 FAR_AHEAD = 16
-"""Limit of claimed documents while another machine publishes, including those that are read already."""
+"""Limit of claimed documents, including those that are read already."""
 LARGE = 1 << 18
 """Bytes of a document from which on documents that were claimed after it are published before it, if they are read first."""
 HUGE = 2**63 - 1
@@ -31,11 +30,7 @@ class Claim:
     text: bool = False
     """Whether only the document's text is to be published."""
     reading: Future[Reading] | None = None
-    """The reading that runs here; None for a ``forget`` job, and while another machine reads the document."""
-    lease: Lease | None = None
-    """Lease over all machines while the document is read here."""
-    poll_at: float = 0.0
-    """When to try again to read the document here (monotonic seconds)."""
+    """The reading; None for a ``forget`` job, and before the reading begins."""
     failures: int = 0
     resting_until: float = 0.0
     """When to retry after a failure (monotonic seconds). The claim keeps its place: later documents are published
@@ -74,14 +69,13 @@ class Claims(list[Claim]):
 
     @property
     def in_work(self) -> int:
-        """Return the number of documents that are being read or forgotten here."""
+        """Return the number of documents that are being read or forgotten."""
         return sum(claim.is_in_work for claim in self)
 
     def room(self, held: int, *, has_express: bool) -> int:
         """Return the size up to which another document may be claimed to be read; 0 for none.
 
-        ``held`` documents may be worked on. Those that another machine reads, or that wait for another machine to publish
-        them, take no room up to FAR_AHEAD. With ``has_express`` there is always room for small ones.
+        ``held`` documents may be worked on. With ``has_express`` there is always room for small ones.
         """
         if len(self) >= max(held, FAR_AHEAD):
             return 0

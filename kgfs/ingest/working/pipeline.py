@@ -5,8 +5,7 @@ so that killed, resumed, parallel and rebuilt runs make the same graph. Each ste
 
 - a finished Reading is found again by its key;
 - Decisions are stored before they are carried out, and found again if the graph shows that they were carried out;
-- publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last;
-- where homes share the ledger, that fact comes first (``Stores.publish``), and graph and vectors follow it.
+- publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last.
 """
 
 from __future__ import annotations
@@ -142,10 +141,6 @@ class Pipeline:
             content_version=self._content_version(document),
         )
         with self.clock.stage("show"):
-            if self.stores.publish is not None:
-                self.stores.publish(fact)
-                border("text-noted")
-                return
             show_text(
                 self.stores.graph,
                 document,
@@ -167,7 +162,7 @@ class Pipeline:
 
         ``still_ours`` raises LostLeaseError when this worker does not hold the job any more; it is called last before
         the graph changes. Without a job, only complete a publication that the graph shows already. When this returns,
-        graph and catalog have the publication; where homes share the ledger, the ledger has it first.
+        graph and catalog have the publication.
         """
         catalog, graph = self.stores.catalog, self.stores.graph
         found_parts(self.config, self.stores, document, reading)
@@ -186,11 +181,6 @@ class Pipeline:
             decisions = self._decide(document, reading, superseded, job)
             border("decided")
             still_ours()
-            if self.stores.publish is not None:
-                self._publish_first(document, reading, decisions)
-                border("published")
-                self._join(document, reading, job)
-                return
             self._commit(document, reading, decisions)
             border("published")
         shown = graph.document(document.doc_id)
@@ -199,13 +189,20 @@ class Pipeline:
         with self.clock.stage("index"):
             index(self.stores, document, reading, decisions, partial(self._vectors, reading), superseded, touched)
         border("indexed")
-        fact = _publication(
-            document, reading, decisions, superseded, shown.ingested_at, shown.deposit, shown.content_version
+        state = State.DONE if reading.carries_knowledge else State.GATED
+        catalog.record(
+            DocumentRead(
+                doc_id=document.doc_id,
+                state=state.value,
+                reading=reading.id,
+                decisions=decisions.key,
+                commit_id=decisions.commit_id,
+                superseded=superseded,
+                at=shown.ingested_at,
+                deposit=shown.deposit,
+                content_version=shown.content_version,
+            )
         )
-        if self.stores.publish is not None:
-            self.stores.publish(fact)
-        else:
-            catalog.record(fact)
         border("noted")
         self._join(document, reading, job)
 
@@ -224,14 +221,6 @@ class Pipeline:
         """
         with self.clock.stage("earlier"):
             return look_back(self.stores, self.earlier)
-
-    def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:
-        with self.clock.stage("commit"):
-            assert self.stores.publish is not None
-            at, version = time.time_ns(), self._content_version(document)
-            self.stores.publish(
-                _publication(document, reading, decisions, decisions.supersedes, at, document.deposit, version)
-            )
 
     def _content_version(self, document: Document) -> int:
         found = self.stores.catalog.names.version_of(document.doc_id)
@@ -274,8 +263,6 @@ class Pipeline:
                     lambda concept_ids: names.suppressed(concept_ids, document.doc_id),
                 )
             decisions = replace(decisions, supersedes=superseded)
-            if self.stores.publish is not None:  # each home counts epochs for itself, and their decisions must differ
-                decisions = replace(decisions, epoch=self.stores.graph.followed() or 0)
             self.stores.garage.objects.put(decisions.key, decisions.encode())
         return decisions
 
@@ -300,9 +287,6 @@ class Pipeline:
         graph = self.stores.graph
         if graph.published(commit_id) is None:
             joinings.part_before(self.stores, [document.doc_id])
-        if self.stores.publish is not None:
-            self.stores.publish(DocumentForgotten(document.doc_id, "orphans", commit_id, time.time_ns()))
-            return
         touched = {concept.concept_id for concept in graph.concepts_of(document.doc_id)}
         # killed after the commit: the graph does not show its concepts any more
         if graph.published(commit_id) is not None:
@@ -338,8 +322,8 @@ class Pipeline:
     def recover(self) -> None:
         """Complete the publications of a worker that died between a commit to the graph and its fact in the catalog.
 
-        Names and job of the document may have changed meanwhile. For the one worker of a home that shares its ledger
-        with no other, before it claims jobs. A publication without its fact is the last commit, or came just before
+        Names and job of the document may have changed meanwhile. For the one worker of a home, before it claims jobs. A
+        publication without its fact is the last commit, or came just before
         commits of commands; where a purge is due, all documents with jobs are looked at too. Raise MissingError or
         CorruptError where objects of one of them are lost, after everything else is done.
         """
@@ -433,29 +417,6 @@ class Pipeline:
         vectors = self.stores.vectors
         model = vectors.model if vectors is not None else ""
         return embeddings.load(self.stores.garage.objects, reading, model, labels=labels, windows=windows)
-
-
-def _publication(
-    document: Document,
-    reading: Reading,
-    decisions: Decisions,
-    superseded: tuple[str, ...],
-    at: int,
-    deposit: int,
-    content_version: int,
-) -> DocumentRead:
-    state = State.DONE if reading.carries_knowledge else State.GATED
-    return DocumentRead(
-        doc_id=document.doc_id,
-        state=state.value,
-        reading=reading.id,
-        decisions=decisions.key,
-        commit_id=decisions.commit_id,
-        superseded=superseded,
-        at=at,
-        deposit=deposit,
-        content_version=content_version,
-    )
 
 
 def _scope(job: Job | None) -> Scope:

@@ -14,10 +14,10 @@ from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.ingest import timing
 from kgfs.stores.catalog.names import Names
 from kgfs.stores.error_log import ErrorLog, Trouble
-from kgfs.stores.hosts import host_id
 from kgfs.stores.projection.endpoint import endpoint_of
 from kgfs.stores.projection.progress import note, noted
 from kgfs.stores.projection.source import Catalog, State, VersionLinks, state_of
+from kgfs.stores.run_files import home_id
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # the driver, which is loaded in the thread that uses it
@@ -36,7 +36,7 @@ def catalog_of(names: Names) -> Catalog:
         version = found[0]
         superseded = []
         for earlier in names.history(version.lineage):
-            document = names.document(earlier.doc_id) if earlier.doc_id else None
+            document = names.document(earlier.doc_id)
             if earlier.n < version.n and document is not None and document.doc_id != doc_id:
                 properties = {
                     "doc_id": document.doc_id,
@@ -56,7 +56,7 @@ def projection_of(config: Config, stores: Stores, stopping: Callable[[], bool] =
     """Return the projection of a home. Nothing is asked yet."""
     from kgfs.stores.projection.projection import Projection
 
-    home, garage = host_id(config), config.garage_store
+    home, garage = home_id(config.home), config.garage_store
     # A home that takes over a bucket writes the projection of the one before.
     origin = home if garage.store == "files" else f"{garage.bucket}/{garage.prefix.strip('/')}"
     return Projection(

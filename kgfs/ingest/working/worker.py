@@ -8,8 +8,6 @@ ledger has the publications in the order in which they were decided.
 While it works, it also settles files that dead mounts left behind and ships the ledger, so neither waits for a mount
 to come back. A worker that is killed loses nothing: its leases expire, and the next worker finds its Readings and
 Records.
-
-Where several machines share the graph, one of their workers at a time publishes what any of them has read. The others read ahead (``turns``).
 """
 
 from __future__ import annotations
@@ -28,11 +26,8 @@ from kgfs.ingest import timing
 from kgfs.ingest.reading.recognised import RECOGNITION
 from kgfs.ingest.working.claims import HUGE, TEXTS, Claim, Claims
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import Alone, Turns
 from kgfs.stores.change_watch import ChangeWatch, lively_after
-from kgfs.stores.document_objects import erase_if_purged
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
 FATAL = 12
@@ -52,18 +47,15 @@ class Worker:
         pipeline: Pipeline,
         errors: ErrorLog,
         chores: Callable[[], None],
-        turns: Turns | None = None,
         watch: ChangeWatch | None = None,
     ) -> None:
         """Create a worker that calls ``chores`` between documents and while idle.
 
-        ``chores`` settles and ships, and must be quick when nothing is due. Without ``turns`` no other machine works
-        on the graph. With a ``watch`` of the home, nothing is polled often while nothing happens.
+        ``chores`` settles and ships, and must be quick when nothing is due. With a ``watch`` of the home, nothing is polled often while nothing happens.
         """
         self._pipeline = pipeline
         self._errors = errors
         self._chores = chores
-        self._turns = turns or Alone(pipeline)
         self._stopping = threading.Event()
         self._watch = watch
         self._lively = lively_after(pipeline.config)
@@ -81,8 +73,6 @@ class Worker:
         it by then, or a failed attempt is due again."""
         self._turn = 0
         self._widen_at = 0.0
-        self._waits_for_turn = False
-        """Whether orders wait until another machine gives the publishing turn back."""
         self._reported: set[str] = set()
         """Errors of the preparation that are logged already."""
 
@@ -141,26 +131,17 @@ class Worker:
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(timing.JOB_RETRY)
-                    except LostLeaseError as error:  # while a turn began: that had taken longer than its lease
-                        log.info("the turn is another's by now: %s", error)
-                        self._stopping.wait(timing.LEASE_POLL)
                     except KgfsError as error:  # the catalog itself failed, by a full disk: claims wait here
                         self._errors.add("worker", error)
-                        if self._turns.shared:
-                            self._let_go_of_read(claims)
-                        self._step_aside()
                         self._stopping.wait(timing.JOB_RETRY)
                     watch()
                     left = self._left_ordered() if idle else []
-                    if idle and (left or self._waits_for_turn):
+                    if left:
                         prepared = self._prepare(lambda: None)
                         # Set the time before the attempt, since an attempt that is refused may take long.
                         self._ordered |= dict.fromkeys(left, time.monotonic() + timing.ORDERS_RETRY)
-                        if self._waits_for_turn:
-                            self._stopping.wait(timing.LEASE_POLL)
                     elif idle:
                         if until_idle and not self._pipeline.stores.catalog.jobs.owed():
-                            self._turns.keep_up(now=True)
                             return False
                         self._rest()
             finally:
@@ -195,10 +176,10 @@ class Worker:
     def _prepare(self, prepare: Callable[[], None]) -> bool:
         """Run the steps that come before all documents; return whether they are complete.
 
-        False means that a server is away, that the worker is to stop, or that a lease was lost. Other errors do not
+        False means that a server is away, or that the worker is to stop. Other errors do not
         stop the worker; each is logged once, however often it occurs.
         """
-        for step in (prepare, self._prepare_turns):
+        for step in (prepare, self._pipeline.recover, self._pipeline.finish_forgetting):
             try:
                 step()
             except LostLeaseError:  # another process wants the worker lock, or the worker stops
@@ -213,9 +194,6 @@ class Worker:
                     self._errors.add("recover", error)
         self._away = None
         return True
-
-    def _prepare_turns(self) -> None:
-        self._waits_for_turn = not self._turns.prepare()
 
     def _waits_for(self, error: KgfsError, **about: str | int) -> None:
         """Keep the error of a server that is away, and log it once per absence."""
@@ -247,31 +225,13 @@ class Worker:
             claims.sort(key=lambda claim: claim.order)
             self._begin(claim, pool)
         if not claims:
-            if self._look_back():
-                return True
-            self._turns.pass_on()
-            self._turns.keep_up()
-            return False
-        publisher = self._turns.publisher()
-        if self._turns.shared:
-            claims[:] = self._still_owed(claims)
-        if publisher is None:
-            self._read_ahead(claims)
-        else:
-            self._go_on(claims, pool, publisher)
+            return self._look_back()
+        self._go_on(claims, pool)
         return True
 
     def _look_back(self) -> bool:
         """Look through a batch of earlier documents while nothing else is to do; return whether there was one."""
-        graph = self._pipeline.stores.graph
-        if graph.risen(1) is None:
-            return False
-        publisher = self._turns.publisher()
-        try:
-            return publisher is not None and publisher.look_back()
-        except LostLeaseError:
-            self._turns.pass_on()
-            return False
+        return self._pipeline.stores.graph.risen(1) is not None and self._pipeline.look_back()
 
     def _widen(self) -> None:
         """Tell the engine how much is to be read, WIDENED_EVERY seconds after it was told last."""
@@ -279,19 +239,18 @@ class Worker:
             self._widen_at = time.monotonic() + timing.WIDENED_EVERY
             self._engine.widen(*self._pipeline.stores.catalog.jobs.to_read())
 
-    def _go_on(self, claims: Claims, pool: ThreadPoolExecutor, publisher: Pipeline) -> None:
+    def _go_on(self, claims: Claims, pool: ThreadPoolExecutor) -> None:
         """Finish the claim whose turn it is, if one is ready; else wait timing.WORKER_IDLE seconds at most until one is."""
         for claim in claims:
-            if claim.resting_until and claim.is_ready and claim.reading and claim.lease and claim.reading.exception():
-                claim.reading, claim.resting_until = self._read(pool, claim, claim.lease), 0.0
+            if claim.resting_until and claim.is_ready and claim.reading and claim.reading.exception():
+                claim.reading, claim.resting_until = self._read(pool, claim), 0.0
         first = next((claim for claim in claims if not claim.text), None)
         for claim in claims:  # begin the first in any case, since others wait for it
             if claim.text or claim is first or claims.in_work < self._engine.held:
                 self._begin(claim, pool)
         ready = claims.next_ready()
         if ready is not None:
-            if self._finish(ready, publisher):
-                self._let_go(ready)
+            if self._finish(ready):
                 claims.remove(ready)
             return
         running = [claim.reading for claim in claims if claim.reading is not None and not claim.reading.done()]
@@ -300,59 +259,10 @@ class Worker:
         else:
             self._stopping.wait(timing.WORKER_IDLE)
 
-    def _still_owed(self, claims: Claims) -> list[Claim]:
-        """Return the claims that are still due, without those that another machine has finished."""
-        owed = {(job.kind, job.doc_id): job for job in self._pipeline.stores.catalog.jobs.working()}
-        left = []
-        for claim in claims:
-            job = owed.get((claim.job.kind, claim.job.doc_id))
-            if job is not None and (job.text_owed or not claim.text):
-                left.append(claim)
-                continue
-            self._let_go(claim)
-            if job is not None:  # another machine has shown the text
-                self._put_back(claim)
-        return left
-
     def _begin(self, claim: Claim, pool: ThreadPoolExecutor) -> None:
-        """Start to read the document of a claim here, unless another machine reads it."""
-        if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.poll_at:
-            claim.lease = self._turns.begin(claim.document.doc_id)
-            claim.poll_at = time.monotonic() + timing.LEASE_POLL
-            if claim.lease is not None:
-                claim.reading = self._read(pool, claim, claim.lease)
-
-    def _read_ahead(self, claims: Claims) -> None:
-        """Go on while another machine publishes.
-
-        A Reading that is finished here is in the garage, where the publisher finds it. A reading that fails here
-        fails again at the publisher, which reports it.
-        """
-        self._let_go_of_read(claims)
-        self._turns.keep_up()
-        self._stopping.wait(timing.WORKER_IDLE)
-
-    def _let_go_of_read(self, claims: Claims) -> None:
-        for claim in claims:
-            if claim.reading is not None and claim.reading.done():
-                self._let_go(claim)
-
-    def _step_aside(self) -> None:
-        """Give the publishing turn to another machine for timing.JOB_RETRY seconds.
-
-        An error of this kind is not the fault of a document and may concern this machine alone. A machine that can
-        publish does so, also for documents that are claimed here.
-        """
-        try:
-            self._turns.release_slot(timing.JOB_RETRY)
-        except KgfsError as error:
-            log.info("who is next makes up for what was not delivered: %s", error)
-
-    def _let_go(self, claim: Claim) -> None:
-        claim.reading = None
-        if claim.lease is not None:
-            self._turns.end(claim.lease)
-            claim.lease = None
+        """Start to read the document of a claim."""
+        if claim.job.kind == "read" and claim.reading is None and claim.is_rested:
+            claim.reading = self._read(pool, claim)
 
     def _put_back(self, claim: Claim) -> None:
         """Give a job back whose text is shown, so that its document is read when its turn comes."""
@@ -377,46 +287,33 @@ class Worker:
                 return Claim(job, document, time.monotonic(), self._turn, text)
         return None
 
-    def _read(self, pool: ThreadPoolExecutor, claim: Claim, lease: Lease) -> Future[Reading]:
+    def _read(self, pool: ThreadPoolExecutor, claim: Claim) -> Future[Reading]:
         def progress(stage: str, share: float) -> None:
             if self._stopping.is_set():
                 raise LostLeaseError("The worker is stopping.")
-            if not self._turns.holds(lease):
-                raise LostLeaseError("Another machine may be reading it now.")
             jobs = self._pipeline.stores.catalog.jobs
             if stage.endswith(RECOGNITION) and (claim.text or jobs.others_wait()):
                 raise PostponedError(stage)
             jobs.renew(claim.job, self._lease, stage, share)
 
         if claim.text:
-            reading = pool.submit(self._pipeline.read_text, claim.document, progress)
-        else:
-            reading = pool.submit(self._pipeline.read, claim.document, claim.job, progress)
-        if self._turns.shared:
-            reading.add_done_callback(lambda _: self._erase_if_purged(claim.document.doc_id))
-        return reading
+            return pool.submit(self._pipeline.read_text, claim.document, progress)
+        return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
-    def _erase_if_purged(self, doc_id: str) -> None:
-        """Erase what was read of a document that another home purged meanwhile. Called where the reading ran."""
-        try:
-            erase_if_purged(self._pipeline.stores, doc_id)
-        except KgfsError as error:  # kgfs check tells of what is left
-            self._errors.add("worker", error, doc_id=doc_id)
-
-    def _finish(self, claim: Claim, publisher: Pipeline) -> bool:
+    def _finish(self, claim: Claim) -> bool:
         """Publish or forget the document of a claim that is ready, and return whether the claim is finished."""
         try:
             if claim.job.kind == "forget":
-                publisher.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
+                self._pipeline.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
             else:
                 assert claim.reading is not None
                 reading = claim.reading.result()
                 if claim.text:
-                    publisher.publish_text(claim.document, reading, lambda: self._assert_lease(claim))
+                    self._pipeline.publish_text(claim.document, reading, lambda: self._assert_lease(claim))
                     self._put_back(claim)
                     self._away = None
                     return True
-                publisher.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)
+                self._pipeline.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)
         except PostponedError as error:
             self._pipeline.stores.catalog.jobs.postpone(claim.job, str(error))
             return True
@@ -424,10 +321,6 @@ class Worker:
             if self._stopping.is_set():
                 return False
             log.info("%s: somebody else has it now", claim.document.doc_id)
-            with suppress(
-                NoSpaceError, *AWAY
-            ):  # the turn may be lost too, and without it each attempt would be refused
-                self._turns.pass_on()
             self._pipeline.stores.catalog.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
             return True
         except UnreadableTextError as error:
@@ -466,16 +359,12 @@ class Worker:
             return True
         claim.resting_until = time.monotonic() + timing.JOB_RETRY * max(claim.failures, 1)
         if isinstance(error, MissingError) and claim.reading is not None and not claim.reading.exception():
-            self._let_go(claim)  # what it read is gone, as a part that another process gave up: it is read again
-            claim.poll_at = claim.resting_until
-        if isinstance(error, (NoSpaceError, *AWAY)):
-            self._step_aside()
+            claim.reading = None  # what it read is gone, as a part that another process gave up: it is read again
         return False
 
     def _give_back(self, claim: Claim) -> None:
         if claim.reading is not None:
             claim.reading.cancel()
-        self._let_go(claim)
         try:
             self._pipeline.stores.catalog.jobs.put_back(claim.job, "the worker stopped", 0.0, counted=False)
         except KgfsError as error:

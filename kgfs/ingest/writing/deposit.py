@@ -63,8 +63,6 @@ class Deposits:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_early(name, alone=alone))
         admit = self.duplicates.check_flush if self.duplicates.refused else None
         self.copies = WorkingCopies(stores, config.spool, session, admit, config.tree.max_file)
-        if config.garage_store.durability == "shared":
-            self.copies.elsewhere = stores.exchange
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.catalog.names
@@ -163,7 +161,7 @@ class Deposits:
                 now = self._names.child(parent, name)
                 if (now.id if now else 0) == replaced:
                     raise
-                continue  # another process, or home, has put another file there since
+                continue  # another process has put another file there since
             if standing is not None:
                 self.copies.leave(standing)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgfs.ingest.storing.keep import keep, keep_nowait
 from kgfs.ingest.storing.spool import NOTHING, WorkingCopies, WorkingCopy
 from kgfs.stores.blocking import WouldBlock, blocks, is_inline
-from kgfs.stores.catalog.pending import Awaited, Pending
+from kgfs.stores.catalog.pending import Pending
 
 
 class OpenFile:
@@ -63,8 +63,6 @@ class OpenFile:
         if not is_inline():
             self._keep()
             return NOTHING
-        if self._copies.elsewhere is not None:
-            return Awaited(self._keep)
         pending = keep_nowait(self._copies, self._copy, self._session)
         if pending is None:
             raise WouldBlock
@@ -81,8 +79,7 @@ class OpenFile:
     def release(self) -> None:
         """Release the handle. Flush first, since writes through a memory map come after the last close(). Idempotent.
 
-        Bytes that a server refused, or was not available to take, are not offered again: the flush at close() raised
-        the error. *Blocks*, where a lock or a flush must be waited for.
+        *Blocks*, where a lock or a flush must be waited for.
         """
         if self._released:
             return
@@ -92,7 +89,6 @@ class OpenFile:
         blocks()
         self._released = True
         try:
-            if not self._copy.refused:
-                self._keep()
+            self._keep()
         finally:
             self._copies.release(self._copy, writing=self._writing)

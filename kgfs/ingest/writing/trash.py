@@ -26,15 +26,13 @@ from kgfs.stores.part_notes import parts_under_way
 from kgfs.stores.resolve import find_removed, removed_below
 from kgfs.stores.resolve_targets import ontology_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.two_phase_delete import TwoPhaseDelete
 
 DAY = 86_400 * 10**9
 """Nanoseconds."""
 BATCH = 500
 """Files that leave the trash in one fact."""
 GIVEN_UP_BATCH = 64
-"""Originals that are given up under one hold of the settle lock, which mostly takes a second or two. Where homes
-share a garage, this is also the size of a batch of backup copies."""
+"""Originals that are given up under one hold of the settle lock, which mostly takes a second or two."""
 
 
 def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]:
@@ -127,28 +125,19 @@ def empty(
 def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = lambda: None) -> None:
     """Delete the originals that nothing promises any more from the garage, and parts that readings left which ended early.
 
-    What a reading under way has put stays. Where homes share the garage, nothing is given up while facts of this home are undelivered. The settle lock is
-    taken per batch, so another process that wants to settle waits for one batch at most. ``between`` is called before
+    What a reading under way has put stays. The settle lock is taken per batch, so another process that wants to settle waits for one batch at most. ``between`` is called before
     each batch. Raise NoSpaceError or CorruptError, after everything else is done, where the disk has no room for
     what rests on one, or its bytes are rotten.
     """
     catalog = stores.catalog
-    giving = TwoPhaseDelete(stores, settler.config) if catalog.sharing else None
     failed: KgfsError | None = None
-    if giving is not None:
-        giving.conclude(settler.alone, between)
     ended = left_parts(stores)
     noted = catalog.unheld()
     under_way = parts_under_way(stores) if noted else set()
     for some in batched((key for key in noted if key not in under_way), GIVEN_UP_BATCH):
         between()
         with settler.alone():
-            if giving is None:
-                failed = delete_unheld(stores, settler.config.spool, some, ()) or failed
-                continue
-            keys, known = catalog.unheld(some), catalog.confirmed()
-            if not catalog.unshipped(1)[1]:  # else an undelivered fact, which may be withdrawn, may have unheld some
-                giving.give_up(keys, known)
+            failed = delete_unheld(stores, settler.config.spool, some, ()) or failed
     if ended:
         with settler.alone():
             drop_notes(stores, ended)

@@ -53,10 +53,6 @@ def _once(
     yield from in_ledger(stores)
     yield from in_garage(stores, deep=deep, progress=progress)
     yield from in_bucket(config, stores)
-    if stores.catalog.sharing:
-        from kgfs.knowledge.check.snapshots import in_snapshots  # imported for shared homes alone
-
-        yield from in_snapshots(stores, deep=deep)
     yield from in_catalog(config, stores, alive, worker=worker)
     yield from in_graph(stores, deep=deep, progress=progress)
     yield from in_vectors(stores)

@@ -12,7 +12,7 @@ from kgfs.errors import MissingError
 from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.locks import is_locked
-from kgfs.stores.pending_uploads import COPY, key_on_the_way
+from kgfs.stores.object_copies import COPY, key_on_the_way
 from kgfs.stores.stores import Stores
 
 
@@ -57,8 +57,7 @@ def _is_under_way(path: Path) -> bool:
 def _is_in_garage(stores: Stores, name: Name) -> bool:
     """Return whether the garage has the content of a name whose spool file is gone.
 
-    A process that was killed or lost the connection may have uploaded it without recording that; or the home that
-    wrote it did.
+    A process that was killed or lost the connection may have uploaded it without recording that.
     """
     try:
         key_on_the_way(stores, name)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 
 from kgfs.domain.documents import Document
 from kgfs.errors import CorruptError, MissingError, StoreError
-from kgfs.knowledge import timing
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.document_objects import OWN
 from kgfs.stores.garage.contract import BLOCK
-from kgfs.stores.hosts import is_left_behind
 from kgfs.stores.part_notes import part_notes
 from kgfs.stores.readings import decode_reading, keys_of_decisions, reading_key
-from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
 
 EVER = 2**63 - 1
@@ -30,7 +26,7 @@ def in_ledger(stores: Stores) -> Iterator[Damage]:
         torn = fault.startswith("torn")
         rotten |= not torn
         yield Damage(Kind.TORN_LEDGER if torn else Kind.ROTTEN_LEDGER, "ledger", fault)
-    if not rotten and not stores.catalog.sharing and stores.catalog.seq() < stores.garage.ledger.last_seq():
+    if not rotten and stores.catalog.seq() < stores.garage.ledger.last_seq():
         yield Damage(Kind.OLD_FRONT, "front.sqlite", f"fact {stores.catalog.seq()}")
     elif not rotten:
         first, waiting = stores.catalog.unshipped(1)
@@ -49,7 +45,7 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
         promised.add(key)
     for document in documents(stores):
         yield from _parts(stores, document)
-    keys = [found for found in objects.keys("") if not found[0].startswith(SNAPSHOTS)]  # a check of their own
+    keys = list(objects.keys(""))
     held = {document.key for document in documents(stores)} | promised | set(catalog.unheld())
     held |= {
         key for note in part_notes(objects) for key in note.keys
@@ -58,24 +54,8 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
         for damage in _object(stores, key, size, held, deep):
             if damage.kind is Kind.ORPHAN and key.rpartition("/")[2].partition(".")[0] in coming:
                 continue  # it is being settled, perhaps by a killed process: repair would delete its only copy
-            if damage.kind is not Kind.ORPHAN or _is_nobodys(stores, key):
-                yield damage
+            yield damage
         progress(done, len(keys), "objects")
-
-
-def _is_nobodys(stores: Stores, key: str) -> bool:
-    """Return whether an object that nothing here refers to cannot belong to another home either.
-
-    On a shared garage another home may have put it there and not yet told of it. So this home must have every entry
-    of the ledger, and the object must be older than a day.
-    """
-    if not stores.catalog.sharing:
-        return True
-    try:
-        all_known = stores.garage.ledger.last_seq() < stores.catalog.unshipped(1)[0]
-        return all_known and stores.garage.objects.entry(key).kept_at < time.time_ns() - timing.OTHER_HOME_RECORDS_NS
-    except (MissingError, CorruptError):  # the object is gone; or the ledger is corrupt, which another check reports
-        return False
 
 
 def documents(stores: Stores) -> Iterator[Document]:
@@ -121,8 +101,6 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
     if top == "sources" and key not in held:
         yield Damage(Kind.ORPHAN, key)
         return
-    if is_left_behind(stores, key):
-        return  # a process that exchanges facts deletes it
     if top in OWN and _DOC_ID.fullmatch(doc_id) and stores.catalog.names.document(doc_id) is None:
         yield Damage(Kind.ORPHAN, key)
         return

@@ -8,7 +8,7 @@ from contextlib import closing
 from kgfs.config import Config
 from kgfs.errors import AWAY, StoreError
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.hosts import host_id
+from kgfs.stores.run_files import home_id
 from kgfs.stores.stores import Stores
 
 
@@ -24,7 +24,7 @@ def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
     from kgfs.stores.projection.projection import Projection
 
     try:
-        with closing(Projection(endpoint_of(config), stores.graph, host_id(config))) as projection:
+        with closing(Projection(endpoint_of(config), stores.graph, home_id(config.home))) as projection:
             position = projection.position()
             if position is None or position.epoch != stores.graph.epoch():
                 behind = "the whole graph" if position is None else f"{stores.graph.epoch() - position.epoch} commits"

@@ -6,5 +6,5 @@ The catalog is one SQLite file of its own, so that a long graph commit never mak
 A fact is checked by ``checks`` and then applied to the tables by ``fold`` (parts: ``fold_names``,
 ``fold_documents``). ``lineage`` decides which version history a file continues. ``standing`` derives each document's
 state and its jobs. ``writer`` groups calls into commits and ``syncing`` makes the commits durable. ``names`` and
-``jobs`` answer queries on one connection per thread. ``sharing`` lets several homes write to one ledger.
+``jobs`` answer queries on one connection per thread.
 """

@@ -14,7 +14,6 @@ from kgfs.errors import (
     BusyError,
     ExistsError,
     IsAFolderError,
-    LostLeaseError,
     MissingError,
     NameTooLongError,
     NotAFolderError,
@@ -25,24 +24,20 @@ from kgfs.stores.catalog.facts import (
     AttributesSet,
     ConceptsMerged,
     ConceptSplit,
-    ConflictKept,
     ContentKept,
     DocumentFailed,
     DocumentForgotten,
     DocumentRead,
     DocumentText,
-    Fact,
     FileMade,
     FolderMade,
     ForgettingDone,
     ForgettingOwed,
-    GraphFact,
     LinkMade,
     Moved,
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
-    Overtaken,
     PartsFound,
     PlacesAdded,
     QuestionRemoved,
@@ -66,12 +61,9 @@ NO_DOCUMENT = "none"
 class Before:
     """The catalog's state before a fact, read in the transaction that is to apply the fact."""
 
-    def __init__(
-        self, names: Names, has_inbox: Callable[[str], bool], changed_elsewhere: Callable[[], int] = lambda: 0
-    ) -> None:
+    def __init__(self, names: Names, has_inbox: Callable[[str], bool]) -> None:
         self.names = names
         self.has_inbox = has_inbox
-        self.changed_elsewhere = changed_elsewhere
 
     def live(self, name_id: int) -> Name:
         found = self.names.name(name_id)
@@ -118,15 +110,6 @@ class Before:
             raise MissingError(f"There is no document {doc_id}.")
 
 
-def check(fact: Fact, before: Before) -> None:
-    """Raise the error that ``Catalog.record`` promises if the fact cannot be recorded now. Changes nothing."""
-    if isinstance(fact, GraphFact) and fact.follows is not None and before.changed_elsewhere() > fact.follows:
-        raise LostLeaseError(
-            "Another home has changed its graph since: what this one decided by its own does not hold."
-        )
-    _check(fact, before)
-
-
 def check_name(name: str) -> None:
     """Raise BadInputError if the name is impossible in a folder, NameTooLongError if it is longer than a name may
     be."""
@@ -137,24 +120,25 @@ def check_name(name: str) -> None:
 
 
 @singledispatch
-def _check(fact: object, before: Before) -> None:
+def check(fact: object, before: Before) -> None:
+    """Raise the error that ``Catalog.record`` promises if the fact cannot be recorded now. Changes nothing."""
     raise TypeError(f"{type(fact).__name__} is not a fact.")
 
 
-@_check.register
+@check.register
 def _(fact: OntologyMade, before: Before) -> None:
     before.ontology_name_free(fact.name, fact.ontology)
     if before.names.ontology(fact.ontology) or before.names.name(fact.root):
         raise ExistsError(f"The ontology {fact.ontology} or its root {fact.root} exists already.")
 
 
-@_check.register
+@check.register
 def _(fact: OntologyRenamed, before: Before) -> None:
     before.ontology(fact.ontology)
     before.ontology_name_free(fact.name, fact.ontology)
 
 
-@_check.register
+@check.register
 def _(fact: OntologyRemoved, before: Before) -> None:
     found = before.names.ontology(fact.ontology)
     if found is None:
@@ -167,9 +151,9 @@ def _(fact: OntologyRemoved, before: Before) -> None:
         raise NotEmptyError(f"The ontology {found.name} still has saved questions. Remove them first: rmdir ask/*")
 
 
-@_check.register(FolderMade)
-@_check.register(FileMade)
-@_check.register(LinkMade)
+@check.register(FolderMade)
+@check.register(FileMade)
+@check.register(LinkMade)
 def _(fact: FolderMade | FileMade | LinkMade, before: Before) -> None:
     if before.place(fact.ontology, fact.parent, fact.name):
         raise ExistsError(f"{fact.name} exists already.")
@@ -177,7 +161,7 @@ def _(fact: FolderMade | FileMade | LinkMade, before: Before) -> None:
         raise ExistsError(f"The name id {fact.id} is in use.")
 
 
-@_check.register
+@check.register
 def _(fact: ContentKept, before: Before) -> None:
     before.live_file(fact.id)
     if (fact.size == 0) != (fact.place == StorageTier.NONE):
@@ -186,23 +170,12 @@ def _(fact: ContentKept, before: Before) -> None:
         raise BadInputError(f"The inbox has no content {fact.sha256}; give it in the same call.")
 
 
-@_check.register
-def _(fact: ConflictKept, before: Before) -> None:
-    if before.names.trashed(fact.id) is None:
-        before.live_file(fact.id)
-
-
-@_check.register
-def _(fact: Overtaken, before: Before) -> None:
-    """Accept any Overtaken: it records that another fact was not carried out, which is always true."""
-
-
-@_check.register
+@check.register
 def _(fact: AttributesSet, before: Before) -> None:
     before.live(fact.id)
 
 
-@_check.register
+@check.register
 def _(fact: Moved, before: Before) -> None:
     moved = before.live(fact.id)
     if moved.parent == 0:
@@ -233,7 +206,7 @@ def _check_replacement(moved: Name, goal: Name, before: Before) -> None:
         raise NotAFolderError(f"{goal.name} is not a folder; {moved.name} is.")
 
 
-@_check.register
+@check.register
 def _(fact: Removed, before: Before) -> None:
     found = before.live(fact.id)
     if found.parent == 0:
@@ -242,7 +215,7 @@ def _(fact: Removed, before: Before) -> None:
         before.empty(found)
 
 
-@_check.register
+@check.register
 def _(fact: Settled, before: Before) -> None:
     found = before.live(fact.id)
     if found.sha256 != fact.sha256:
@@ -252,7 +225,7 @@ def _(fact: Settled, before: Before) -> None:
         raise BusyError(f"{path} had a name of passing when it was looked at.")
 
 
-@_check.register
+@check.register
 def _(fact: VersionMinted, before: Before) -> None:
     found = before.live_file(fact.id)
     if found.sha256 != fact.sha256:
@@ -264,17 +237,17 @@ def _(fact: VersionMinted, before: Before) -> None:
         raise BusyError(f"The next version of {fact.path} is {n}, not {fact.n}.")
 
 
-@_check.register
+@check.register
 def _(fact: ReadingOwed, before: Before) -> None:
     before.document(fact.doc_id)
     if not before.names.held(fact.doc_id):
         raise MissingError(f"No path has the document {fact.doc_id} any more.")
 
 
-@_check.register(DocumentRead)
-@_check.register(DocumentText)
-@_check.register(DocumentFailed)
-@_check.register(DocumentForgotten)
+@check.register(DocumentRead)
+@check.register(DocumentText)
+@check.register(DocumentFailed)
+@check.register(DocumentForgotten)
 def _(fact: DocumentRead | DocumentText | DocumentFailed | DocumentForgotten, before: Before) -> None:
     before.document(fact.doc_id)
     if isinstance(fact, DocumentRead):
@@ -285,7 +258,7 @@ def _(fact: DocumentRead | DocumentText | DocumentFailed | DocumentForgotten, be
             before.document(doc_id)
 
 
-@_check.register
+@check.register
 def _(fact: PartsFound, before: Before) -> None:
     before.document(fact.doc_id)
     of_each = (fact.given, fact.kinds, fact.media_types, fact.sha256s, fact.sizes, fact.keys)
@@ -295,22 +268,22 @@ def _(fact: PartsFound, before: Before) -> None:
         check_name(name)
 
 
-@_check.register
+@check.register
 def _(fact: SettingChanged, before: Before) -> None:
     if fact.ontology:
         before.ontology(fact.ontology)
 
 
-@_check.register(ConceptsMerged)
-@_check.register(ConceptSplit)
-@_check.register(PlacesAdded)
+@check.register(ConceptsMerged)
+@check.register(ConceptSplit)
+@check.register(PlacesAdded)
 def _(fact: ConceptsMerged | ConceptSplit | PlacesAdded, before: Before) -> None:
     before.ontology(fact.ontology)
     for key in fact.decisions:
         before.document(key.split("/")[1])
 
 
-@_check.register
+@check.register
 def _(fact: SearchSaved, before: Before) -> None:
     if fact.ontology:
         before.ontology(fact.ontology)
@@ -320,13 +293,13 @@ def _(fact: SearchSaved, before: Before) -> None:
         raise ExistsError(f"The search '{fact.words}' is saved already.")
 
 
-@_check.register
+@check.register
 def _(fact: SearchRemoved, before: Before) -> None:
     if all(saved.words != fact.words for saved in before.names.saved_searches(fact.ontology)):
         raise MissingError(f"The search '{fact.words}' is not saved.")
 
 
-@_check.register
+@check.register
 def _(fact: QuestionSaved, before: Before) -> None:
     if fact.ontology:
         before.ontology(fact.ontology)
@@ -334,13 +307,13 @@ def _(fact: QuestionSaved, before: Before) -> None:
         check_name(name)
 
 
-@_check.register
+@check.register
 def _(fact: QuestionRemoved, before: Before) -> None:
     if all(saved.question != fact.question for saved in before.names.saved_questions(fact.ontology)):
         raise MissingError(f"The question '{fact.question}' is not saved.")
 
 
-@_check.register
+@check.register
 def _(fact: TrashRestored, before: Before) -> None:
     if before.names.trashed(fact.id) is None:
         raise MissingError(f"No removed file has the id {fact.id}.")
@@ -348,7 +321,7 @@ def _(fact: TrashRestored, before: Before) -> None:
         raise ExistsError(f"{fact.name} exists already. Restore it under another path with --as.")
 
 
-@_check.register
+@check.register
 def _(fact: TrashEmptied, before: Before) -> None:
     for name_id in fact.ids:
         if before.names.trashed(name_id) is None:
@@ -358,7 +331,7 @@ def _(fact: TrashEmptied, before: Before) -> None:
 CASCADES = ("none", "orphans", "all")
 
 
-@_check.register
+@check.register
 def _(fact: ForgettingOwed, before: Before) -> None:
     if fact.cascade not in CASCADES or (fact.cascade == "none" and fact.purge):
         raise BadInputError("The cascade is one of none, orphans, all; nothing stays of what is purged.")
@@ -390,7 +363,7 @@ def _stay_below(folder: int, leaving: set[int], before: Before) -> bool:
     return False
 
 
-@_check.register
+@check.register
 def _(fact: ForgettingDone, before: Before) -> None:
     owed = next((known for known in before.names.forgettings() if known.order == fact.order), None)
     if owed is None:

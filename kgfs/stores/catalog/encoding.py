@@ -46,8 +46,6 @@ TAGS: dict[type[Any], str] = {
     facts.SearchRemoved: "search.removed",
     facts.QuestionSaved: "question.saved",
     facts.QuestionRemoved: "question.removed",
-    facts.ConflictKept: "conflict.kept",
-    facts.Overtaken: "fact.overtaken",
 }
 """The ledger's tag of each kind of fact. The names of a kind's fields are stored, too."""
 

@@ -100,9 +100,6 @@ class ContentKept:
     """The spool file's name with place ``spool``; the garage key with ``garage``; else empty."""
     mtime: int
     at: int
-    base: str | None = None
-    """The SHA-256 of the content that the writer started from, where the name had got another content meanwhile; else
-    None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +200,6 @@ class DocumentRead:
     """The Document's order of deposit when it was published, which the graph keeps."""
     content_version: int = 0
     """The number of the Document's newest version when it was published, which the graph keeps."""
-    follows: int | None = None
-    """The number of the ledger's last fact that the deciding graph had applied, 0 before its first. Set only by a
-    home with a graph of its own on a shared ledger; else None. See GraphFact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +216,6 @@ class DocumentText:
     ingest_version: int = INGEST_VERSION
     deposit: int = 0
     content_version: int = 0
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +285,6 @@ class DocumentForgotten:
     cascade: str
     commit_id: str
     at: int
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +346,6 @@ class ForgettingDone:
     decisions: tuple[str, ...] = ()
     """Garage keys (``decisions/<doc_id>/…``) of the new match decisions of each document that mentioned a concept
     which only purged Documents had named."""
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +366,6 @@ class ConceptsMerged:
     """Marks that hold no longer."""
     commit_id: str
     at: int
-    follows: int | None = None
     documents: tuple[str, ...] = ()
     """The documents that the joining rests on."""
     joining: str = ""
@@ -396,7 +386,6 @@ class ConceptSplit:
     unmarked: tuple[str, ...]
     commit_id: str
     at: int
-    follows: int | None = None
     joining: str = ""
 
 
@@ -413,7 +402,6 @@ class PlacesAdded:
     of the former ones."""
     commit_id: str
     at: int
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,43 +453,6 @@ class QuestionRemoved:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictKept:
-    """Keeps bytes of a path that are not its content, or are about to be so no more, as the next version of its
-    history. That version is neither current nor a Document; copying it back makes it current.
-
-    Without a ``decision`` it is a conflict: one home wrote these bytes on a content that other homes had replaced
-    already. Otherwise another home wrote over them before they were settled."""
-
-    id: int
-    """The name id of a live file, or of one in the trash."""
-    sha256: str
-    size: int
-    key: str
-    """The garage key of the bytes, which the garage has already."""
-    path: str
-    """The path at which the bytes were written, below documents/."""
-    reason: str
-    at: int
-    decision: str | None = None
-    """``conflicts.OVERWRITTEN``, or None for a conflict."""
-
-
-@dataclass(frozen=True, slots=True)
-class Overtaken:
-    """Takes the place of a home's fact that facts of other homes had overtaken: the fact was not carried out."""
-
-    what: str
-    """The tag of the fact's kind."""
-    id: int
-    """The name id that the fact was about; 0 if it was about no name."""
-    reason: str
-    at: int
-    key: str | None = None
-    """The key of the original that was stored in the garage for the fact. It is deleted unless a name or version
-    refers to it."""
-
-
 Fact = (
     OntologyMade
     | OntologyRenamed
@@ -533,12 +484,4 @@ Fact = (
     | SearchRemoved
     | QuestionSaved
     | QuestionRemoved
-    | ConflictKept
-    | Overtaken
 )
-
-GraphFact = (
-    DocumentRead | DocumentText | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit | PlacesAdded
-)
-"""The facts that change the graph. A fact with ``follows`` was decided by a graph that had applied other homes' facts
-up to that number. It can be recorded only while no other home's fact behind that number has changed the graph."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import decode_name, is_document_name
-from kgfs.stores.catalog import conflicts, lineage, path_states
+from kgfs.stores.catalog import lineage, path_states
 from kgfs.stores.catalog.facts import (
     AttributesSet,
-    ConflictKept,
     ContentKept,
     FileMade,
     FolderMade,
@@ -18,7 +17,6 @@ from kgfs.stores.catalog.facts import (
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
-    Overtaken,
     QuestionRemoved,
     QuestionSaved,
     Removed,
@@ -131,18 +129,6 @@ def _(fact: ContentKept, target: Target) -> None:
     )
     row = (fact.sha256, fact.size, fact.place, fact.key, fact.mtime, fact.at, fact.at, target.session, fact.id)
     target.db.execute(sql, row)
-
-
-@apply_one.register
-def _(fact: ConflictKept, target: Target) -> None:
-    conflicts.keep(target.db, fact, target.seq)
-
-
-@apply_one.register
-def _(fact: Overtaken, target: Target) -> None:
-    """Note the original of a fact that was not carried out as unheld. Changes no other table."""
-    if fact.key:
-        target.db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (fact.key,))
 
 
 @apply_one.register

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kgfs.domain.names import is_document_name
-from kgfs.stores.catalog import conflicts, parts, path_states
+from kgfs.stores.catalog import parts, path_states
 from kgfs.stores.catalog.lineage import path_of
 from kgfs.stores.catalog.rows import Forgetting, Trashed
 
@@ -165,7 +165,6 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
             )
     affected: set[str] = orphans
     for lineage in sorted(lineages):
-        conflicts.purge(db, lineage)
         db.execute(
             "UPDATE name SET version = coalesce((SELECT max(n) FROM version WHERE lineage = ?1 AND n <= name.version), 0)"
             " WHERE lineage = ?1 AND lineage != 0",

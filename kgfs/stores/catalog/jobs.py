@@ -27,11 +27,7 @@ OVERTAKEN = 100
 Find = Callable[[sqlite3.Connection, int], "tuple[str, str] | None"]
 """A function that returns kind and document of the job to be claimed next, given the time in nanoseconds."""
 
-_DUE = (
-    "not_before <= ?1 AND (state = 'queued' OR lease_until <= ?1)"
-    # Where homes share a ledger, a fact that the ledger does not have yet may still change.
-    " AND deposit <= (SELECT iif(sharing, upto, ?2) FROM shipped)"
-)
+_DUE = "not_before <= ?1 AND (state = 'queued' OR lease_until <= ?1)"
 
 
 class Jobs:
@@ -50,8 +46,7 @@ class Jobs:
         Documents of more than ``below`` bytes are left out.
 
         The lease lasts ``lease`` seconds, and ``attempts`` of the job grows by one. Two claimers never get the same
-        job while its lease lasts. Where homes share a ledger, a job whose deposit the ledger does not have yet is not
-        due."""
+        job while its lease lasts."""
         return self._claimed(worker, lease, lambda db, now: _due(db, now, below))
 
     def claim_text(self, worker: str, lease: float) -> Job | None:
@@ -115,7 +110,7 @@ class Jobs:
     def others_wait(self) -> bool:
         """Return whether a job is due that nobody holds and that was not postponed. Quick."""
         sql = f"SELECT EXISTS(SELECT 1 FROM job WHERE state = 'queued' AND size < {LATE} AND {_DUE})"
-        return bool(self._connect().execute(sql, (time.time_ns(), HUGE)).fetchone()[0])
+        return bool(self._connect().execute(sql, (time.time_ns(),)).fetchone()[0])
 
     def free(self, *, counted: bool = True) -> int:
         """Revoke every lease, whichever worker holds it, and return how many there were.
@@ -206,7 +201,7 @@ def _text_due(db: sqlite3.Connection, now: int) -> tuple[str, str] | None:
     sql = (
         f"SELECT kind, doc_id FROM job WHERE kind = 'read' AND text_owed = 1 AND {_DUE} ORDER BY size, deposit LIMIT 1"
     )
-    found: tuple[str, str] | None = db.execute(sql, (now, HUGE)).fetchone()
+    found: tuple[str, str] | None = db.execute(sql, (now,)).fetchone()
     return found
 
 
@@ -214,11 +209,11 @@ def _due(db: sqlite3.Connection, now: int, below: int) -> tuple[str, str] | None
     """Return kind and document of the job that is next: what is to be forgotten, then documents, then those of each run
     that asked for documents to be read again, by its age. Documents of more than ``below`` bytes are left out."""
     forgotten = f"SELECT doc_id FROM job WHERE kind = 'forget' AND {_DUE} ORDER BY deposit, doc_id LIMIT 1"
-    if found := db.execute(forgotten, (now, HUGE)).fetchone():
+    if found := db.execute(forgotten, (now,)).fetchone():
         return "forget", found[0]
-    again = f"SELECT run FROM job WHERE kind = 'read' AND run != '' AND size <= ?3 AND {_DUE} ORDER BY deposit LIMIT 1"
+    again = f"SELECT run FROM job WHERE kind = 'read' AND run != '' AND size <= ?2 AND {_DUE} ORDER BY deposit LIMIT 1"
     doc_id = _document_due(db, now, below, "") or (
-        _document_due(db, now, below, found[0]) if (found := db.execute(again, (now, HUGE, below)).fetchone()) else None
+        _document_due(db, now, below, found[0]) if (found := db.execute(again, (now, below)).fetchone()) else None
     )
     return ("read", doc_id) if doc_id else None
 
@@ -226,9 +221,9 @@ def _due(db: sqlite3.Connection, now: int, below: int) -> tuple[str, str] | None
 def _document_due(db: sqlite3.Connection, now: int, below: int, run: str) -> str | None:
     """Return the next document of a run ('' for those that no run asked for): the oldest, if OVERTAKEN later ones came
     before it, else the smallest."""
-    those = "kind = 'read' AND run = ?4" if run else "kind = 'read' AND run = ''"
-    values = (now, HUGE, below, run)[: 4 if run else 3]
-    mine = f"{those} AND size <= ?3 AND {_DUE}"
+    those = "kind = 'read' AND run = ?3" if run else "kind = 'read' AND run = ''"
+    values = (now, below, run)[: 3 if run else 2]
+    mine = f"{those} AND size <= ?2 AND {_DUE}"
     first = f"SELECT doc_id, deposit FROM job WHERE {mine} AND size {{}} {LATE} ORDER BY deposit LIMIT 1"
     oldest = db.execute(first.format("<"), values).fetchone()
     if oldest is None:

@@ -95,12 +95,6 @@ class Names:
         row = self._db.execute(f"SELECT {NAME} FROM name WHERE id = ?", (name_id,)).fetchone()
         return name_from(row) if row else None
 
-    def united(self, name_id: int) -> Name | None:
-        """Return the folder that a folder made in this home was merged into, because another home had made one under
-        the same name; else None."""
-        row = self._db.execute("SELECT into_id FROM united WHERE id = ?", (name_id,)).fetchone()
-        return self.name(row[0]) if row else None
-
     def child(self, parent: int, name: str) -> Name | None:
         """Return the live entry of a folder by its name."""
         sql = f"SELECT {NAME} FROM name WHERE parent = ? AND name = ? AND parent != 0"
@@ -217,10 +211,9 @@ class Names:
         sql = "SELECT 1 FROM name INDEXED BY name_unsettled WHERE settled = 0 AND ontology = ? AND sha256 = ? LIMIT 1"
         return self._db.execute(sql, (ontology_id, sha256)).fetchone() is not None
 
-    def unsettled_count(self, *, besides: str | None = None) -> int:
-        """Return the number of unsettled names, except those that the session ``besides`` touched last."""
-        sql = "SELECT count(*) FROM name WHERE settled = 0" + (" AND session != ?" if besides is not None else "")
-        count: int = self._db.execute(sql, () if besides is None else (besides,)).fetchone()[0]
+    def unsettled_count(self) -> int:
+        """Return the number of unsettled names."""
+        count: int = self._db.execute("SELECT count(*) FROM name WHERE settled = 0").fetchone()[0]
         return count
 
     # ------------------------------------------------------------------------------ versions, documents
@@ -245,19 +238,6 @@ class Names:
         )
         return [version_from(row) for row in self._db.execute(sql, (name_id,)).fetchall()]
 
-    def conflicts(self, limit: int = -1) -> list[tuple[Version, Name | None]]:
-        """Return the versions that are conflicts (``catalog.conflicts``) of all paths, newest first, each with the
-        live name that continues its lineage now, if any. A ``limit`` below 0 returns all."""
-        order = "ORDER BY minted_at DESC, lineage DESC, n DESC LIMIT ?"
-        sql = f"SELECT {VERSION} FROM version WHERE decision = 'conflict' {order}"
-        found = [version_from(row) for row in self._db.execute(sql, (limit,)).fetchall()]
-        return [(version, self._holder(version.lineage)) for version in found]
-
-    def conflict_count(self) -> int:
-        """Return the number of versions that are conflicts. Quick."""
-        count: int = self._db.execute("SELECT count(*) FROM version WHERE decision = 'conflict'").fetchone()[0]
-        return count
-
     def _holder(self, lineage: int) -> Name | None:
         row = self._db.execute(f"SELECT {NAME} FROM name WHERE lineage = ? AND lineage != 0", (lineage,)).fetchone()
         return name_from(row) if row else None
@@ -273,10 +253,10 @@ class Names:
 
     def succession(self, doc_id: str) -> list[Succession]:
         """Return each version that was this Document, in order of deposit, with the Documents before and behind it in
-        the path's history. Versions that are conflicts are left out."""
+        the path's history."""
         beside = (
             "coalesce((SELECT other.doc_id FROM version AS other WHERE other.lineage = version.lineage"
-            " AND other.n {} version.n AND other.doc_id != '' ORDER BY other.n {} LIMIT 1), '')"
+            " AND other.n {} version.n ORDER BY other.n {} LIMIT 1), '')"
         )
         before, behind = beside.format("<", "DESC"), beside.format(">", "ASC")
         sql = f"SELECT {VERSION}, {before}, {behind} FROM version WHERE doc_id = ? ORDER BY deposit"

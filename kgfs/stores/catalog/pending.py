@@ -39,33 +39,6 @@ class Durable:
         done(None)
 
 
-class Awaited:
-    """The ``Pending`` of work that runs only when ``then`` is called, in a thread of its own.
-
-    The own thread keeps a silent server, which may delay the work for long, from using up the threads of other
-    callers."""
-
-    durable = False
-
-    def __init__(self, do: Callable[[], object]) -> None:
-        """``do`` performs the work. A KgfsError that it raises is passed to the callback of ``then``."""
-        self._do = do
-
-    def then(self, done: Done) -> None:
-        threading.Thread(target=self._run, args=(done,), name="kgfs-await", daemon=True).start()
-
-    def _run(self, done: Done) -> None:
-        # The callback is called even if another exception ends the thread.
-        failure: KgfsError | None = StoreError("It was not done.")
-        try:
-            self._do()
-            failure = None
-        except KgfsError as error:
-            failure = error
-        finally:
-            done(failure)
-
-
 class Coming:
     """The ``Pending`` of a commit, by its number."""
 

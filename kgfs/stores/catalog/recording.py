@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kgfs.errors import StoreError
 from kgfs.stores.catalog import fold
 from kgfs.stores.catalog.checks import Before, check
 from kgfs.stores.catalog.encoding import decode, encode
-from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.facts import (
     DocumentForgotten,
     Fact,
@@ -24,7 +23,6 @@ from kgfs.stores.catalog.facts import (
     VersionMinted,
 )
 from kgfs.stores.catalog.names import Names
-from kgfs.stores.catalog.origin import changed_elsewhere
 from kgfs.stores.catalog.schema import newest_entry
 from kgfs.stores.catalog.writer import Work
 
@@ -46,9 +44,8 @@ REMOVING = (
 class Recording:
     """Make the works with which a catalog's writer records facts. They run in the writer's thread."""
 
-    def __init__(self, db: sqlite3.Connection, number: FactNumber) -> None:
-        self._number = number
-        self._before = Before(Names(lambda: db), lambda sha256: _has_inbox(db, sha256), lambda: changed_elsewhere(db))
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._before = Before(Names(lambda: db), lambda sha256: _has_inbox(db, sha256))
 
     @staticmethod
     def removes(facts: Sequence[Fact]) -> bool:
@@ -64,32 +61,14 @@ class Recording:
             for small in inbox.items():
                 db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", small)
             seq = newest_entry(db)
-            written_over = _written_over_of(db)
             for fact, entry in zip(facts, entries, strict=True):
                 check(fact, self._before)
-                if before := written_over(db, fact):
-                    seq += 1
-                    self._apply(db, before, encode(before), seq, session)
                 seq += 1
-                self._apply(db, fact, entry, seq, session)
+                fold.apply(fact, fold.Target(db, seq, session))
+                db.execute("INSERT INTO entry (seq, body) VALUES (?, ?)", (seq, entry))
             return seq
 
         return work
-
-    def _apply(self, db: sqlite3.Connection, fact: Fact, entry: bytes, seq: int, session: str) -> None:
-        with self._number.being(seq):
-            fold.apply(fact, fold.Target(db, seq, session))
-        db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, entry, session))
-
-
-def _written_over_of(db: sqlite3.Connection) -> Callable[[sqlite3.Connection, Fact], Fact | None]:
-    """Return the function that keeps what another home wrote before this home writes over it; where no other home
-    shares the ledger, one that finds nothing."""
-    if not db.execute("SELECT sharing FROM shipped").fetchone()[0]:
-        return lambda db, fact: None
-    from kgfs.stores.catalog.sharing.written_over import written_over  # needed by shared homes only
-
-    return written_over
 
 
 def _has_inbox(db: sqlite3.Connection, sha256: str) -> bool:

@@ -19,17 +19,14 @@ made beside the writers."""
 SCHEMA = """
 CREATE TABLE entry (                        -- the front of the ledger
     seq INTEGER PRIMARY KEY,
-    body BLOB NOT NULL,
-    session TEXT NOT NULL DEFAULT ''        -- of the process that recorded it
+    body BLOB NOT NULL
 );
 
 CREATE TABLE shipped (                      -- one row: up to where the ledger has the entries for certain
     only INTEGER PRIMARY KEY CHECK (only = 1),
-    upto INTEGER NOT NULL,
-    sharing INTEGER NOT NULL DEFAULT 0,
-    changed_elsewhere INTEGER NOT NULL DEFAULT 0 -- the last fact by which another home changed its graph
+    upto INTEGER NOT NULL
 );
-INSERT INTO shipped (only, upto) VALUES (1, 0);
+INSERT INTO shipped VALUES (1, 0);
 
 CREATE TABLE inbox (
     sha256 TEXT PRIMARY KEY,
@@ -122,7 +119,6 @@ CREATE TABLE version (
 ) WITHOUT ROWID;
 CREATE INDEX version_doc ON version (doc_id, deposit);
 CREATE INDEX version_key ON version (key);
-CREATE INDEX version_conflict ON version (minted_at) WHERE decision = 'conflict';
 
 CREATE TABLE departed (                     -- which lineage last left a place, for the file that comes there next
     parent INTEGER NOT NULL,
@@ -255,29 +251,6 @@ CREATE TABLE removed_ontology (             -- their names
     root INTEGER NOT NULL,
     made_at INTEGER NOT NULL
 ) WITHOUT ROWID;
-
-CREATE TABLE undo (                         -- SQL that takes back what a fact did, newest first
-    n INTEGER PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    sql TEXT NOT NULL
-);
-CREATE INDEX undo_seq ON undo (seq);
-
-CREATE TABLE renumbered (                   -- who followed the feed to a number in (after, upto] knows facts that are not
-    upto INTEGER PRIMARY KEY,
-    after INTEGER NOT NULL
-);
-
-CREATE TABLE withdrawn (                    -- facts that were withdrawn although the ledger may have them
-    seq INTEGER PRIMARY KEY,
-    body BLOB NOT NULL
-);
-
-CREATE TABLE united (                       -- folders made here that were merged into those of other homes
-    id INTEGER PRIMARY KEY,
-    into_id INTEGER NOT NULL
-);
-
 CREATE TABLE question (
     ontology TEXT NOT NULL,                 -- '' for the mount's root
     question TEXT NOT NULL,

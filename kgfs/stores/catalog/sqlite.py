@@ -12,17 +12,15 @@ import sqlite3
 import threading
 import weakref
 from collections import deque
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.errors import StoreError
 from kgfs.stores import timing
-from kgfs.stores.catalog.fact_number import FactNumber
 from kgfs.stores.catalog.jobs import Jobs
 from kgfs.stores.catalog.names import Names
-from kgfs.stores.catalog.origin import changed_elsewhere
 from kgfs.stores.catalog.pending import Pending
 from kgfs.stores.catalog.readers import Readers
 from kgfs.stores.catalog.schema import connect_to_read, newest_entry, prepare, typed
@@ -58,7 +56,6 @@ class Catalog:
         db = self._reserve.run(lambda: prepare(path, durable=durable))
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
-        self._number = FactNumber(db)
         self._db = db
         syncing = WalSync(path, lambda: connect_to_read(path)) if durable else None
         self._writer = Writer(db, path, syncing)
@@ -93,16 +90,13 @@ class Catalog:
 
         Raises, with nothing recorded: MissingError (the id or the parent is not live), ExistsError (the name is
         taken, also an ontology's), NotEmptyError, NotAFolderError, IsAFolderError (a file would replace a folder, or
-        a folder a file), BadInputError (a folder would move below itself), NameTooLongError, RefusedError,
-        LostLeaseError (a GraphFact whose ``follows`` is older than another home's newest change of its graph), and
+        a folder a file), BadInputError (a folder would move below itself), NameTooLongError, RefusedError, and
         BusyError (a VersionMinted or Settled about bytes that the name no longer has, a Settled that calls a path no
         document although the path has a document's name by now, or a version that is not the next one of its path).
         Raises NoSpaceError or StoreError if the disk fails. After a failed sync (StoreError) the facts may be recorded
         all the same, and every later call that waits for the disk fails.
 
         Effects beyond the rows that the fact names:
-        - Where a ContentKept or Moved takes its path from a content that another home wrote and has not settled, a
-          ConflictKept that makes a version of it is recorded before that fact.
         - A parent's mtime and ctime follow every entry that appears in it or leaves it.
         - A VersionMinted whose decision needs a reading enqueues the ``read`` job (deposit = the fact's number) and
           sets the document's state to queued. A ReadingOwed does the same, for a Document that a live name has (else
@@ -131,7 +125,7 @@ class Catalog:
     def _recording(self) -> Recording:
         from kgfs.stores.catalog.recording import Recording
 
-        return Recording(self._db, self._number)
+        return Recording(self._db)
 
     def sync(self) -> None:
         """Make durable what any process has recorded until now. Blocks."""
@@ -206,71 +200,12 @@ class Catalog:
                 replay_one(db, seq, entry)
                 newest.append((seq, entry))
                 applied += 1
-            db.executemany("INSERT INTO entry VALUES (?, ?, '')", newest)
+            db.executemany("INSERT INTO entry (seq, body) VALUES (?, ?)", newest)
             db.execute("UPDATE shipped SET upto = ?", (newest_entry(db),))
             return applied
 
         with self._writer.in_bulk():
             return self._writer.run(work)
-
-    # --------------------------------------------------------------------------------------------- sharing
-
-    def share(self) -> None:
-        """Allow other homes to write to the same ledger from now on; see ``catalog.sharing``. Idempotent."""
-        from kgfs.stores.catalog.sharing.undo import install, installed  # needed by shared homes only
-
-        def work(db: sqlite3.Connection) -> None:
-            install(db)
-            db.execute("UPDATE shipped SET sharing = 1")
-
-        if not (self.sharing and installed(self._readers.mine())):
-            self._writer.run(work)
-
-    @property
-    def sharing(self) -> bool:
-        """Return whether other homes may write to the same ledger. Quick."""
-        return bool(self._readers.mine().execute("SELECT sharing FROM shipped").fetchone()[0])
-
-    def changed_elsewhere(self) -> int:
-        """Return the number of the last fact by which another home changed its graph; 0 if there is none. Quick."""
-        return changed_elsewhere(self._readers.mine())
-
-    def follow(
-        self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = (), gone: Container[str] = ()
-    ) -> list[str]:
-        """Apply entries of the shared ledger: (number, encoded fact) in order. Call this in place of ``shipped``
-        where homes share.
-
-        Entries that are known already are skipped. Unshipped facts that the entries confirm stay as they are. Where
-        the entries contain facts of other homes, the other unshipped facts are recorded anew behind them, changed
-        where they must be (``sharing.rebase``). Returns one line per consequence that people should know of. After
-        such a renumbering, ``facts`` returns None for a cursor behind the entries, unless the cursor is
-        ``confirmed``.
-
-        ``kept`` holds keys of contents (``stores.waiting``) that the garage has. Raises NotKeptError, with nothing
-        done, where a content is needed that the garage does not have. ``gone`` holds keys of contents that the caller
-        looked for before this call, on this machine and in the garage, and found nowhere.
-
-        Where the entries hold no fact of another home, the call reads at most as many unshipped facts as there are
-        entries. Without entries it reads all unshipped facts and resolves the contents that were outdated when they
-        were recorded (``base``). Call it so before such a fact is delivered."""
-        from kgfs.stores.catalog.sharing.follow import follow  # needed by shared homes only
-
-        def work(db: sqlite3.Connection) -> list[str]:
-            notes = follow(db, self._number, entries, kept, gone)
-            _trim(db)
-            return notes
-
-        return self._writer.run(work, synced=False)
-
-    def withdraw(self, fact: Fact) -> bool:
-        """Take back a fact that the ledger does not have. Returns False where the ledger has the fact, or the fact is
-        not recorded (any more)."""
-        from kgfs.stores.catalog.encoding import encode
-        from kgfs.stores.catalog.sharing.follow import withdraw  # needed by shared homes only
-
-        entry = encode(fact)
-        return self._writer.run(lambda db: withdraw(db, self._number, entry))
 
     # --------------------------------------------------------------------------------------------- reading
 
@@ -318,19 +253,14 @@ class Catalog:
         Quick: reads no table."""
         return self._writer.commits
 
-    def facts(self, after: int, limit: int = 1000, *, confirmed: bool = False) -> list[tuple[int, Fact]] | None:
+    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
         """Return facts with numbers above ``after`` in order, at most ``limit``: the change feed.
 
-        Returns None when the facts behind ``after`` are no longer kept here (at least the last 10,000 are), or when
-        facts up to ``after`` got other numbers; the caller must then read the whole state anew. Set ``confirmed``
-        where the ledger had the fact ``after`` when the caller read it: no fact up to there has got another number
-        since."""
+        Returns None when the facts behind ``after`` are no longer kept here (at least the last 10,000 are); the caller
+        must then read the whole state anew."""
         sql = "SELECT seq, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = self._readers.mine().execute(sql, (after, limit)).fetchall()
         if rows[0][0] != after + 1 if rows else self.seq() < after:
-            return None
-        sql = "SELECT 1 FROM renumbered WHERE after < ?1 AND upto >= ?1"
-        if not confirmed and self._readers.mine().execute(sql, (after,)).fetchone():
             return None
         if not rows:
             return []
@@ -349,8 +279,7 @@ class Catalog:
         return rows[0][0], entries
 
     def confirmed(self) -> int:
-        """Return the number of the ledger's newest fact that is known here. Facts with higher numbers may still get
-        other numbers. Quick."""
+        """Return the number of the newest fact that the ledger has for certain. Quick."""
         return int(self._readers.mine().execute("SELECT upto FROM shipped").fetchone()[0])
 
     def changed(self) -> bool:

@@ -49,7 +49,7 @@ class Objects(Protocol):
     """
 
     def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
     ) -> Sums:
         """Store ``content`` under ``key`` unless the key exists already, and return the checksums of the content.
 
@@ -62,10 +62,8 @@ class Objects(Protocol):
         is set. A garage on files then also replaces a stored object that is corrupt. If the key exists with another
         SHA-256, raise ExistsError and change nothing.
 
-        ``present`` is the key of an object that may have the same content. A garage may copy that object on the
-        server instead of sending the bytes. This process then verifies none of the copied bytes: the copy is as
-        intact as ``present``, which was durable when it was put, is at the time of copying. ``present`` may be ``key``
-        itself, where the object is probably there already: then no bytes are sent if it is.
+        ``likely`` says that the object is probably there already. A garage on a server then looks before it sends the
+        bytes.
         """
         ...
 
@@ -259,8 +257,7 @@ class Ledger(Protocol):
 
         ``first_seq`` is the number of the first entry. Entries whose number is stored already are skipped, so a
         repeated append is harmless. Raise StoreError for a gap in the numbers, and BadInputError for an entry that is
-        not one line. If homes can share the ledger, raise OvertakenError if other entries are stored under these
-        numbers. A ledger on files admits one writer at a time across all processes, by a file lock, and a second
+        not one line. A ledger in a bucket raises OvertakenError if other entries are stored under these numbers. A ledger on files admits one writer at a time across all processes, by a file lock, and a second
         writer waits. A ledger in a bucket takes no lock across processes: of two writers of the same number one wins,
         and the other finds the number taken.
         """

@@ -16,10 +16,6 @@ from kgfs.stores.backup.layout import carry
 from kgfs.stores.batched import batched
 from kgfs.stores.garage.contract import BLOCK, Ledger, Objects
 from kgfs.stores.garage.sums import Summer
-from kgfs.stores.hosts import HOSTS
-from kgfs.stores.leases.bucket import LEASES
-from kgfs.stores.positions import POSITIONS
-from kgfs.stores.snapshots.layout import SNAPSHOTS
 
 T = TypeVar("T")
 
@@ -40,7 +36,7 @@ def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -
     target, so that the next attempt copies it anew.
     """
     done = 0
-    for page in batched((key for key, _ in _kept(source)), PAGE):
+    for page in batched((key for key, _ in source.keys("")), PAGE):
         for done, _ in enumerate(_all(lambda key: _bring(source, target, key, room), page), done + 1):  # noqa: B020
             copied(done)
 
@@ -52,18 +48,12 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
     from the target. No other object is opened.
     """
     left = []
-    for page in batched(_merged(_kept(source), target.keys("")), PAGE):
+    for page in batched(_merged(source.keys(""), target.keys("")), PAGE):
         left += [key for key, here, _ in page if not here]
         new = [key for key, here, there in page if here and not there]
         list(_all(lambda key: _bring(source, target, key, room), new))
     for key in left:
         target.delete(key)
-
-
-def _kept(source: Objects) -> Iterator[tuple[str, int]]:
-    """List the objects to copy: all but those that belong to the source alone (the homes that share it, leases,
-    positions and snapshots)."""
-    return (found for found in source.keys("") if not found[0].startswith((HOSTS, LEASES, POSITIONS, SNAPSHOTS)))
 
 
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:

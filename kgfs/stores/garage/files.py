@@ -66,7 +66,7 @@ class FileObjects:
             sweep(self._temporary)
 
     def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
     ) -> Sums:
         with os_errors(f"keeping {key}"):
             while True:

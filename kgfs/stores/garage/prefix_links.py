@@ -24,13 +24,8 @@ LINKS = "prefixes/"
 """Everything that this module keeps is below this folder of keys, which no listing shows."""
 OF = f"{LINKS}of/"
 ON = f"{LINKS}on/"
-LEAVES = f"{LINKS}leaves/"
-"""Followed by the digest of a key: this object is being deleted, so nothing may come to rest on it."""
-WHOLE = f"{LINKS}whole/"
-"""Followed by the digest of a key: the bytes of an object that were written out while other homes may still be about
-to delete what stands under its own key. The object is linked to them."""
-LINKABLE = ("sources/", "leaving/")
-"""The beginnings of the keys of objects that may be linked: originals, and their backup copies."""
+LINKABLE = "sources/"
+"""The beginning of the keys of objects that may be linked: originals."""
 _FORMAT = 1
 
 
@@ -47,11 +42,6 @@ class Link:
     """The time at which the object was stored, in nanoseconds."""
 
     @property
-    def is_whole(self) -> bool:
-        """Return whether the object has bytes that nothing else rests on directly: they were written out for it."""
-        return self.successor.startswith(WHOLE)
-
-    @property
     def of(self) -> str:
         """Return the key of the record that is found by the key of the object."""
         return f"{OF}{self.key}~{self.sums.size:x}~{digest(self.successor)}"
@@ -60,11 +50,6 @@ class Link:
     def on(self) -> str:
         """Return the key of the record that is found by the key of the successor."""
         return f"{ON}{digest(self.successor)}~{digest(self.key)}"
-
-
-def written_out(key: str) -> str:
-    """Return the key under which the bytes of an object are written out where other homes may delete its own key."""
-    return WHOLE + digest(key)
 
 
 def digest(key: str) -> str:

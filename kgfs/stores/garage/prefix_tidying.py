@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager, suppress
 
 from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import GarageObjects, Objects
-from kgfs.stores.garage.prefix_links import LEAVES, OF, ON, WHOLE, digest, links_of, written_out
+from kgfs.stores.garage.prefix_links import OF, ON, digest, links_of
 
 
 def tidy_prefixes(objects: GarageObjects, alone: Callable[[], AbstractContextManager[None]], before: int) -> int:
-    """Remove records of links that were not completed, marks and bytes of deletions that were not, and the own bytes of
-    originals that are linked. Return how many objects were removed.
+    """Remove records of links that were not completed, and the own bytes of originals that are linked. Return how many
+    objects were removed.
 
-    Only what was stored before the time ``before`` (nanoseconds) is removed, since another home may be about to complete
-    it. ``alone`` takes the settle lock, for one object at a time. Costs three listings, and one request for each linked
+    Only what was stored before the time ``before`` (nanoseconds) is removed, since another process may be about to
+    complete it. ``alone`` takes the settle lock, for one object at a time. Costs two listings, and one request for each linked
     original. Raises what the garage raises; then a later call goes on.
     """
     stored = objects.stored
@@ -25,7 +25,6 @@ def tidy_prefixes(objects: GarageObjects, alone: Callable[[], AbstractContextMan
         key, _, successor = name.removeprefix(OF).rsplit("~", 2)
         linked.setdefault(key, set()).add(successor)
     wanted = {f"{ON}{successor}~{digest(key)}" for key, successors in linked.items() for successor in successors}
-    wanted |= {whole for key, successors in linked.items() if digest(whole := written_out(key)) in successors}
     done = 0
     for name in _left(stored, wanted, before):
         with alone():
@@ -38,20 +37,14 @@ def tidy_prefixes(objects: GarageObjects, alone: Callable[[], AbstractContextMan
 
 
 def _left(stored: Objects, wanted: set[str], before: int) -> Iterator[str]:
-    """Yield the records, marks and bytes that belong to no link of those that were listed."""
-    for top in (ON, LEAVES, WHOLE):
-        for name, _ in list(stored.keys(top)):
-            with suppress(MissingError):
-                if name not in wanted and stored.entry(name).kept_at < before:
-                    yield name
+    """Yield the records that belong to no link of those that were listed."""
+    for name, _ in list(stored.keys(ON)):
+        with suppress(MissingError):
+            if name not in wanted and stored.entry(name).kept_at < before:
+                yield name
 
 
 def _give_up_twice(objects: GarageObjects, key: str) -> bool:
     """Delete the own bytes of a linked object where its link leads to the same bytes."""
-    stored = objects.stored
-    for link in links_of(stored, key):
-        if link.is_whole and stored.exists(link.successor):
-            return stored.delete(key)
-        if not link.is_whole and objects.keep_as_prefix(key, link.successor):
-            return True
-    return False
+    links = links_of(objects.stored, key)
+    return any(objects.keep_as_prefix(key, link.successor) for link in links)

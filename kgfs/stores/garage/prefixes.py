@@ -19,7 +19,6 @@ from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sum
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import MAX_PART
 from kgfs.stores.garage.prefix_links import (
-    LEAVES,
     LINKABLE,
     LINKS,
     OF,
@@ -31,7 +30,6 @@ from kgfs.stores.garage.prefix_links import (
     links_of,
     links_on,
     sizes_of_linked,
-    written_out,
 )
 from kgfs.stores.garage.prefix_reader import PrefixReader
 from kgfs.stores.garage.reader import end_of_span
@@ -49,18 +47,13 @@ class PrefixObjects:
     recursion, and where it ends is remembered. An object on which others rest is deleted only after the longest of
     them was written out, on which the others then rest; if it is linked itself, they rest on its successor.
 
-    The caller makes sure that no other thread or process of this home deletes originals while one is linked (they
-    hold the settle lock). ``shared`` says that other homes may delete objects in the same place; then a mark of what
-    is being deleted, and of what rests on what, lets one of the two notice the other. What stands under the own key of
-    a linked object does not count: the home that linked it may delete it at any moment, even if it stood still for
-    hours in between. So what is written out stands under another key.
-    ``room`` is a folder for temporary files.
+    The caller makes sure that no other thread or process deletes originals while one is linked (they hold the settle
+    lock). ``room`` is a folder for temporary files.
     """
 
-    def __init__(self, stored: Objects, room: Path | None = None, *, shared: bool = False) -> None:
+    def __init__(self, stored: Objects, room: Path | None = None) -> None:
         self._stored = stored
         self._room = room
-        self._shared = shared
         self._holders: dict[str, str] = {}
         """By key of a linked object: the object that was last seen to hold its bytes."""
         self._lock = Lock()
@@ -108,18 +101,11 @@ class PrefixObjects:
             return _sum_up(reader, sums.size) == sums
 
     def _link(self, link: Link) -> bool:
-        """Put the records of a link. Return False, with none left, if the successor is gone or about to go.
-
-        If it is True, another home that deletes the successor from now on finds the link, however late.
-        """
-        # Another home that made the same link may have given up the bytes since: only what was made here is taken back.
+        """Put the records of a link. Return False, with none left, if the successor is gone."""
+        # A kill may have left the same link, and the bytes may be given up since: only what was made here is taken back.
         is_known = self._stored.exists(link.of)
         self._record(link)
-        # The home that deletes the successor takes away a record that it finds alone.
-        leaves = self._shared and (
-            self._stored.exists(LEAVES + digest(link.successor)) or not self._stored.exists(link.on)
-        )
-        if leaves or not self.exists(link.successor):
+        if not self.exists(link.successor):
             if not is_known:
                 self._unlink(link)
             return False
@@ -130,12 +116,6 @@ class PrefixObjects:
         for name in (link.on, link.of):
             if not self._stored.exists(name):
                 self._stored.put(name, content)
-
-    def _drop(self, link: Link) -> None:
-        """Delete a link, and before it the bytes that were written out for it: a kill in between leaves what is owed."""
-        if link.is_whole:
-            self._stored.delete(link.successor)
-        self._unlink(link)
 
     def _unlink(self, link: Link) -> None:
         self._stored.delete(link.of)
@@ -153,22 +133,11 @@ class PrefixObjects:
         """
         if not is_linkable(key):
             return self._stored.delete(key)
-        leaves = LEAVES + digest(key)
-        if self._shared:
-            self._stored.put(leaves, b"")
-        try:
-            self._release(key)
-            was_linked = False
-            while own := links_of(self._stored, key):  # another home may be making one, as it writes this object out
-                was_linked = True
-                for link in own:
-                    self._drop(link)
-            if self._shared:  # of a home that was killed before it linked the object to what it had written out
-                self._stored.delete(written_out(key))
-            return self._stored.delete(key) or was_linked
-        finally:
-            if self._shared:
-                self._stored.delete(leaves)
+        self._release(key)
+        own = links_of(self._stored, key)
+        for link in own:
+            self._unlink(link)
+        return self._stored.delete(key) or bool(own)
 
     def resting_on(self, key: str) -> list[str]:
         """Return the keys of the objects whose bytes stand in the object ``key``, directly or in a chain."""
@@ -184,61 +153,36 @@ class PrefixObjects:
         """Give the bytes of what rests on ``key`` another place."""
         resting = sorted(links_on(self._stored, key), key=lambda link: -link.sums.size)
         onward = ""
-        if not self._has_bytes(key):
-            # What another home writes out meanwhile goes with the object, so nothing may rest on it.
-            onward = next((one.successor for one in links_of(self._stored, key) if not one.is_whole), "")
+        if not self._stored.exists(key):
+            onward = next((one.successor for one in links_of(self._stored, key)), "")
         for link in resting:
-            if not self._stored.exists(link.of):  # left by a kill, or deleted by another home
+            if not self._stored.exists(link.of):  # left by a kill
                 self._stored.delete(link.on)
                 continue
             onward_link = Link(link.key, onward, link.sums, link.kept_at)
-            if not (self._keeps_bytes(link.key) or (onward and self._link(onward_link))):
+            if not (self._stored.exists(link.key) or (onward and self._link(onward_link))):
                 self._write_out(link)
-            if self._has_bytes(link.key):
+            if self._stored.exists(link.key):
                 onward = link.key
             self._unlink(link)
 
-    def _keeps_bytes(self, key: str) -> bool:
-        """Return whether a linked object has bytes that no other home may be about to give up."""
-        # What stands under its own key may be deleted at any moment by the home that linked it, even hours later.
-        return self._is_written_out(key) if self._shared else self._has_bytes(key)
-
-    def _has_bytes(self, key: str) -> bool:
-        """Return whether an object has bytes of its own, under its own key or written out."""
-        return self._stored.exists(key) or self._is_written_out(key)
-
-    def _is_written_out(self, key: str) -> bool:
-        # A deletion that was killed leaves the link without the bytes, and the object may have been put again since.
-        return any(link.is_whole and self._stored.exists(link.successor) for link in links_of(self._stored, key))
-
     def _write_out(self, link: Link) -> None:
         """Give an object bytes of its own."""
-        key = written_out(link.key) if self._shared else link.key
         try:
             with closing(self.open(link.key)) as reader, tempfile.TemporaryFile(dir=self._room, buffering=0) as file:
                 found = _sum_up(reader, link.sums.size, file.write)
                 if found == link.sums:
-                    self._stored.put(key, Path(f"/proc/self/fd/{file.fileno()}"), found)
-        except (MissingError, CorruptError):
-            if self._stored.exists(link.of):
-                raise
-            return  # another home has deleted the object, or written it out
+                    self._stored.put(link.key, Path(f"/proc/self/fd/{file.fileno()}"), found)
         except OSError as error:
             raise from_os_error(error, f"writing out {link.key}") from error
         if found != link.sums:
             raise CorruptError(f"{link.key}: its bytes are not those that were kept. Run kgfs check --deep.")
         border("prefix-written")
-        if not self._shared:
-            return
-        if self._stored.exists(link.of):
-            self._record(Link(link.key, key, link.sums, link.kept_at))
-        elif not self._keeps_bytes(link.key):  # another home deleted the object, and has not only written it out, too
-            self._stored.delete(key)
 
     # ------------------------------------------------------------------------------------- writing
 
     def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
     ) -> Sums:
         with os_errors(f"keeping {key}"):
             size = content.stat().st_size if isinstance(content, Path) else len(content)
@@ -249,7 +193,7 @@ class PrefixObjects:
             if move and isinstance(content, Path):
                 content.unlink(missing_ok=True)
             return sums
-        return self._stored.put(key, content, sums, move=move, present=present)
+        return self._stored.put(key, content, sums, move=move, likely=likely)
 
     def copy(self, present: str, key: str) -> bool:
         """Copy an object within the store; a linked one is copied by another link."""
@@ -262,8 +206,6 @@ class PrefixObjects:
             return False
         if self.exists(key):
             return self.stat(key).sha256 == link.sums.sha256
-        if link.is_whole:  # those bytes are deleted with the object that they were written out for
-            return self._stored.copy(link.successor, key)
         return self._link(Link(key, link.successor, link.sums, time.time_ns()))
 
     def sweep(self, begun_before: float | None = None) -> None:
@@ -330,7 +272,7 @@ class PrefixObjects:
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         stored = (found for found in self._stored.keys(prefix) if not found[0].startswith(LINKS))
-        may_match = any(top.startswith(prefix) or prefix.startswith(top) for top in LINKABLE)
+        may_match = LINKABLE.startswith(prefix) or prefix.startswith(LINKABLE)
         before = ""
         for key, size in heapq.merge(stored, sizes_of_linked(self._stored, prefix) if may_match else ()):
             if key != before:

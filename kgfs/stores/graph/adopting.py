@@ -17,8 +17,7 @@ _COMMITS = "commit"
 
 def adopt(connection: sqlite3.Connection, ontology: str) -> int:
     """Replace all rows by those of the attached database; with ``ontology``, replace the rows of that ontology
-    only. Return the new epoch, at which the change feed begins again. If all rows are replaced, the position in
-    the ledger is copied too. Runs in a transaction of the caller."""
+    only. Return the new epoch, at which the change feed begins again. Runs in a transaction of the caller."""
     tables = {table: _columns(connection, table) for table in _tables(connection)}
     connection.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
     # Tables without a column ``ontology`` first: their rows are selected through the tables that have one.
@@ -44,9 +43,6 @@ def adopt(connection: sqlite3.Connection, ontology: str) -> int:
     connection.execute(
         "INSERT INTO source_words (rowid, full_text) SELECT key, full_text FROM main.source WHERE gated = ''"
     )
-    if not ontology:
-        connection.execute("DELETE FROM main.meta WHERE name = 'followed'")
-        connection.execute(f"INSERT INTO main.meta SELECT * FROM {BUILT}.meta WHERE name = 'followed'")
     return _next_epoch(connection)
 
 

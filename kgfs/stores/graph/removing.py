@@ -53,5 +53,4 @@ def empty(connection: sqlite3.Connection) -> None:
         if table not in kept and not table.startswith("source_words_"):
             connection.execute(f'DELETE FROM "{table}"')
     connection.execute("UPDATE meta SET value = 0 WHERE name IN ('epoch', 'changes_above', 'touched_above')")
-    connection.execute("DELETE FROM meta WHERE name = 'followed'")
     connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'clears'")

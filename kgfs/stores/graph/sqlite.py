@@ -37,7 +37,6 @@ from kgfs.stores.locks import take
 if TYPE_CHECKING:  # numpy, which a mount needs only to search
     from tempfile import TemporaryDirectory
 
-    from kgfs.render.concept import ConceptPage
     from kgfs.stores.words.index import WordIndex
     from kgfs.stores.words.scoring import WordView
 
@@ -166,7 +165,7 @@ class Graph(GraphReads):
             if known:
                 return int(known[0])
             edition = open_edition(connection, doc_id, publication.commit_id)
-            commit = Commit(connection, publication.at, self._page_before)
+            commit = Commit(connection, publication.at, self.page)
             commit.leave([doc_id, *publication.supersedes])
             commit.enter(edition, publication)
             epoch = commit.settle()
@@ -204,7 +203,7 @@ class Graph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Cascade(connection, at, self._page_before)
+            commit = Cascade(connection, at, self.page)
             commit.leave(doc_ids)
             commit.strike(concepts)
             epoch = commit.settle()
@@ -238,7 +237,7 @@ class Graph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Reassignment(connection, at, self._page_before)
+            commit = Reassignment(connection, at, self.page)
             for one in contents:
                 commit.say(one)
             commit.rename(became)
@@ -270,11 +269,10 @@ class Graph(GraphReads):
         the whole file is rewritten or, on a disk without the space for that, read and overwritten in place.
         Idempotent. Raises BusyError when other processes read without a pause."""
         redaction = self._database.removing(lambda: self._redact(concepts, relationships, doc_ids))
-        if not self._database.rehearses:
-            if self._words_folder.exists():
-                self._word_index().erase()
-            self._merge_words()
-            self._database.scrub()
+        if self._words_folder.exists():
+            self._word_index().erase()
+        self._merge_words()
+        self._database.scrub()
         return redaction
 
     def _redact(
@@ -309,28 +307,6 @@ class Graph(GraphReads):
 
         with self._database.write(durable=True) as connection:
             impose(connection, redaction)
-
-    def followed(self) -> int | None:
-        """Return the number of the last fact of a shared ledger that was carried out here. None if that is
-        unknown, as in a new graph or in the graph of a home that shares its ledger with no other home."""
-        found = self._database.row("SELECT value FROM meta WHERE name = 'followed'")
-        return found[0] if found else None
-
-    def note_followed(self, fact: int) -> None:
-        """Record that the publications of the ledger up to fact number ``fact`` have been carried out here. A
-        power failure may lose the record, but never keeps it while losing a commit made before it. The facts
-        behind the last record are then carried out again."""
-        with self._database.write(durable=False) as connection:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('followed', ?)", (fact,))
-
-    def rehearse(self) -> AbstractContextManager[None]:
-        """Return a context in which the calling thread alone sees its own writes to this graph; all of them are
-        rolled back when the context ends. Other writers wait."""
-        return self._database.rehearse()
-
-    def _page_before(self, concept_id: str) -> ConceptPage | None:
-        with self._database.before_rehearsal():
-            return self.page(concept_id)
 
     def clear(self) -> None:
         """Delete everything, the epoch included. ``rebuild`` begins with this."""
@@ -368,8 +344,6 @@ class Graph(GraphReads):
     def _remove_left(self) -> None:
         """Delete the rows of editions in state LEAVING, in bounded transactions. After a kill the next call
         continues."""
-        if self._database.rehearses:
-            return
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
             from kgfs.stores.graph.removing import remove_some
 

@@ -23,7 +23,7 @@ class S3Garage:
     def __init__(self, place: Endpoint, cache: Path, cache_bytes: int, room: Path | None = None) -> None:
         self._bucket = Bucket(place)
         self._cache = CacheBehind(cache, cache_bytes)
-        self._objects = PrefixObjects(S3Objects(self._bucket, self._cache), room, shared=True)
+        self._objects = PrefixObjects(S3Objects(self._bucket, self._cache), room)
         self._ledger = S3Ledger(self._bucket)
 
     @property

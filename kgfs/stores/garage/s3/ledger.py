@@ -107,7 +107,7 @@ class S3Ledger:
             if found != entry:
                 raise OvertakenError(
                     f"the ledger {self._bucket.place.shown} has another entry {seq}: two homes write to one bucket. "
-                    "Give each a garage.prefix of its own, or set garage.shared for all of them."
+                    "Give each a garage.prefix of its own."
                 )
 
     def _merge_sometimes(self, last: int) -> None:

@@ -72,19 +72,15 @@ class S3Objects:
     # ------------------------------------------------------------------------------------------- writing
 
     def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
     ) -> Sums:
         name, round_ = object_name(key), self._cache.round()
         with os_errors(f"keeping {key}"):
             sums = sums or sums_of(content)
             check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
-            if present == key:
-                copied = self._is_kept(key, sums)
-            else:
-                copied = bool(present) and sums.size > SENT and self.copy(present, key, sums.sha256)
             # Try again if the object is deleted between the two calls.
             placed = (self._place(key, name, content, sums) or self._is_kept(key, sums) for _ in range(TRIES))
-            if not (copied or any(placed)):
+            if not ((likely and self._is_kept(key, sums)) or any(placed)):
                 raise UnavailableError(
                     f"{self._bucket.place.shown}: {key} is called taken and is not there. Try again later."
                 )
@@ -94,19 +90,18 @@ class S3Objects:
                 content.unlink(missing_ok=True)
         return sums
 
-    def copy(self, present: str, key: str, sha256: str = "") -> bool:
+    def copy(self, present: str, key: str) -> bool:
         """Copy an object on the server (see :meth:`~kgfs.stores.garage.contract.Objects.copy`). Return False for an
         object of at most :data:`SENT` bytes.
 
         The copy is an upload in parts, mostly of one part: no request then takes the server long, and only the
-        completion of an upload is conditional on every server. ``sha256`` is the hash that the copy must have, if the
-        caller knows it.
+        completion of an upload is conditional on every server.
         """
         source = object_name(present)
         try:
             found = self._bucket.head(source)
             sums = self._sums(present, found)
-            if sums.size <= SENT or sha256 not in ("", sums.sha256):
+            if sums.size <= SENT:
                 return False
             starts = range(0, sums.size, COPIED)
             spans = [Span(source, at, min(COPIED, sums.size - at), found.etag) for at in starts]
