@@ -89,24 +89,6 @@ def test_what_only_takes_room_is_no_damage_and_nothing_is_done_unasked(place: Pl
 
 
 @pytest.mark.files("damage")
-def test_databases_beyond_use_are_named_and_made_anew(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "zen.md").write_text(ZEN)
-    place.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics"}
-    place.run("ingest", tmp_path / "zen.md", "--ontology", "Test")
-    before = knowledge_of(place.home)
-    for database in ("graph.sqlite", "front.sqlite"):
-        for path in place.home.glob(f"{database}-*"):
-            path.unlink()
-        os.truncate(place.home / database, 20_000)
-        assert "check --repair" in (reported := place.run("check", expect=7).stderr) or "kgfs rebuild" in reported
-        found = json.loads(place.run("check", "--repair", "--json").stdout)
-        assert [(line["kind"], line["what"]) for line in found] == [("damaged database", database)]
-        assert all(line["done"] for line in found)
-        assert place.run("check", "--deep").stderr == "0 findings.\n"
-        assert knowledge_of(place.home) == before
-
-
-@pytest.mark.files("damage")
 def test_an_original_and_the_graph_are_lost_together(place: Place, tmp_path: Path) -> None:
     (tmp_path / "zen.md").write_text(ZEN)
     place.environment |= QUICK

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.moving import goal_of, migrate_home, plan_migration
+from kgfs.app.moving import goal_of
 from kgfs.config import load
-from kgfs.errors import BadInputError, BusyError
+from kgfs.errors import BadInputError
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.sqlite import Graph
 from tests.support.knowledge_of import knowledge_of
 from tests.support.peers.buckets import Server
 from tests.support.running import LET_GO_SOON, QUICK, Place, contents, one_line
@@ -138,61 +137,17 @@ def test_what_came_and_what_was_purged_meanwhile_is_so_in_the_copy(filled: Place
 
 
 @pytest.mark.claim("MOVE-1")
-@pytest.mark.parametrize(
-    ("words", "border"),
-    [
-        (("ingest", "new.md", "--ontology", "Zen"), "published"),
-        (("forget", "Zen/garbage.txt", "--yes"), "forgetting-committed"),
-        (("concept", "merge", "Zen", "zen", "koans", "--yes"), "word-recorded"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
 def test_what_the_graph_shows_and_nobody_noted_yet_is_no_difference(
-    filled: Place, moved: Place, tmp_path: Path, words: tuple[str, ...], border: str
+    filled: Place, moved: Place, tmp_path: Path
 ) -> None:
     """Who changed the graph ended in between, as where its server took too long: the next worker makes up for it."""
-    (tmp_path / "new.md").write_text("# Stupa\n\nA stupa is a mound. A stupa is a place of meditation.\n")
-    told = [tmp_path / word if word == "new.md" else word for word in words]
-    filled.run(*told, expect=-9, env={"KGFS_FAIL_AT": border})
+    filled.run("forget", "Zen/garbage.txt", "--yes", expect=-9, env={"KGFS_FAIL_AT": "forgetting-committed"})
     migrate = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
     assert "not noted" in one_line(filled.run(*migrate, expect=5).stderr)
     filled.run("worker", "--until-idle")
     filled.run(*migrate)
     assert knowledge_of(moved.home) == knowledge_of(filled.home)
     assert clean(moved)
-
-
-def test_what_changes_while_it_is_compared_is_no_difference(filled: Place, moved: Place, tmp_path: Path) -> None:
-    """By one who has the turn since this one lost it."""
-    config = load(filled.home)
-    goal = goal_of(config, tmp_path / "plain.toml", moved.home)
-
-    def meanwhile(done: int, total: int, what: str) -> None:
-        if what == "documents and concepts compared" and done == 1:
-            with closing(Graph(config.graph_db)) as graph:
-                change = next(change for change in graph.changes(1) or [] if change.kind == "document")
-                graph.forget("meanwhile", [change.name], change.epoch)
-
-    with pytest.raises(BusyError, match="changed meanwhile"):
-        migrate_home(config, goal, plan_migration(config, goal), meanwhile)
-
-
-@pytest.mark.claim("MOVE-1")
-def test_what_is_purged_while_facts_are_derived_ends_nothing(filled: Place, moved: Place, tmp_path: Path) -> None:
-    """The catalog does not know it any more, and the ledger was asked for what was purged before."""
-    config = load(filled.home)
-    goal = goal_of(config, tmp_path / "plain.toml", moved.home)
-    purges = iter([("forget", "Zen/garbage.txt", "--purge", "--yes")])
-
-    def meanwhile(done: int, total: int, what: str) -> None:
-        if what == "facts derived from" and (words := next(purges, None)):
-            filled.run(*words)
-
-    migrate_home(config, goal, plan_migration(config, goal), meanwhile)
-    assert next(purges, None) is None
-    assert knowledge_of(moved.home) == knowledge_of(filled.home)
-    assert clean(moved)
-    assert traces(moved.home, b"tracing algorithm") == []
 
 
 def traces(home: Path, words: bytes) -> list[Path]:

@@ -136,7 +136,7 @@ def test_a_mount_of_a_home_that_is_not_bound_yet_takes_no_other_ledger_for_its_o
 def on_bucket(place: Place, seaweedfs: Server) -> None:
     server = seaweedfs.place
     (place.home / "config.toml").write_text(
-        f'[garage]\nstore = "s3"\nendpoint = "{server.endpoint}"\nprefix = "{server.prefix}"\n'
+        f'[garage]\nstore = "s3"\nendpoint = "{server.endpoint}"\nprefix = "{server.prefix}"\ntimeout = 5\n'
         f'access_key_file = "{server.access_key_file}"\nsecret_key_file = "{server.secret_key_file}"\n'
     )
     place.environment |= QUICK
