@@ -232,38 +232,6 @@ def test_a_temporary_name_that_gets_its_real_one_is_keyed_by_it(desk: Desk) -> N
     assert desk.spool_files() == []
 
 
-def edit_by_renaming_over(desk: Desk, name: Name) -> Name:
-    """rsync, many editors: write a temporary file, rename it over."""
-    new = desk.file(".a.txt.tmp1", b"new bytes")
-    desk.deposits.move(new.id, name.parent, "a.txt", replace=True)
-    return new
-
-
-def edit_by_renaming_aside(desk: Desk, name: Name) -> Name:
-    """vim: move the old one aside, write a new one, remove the old."""
-    desk.deposits.move(name.id, name.parent, "a.txt~", replace=False)
-    new = desk.file("a.txt", b"new bytes")
-    desk.deposits.remove(name.id)
-    return new
-
-
-def edit_in_place(desk: Desk, name: Name) -> Name:
-    desk.write(name.id, b"new bytes")
-    return name
-
-
-@pytest.mark.parametrize("edit", [edit_by_renaming_over, edit_by_renaming_aside, edit_in_place])
-def test_however_an_editor_saves_it_is_one_new_version(desk: Desk, edit: object) -> None:
-    name = desk.file(content=b"old bytes")
-    desk.settle()
-    assert callable(edit)
-    new: Name = edit(desk, name)
-    desk.settle()
-    assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update")]
-    assert [version.n for version in desk.catalog.names.versions(new.id)] == [1, 2]
-    assert desk.read(new.id) == b"new bytes"
-
-
 def test_a_file_moved_to_another_ontology_is_a_document_there(desk: Desk) -> None:
     name = desk.file(content=BIG)
     desk.settle()

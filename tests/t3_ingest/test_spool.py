@@ -146,16 +146,6 @@ def test_a_reader_of_a_replaced_version_keeps_its_bytes(desk: Desk) -> None:
         desk.deposits.open(old.id)
 
 
-def test_two_appenders_do_not_overwrite_each_other(desk: Desk) -> None:
-    name = desk.file()
-    one, two = desk.deposits.open(name.id, append=True), desk.deposits.open(name.id, append=True)
-    for number in range(2000):
-        (one if number % 2 else two).write(0, b"%050d\n" % number)
-    one.release()
-    two.release()
-    assert desk.read(name.id) == b"".join(b"%050d\n" % number for number in range(2000))
-
-
 def test_appending_to_a_kept_spool_file_goes_on_in_it(desk: Desk) -> None:
     name = desk.file()
     file = desk.deposits.open(name.id, append=True)
