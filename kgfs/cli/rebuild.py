@@ -25,7 +25,7 @@ def command(config: Config, ontology: str, neo4j: bool, yes: bool) -> None:
     while mounted: readers see the former graph until the new one is complete, and a living worker waits meanwhile.
     Where a database is so damaged that it cannot be opened, unmount first.
 
-    With --neo4j the graph is written anew to its Neo4j server, beside what is there, and then shown in its place.
+    With --neo4j all of the graph is written to its Neo4j server again, over what is there.
 
     \b
     Example:

@@ -96,8 +96,8 @@ class RayEngine:
     def __init__(self, settings: Cluster, make: Callable[[], WorkerSlot], expected: About, here: Engine) -> None:
         """Connect to the cluster, or start one, and find out whether it can read. ``make`` can be pickled; a process of a node makes
         its place by it."""
-        self._settings = settings
         self._here = here
+        self._about = pickle.dumps(make), expected
         self._width = 0
         self._running = 0
         """Works that use the connection to the cluster."""
@@ -105,14 +105,12 @@ class RayEngine:
         self._ray: Any = None
         self.notice = ""
         try:
-            self._ray = connected(settings)
-            self._connect((pickle.dumps(make), expected))
+            self._connect(settings)
         except KgfsError as error:
             self._lose(str(error))
 
-    def _connect(self, about_place: tuple[bytes, About]) -> None:
-        ray, settings = self._ray, self._settings
-        self._about = about_place
+    def _connect(self, settings: Cluster) -> None:
+        self._ray = ray = connected(settings)
         self._task = ray.remote(num_cpus=settings.cpus_each, max_retries=PATIENCE - 1)(_read)
         self._address = settings.address or str(ray.get_runtime_context().gcs_address)
         self._seen = time.monotonic()
@@ -180,17 +178,12 @@ class RayEngine:
             return result
         except ray.exceptions.RayTaskError as error:
             raise _cause(error) from None
-        except (
-            ray.exceptions.WorkerCrashedError,
-            ray.exceptions.NodeDiedError,
-            ray.exceptions.OutOfMemoryError,
-        ) as error:
-            self._assert_there()
-            raise MachineError(
-                f"Ray lost the process that read this document, {PATIENCE} times: {_last_line(error)}"
-            ) from error
         except ray.exceptions.RayError as error:
-            raise _GoneError(_last_line(error)) from error
+            lost = ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError
+            if not isinstance(error, lost):
+                raise _GoneError(_last_line(error)) from error
+            message = f"Ray lost the process that read this document, {PATIENCE} times: {_last_line(error)}"
+            raise MachineError(message) from error
 
     def _assert_there(self) -> None:
         """Raise _GoneError if the cluster's head has accepted no connection for some seconds."""

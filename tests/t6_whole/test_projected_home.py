@@ -120,7 +120,7 @@ def write(place: Place, server: Endpoint, statement: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", ["projected:1", "projected:2", "projection-shown", "projection-followed:1"])
+@pytest.mark.parametrize("border", ["projected:1", "projected:2", "projection-followed:1"])
 def test_a_worker_that_is_killed_is_gone_on_from(
     served: Place, neo4j_place: Endpoint, tmp_path: Path, border: str
 ) -> None:

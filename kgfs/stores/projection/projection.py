@@ -1,9 +1,9 @@
-"""The projection of one home's graph: follow the change feed, write it anew, compare it."""
+"""The projection of one home's graph: follow the change feed, write all of it, compare it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from itertools import groupby
 from typing import Any
@@ -14,7 +14,7 @@ from kgfs.stores.batched import batched
 from kgfs.stores.graph.rows import COUNTED
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.touched import touched
-from kgfs.stores.projection.connection import Connection, Row, Statement
+from kgfs.stores.projection.connection import Connection, Row
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.schema import FORMAT, make_schema
 from kgfs.stores.projection.source import (
@@ -68,44 +68,40 @@ class Projection:
         """Of ontologies, as they were written last."""
 
     def position(self) -> State | None:
-        """Ask the server how far it is. None where it has no projection of this graph in this format."""
+        """Ask the server how far it is. None where it has no projection of this graph in this format, or not all of it."""
         root = self._root()
-        return None if "building" in root else self._position(root)
+        return None if "begun" in root else self._position(root)
 
     def follow(self, progress: Progress = lambda done, total: None) -> State:
         """Bring the server up to the graph, and return where it is then. Where the feed does not lead there from what the server has,
-        all is written anew beside it, of which ``progress`` is told. BadInputError where the server has another garage's graph."""
+        all is written, of which ``progress`` is told. BadInputError where the server has another garage's graph."""
         if not self._has_schema:
             make_schema(self.connection)
             self._has_schema = True
-        root = self._root()
-        if root.get("origin", self._origin) != self._origin:
-            raise BadInputError(
-                f"{self.connection.endpoint.uri}: the graph '{self._name}' there is another home's. Set graph.namespace to another"
-                " name; or kgfs rebuild --neo4j puts this home's in its place."
-            )
         while True:
             self._assert_wanted()
+            root = self._root()
+            if root.get("origin", self._origin) != self._origin:
+                raise BadInputError(
+                    f"{self.connection.endpoint.uri}: the graph '{self._name}' there is another home's. Set graph.namespace to"
+                    " another name; or kgfs rebuild --neo4j puts this home's in its place."
+                )
             position = self._position(root)
             with self._graph.whole() as sql:
                 state = state_of(sql)
                 found = touched(sql, position.epoch, FOLLOWED_BATCH) if position else None
             if position is None or found is None:
-                root = self._begin()
-            elif "building" in root:
-                self._build(root, position, progress)
-                root = self._root()
+                self._begin()
+            elif "begun" in root:
+                self._write_all(root.get("built"), position, progress)
             elif position == state and self._names == dict(self._catalog.ontologies()):
-                self._remove_discarded()
                 return position
             else:
-                self._follow_some(root["space"], found.owners, found.documents, position, state)
-                root |= self._conclude(
-                    root["space"], position.epoch, State(found.epoch, state.clears, state.redactions)
-                )
+                self._follow_some(found.owners, found.documents, position, state)
+                self._conclude(position.epoch, State(found.epoch, state.clears, state.redactions))
 
     def rebuild(self, progress: Progress = lambda done, total: None) -> State:
-        """Write the projection anew beside what is there, whosever it is, and show it in its place."""
+        """Write all of the projection over what is there, whosever it is."""
         make_schema(self.connection)
         self._begin()
         return self.follow(progress)
@@ -113,7 +109,7 @@ class Projection:
     def differences(self, sample: int = SAMPLE) -> Iterator[tuple[str, str]]:
         """Compare the numbers of nodes, and a sample of concepts, relationships and documents. Yield (what, how it differs). Nothing
         is changed."""
-        space = self._root()["space"]
+        space = self._name
         pattern = "MATCH (:Document {space: $space})-[:HAS_CHUNK]->(s:Source)"
         questions = {
             "documents": "MATCH (n:Document {space: $space}) WHERE n.status <> 'superseded' RETURN count(n) AS n",
@@ -162,19 +158,19 @@ class Projection:
         return dict(found[0]["root"]) if found else {}
 
     def _position(self, root: Row) -> State | None:
-        """Return how far what the server has, or what is being built there, is; None where that is of another home or format, or not
-        of what the graph is now."""
+        """Return how far what the server has, or what is being written there, is; None where that is of another home or format, or
+        not of what the graph is now."""
         if root.get("home") != self._home or root.get("format") != FORMAT:
             return None
-        position = State(*root["begun" if "building" in root else "shown"])
+        position = State(*root["begun" if "begun" in root else "shown"])
         with self._graph.whole() as sql:
             state = state_of(sql)
         return position if position.clears == state.clears and position.epoch <= state.epoch else None
 
-    def _follow_some(self, space: str, owners: set[str], documents: set[str], position: State, state: State) -> None:
+    def _follow_some(self, owners: set[str], documents: set[str], position: State, state: State) -> None:
         """Write what was touched."""
-        writer = self._writer(space)
-        owners = owners | self._mentioned(space, documents)
+        writer = self._writer()
+        owners = owners | self._mentioned(documents)
         for some in batched(sorted(owners), IDS_BATCH):
             self._assert_wanted()
             writer.put_owners(some)
@@ -187,7 +183,7 @@ class Projection:
         writer.put_counts()
         self._names = dict(self._catalog.ontologies())
 
-    def _mentioned(self, space: str, doc_ids: set[str]) -> set[str]:
+    def _mentioned(self, doc_ids: set[str]) -> set[str]:
         """Return the concepts that these documents mention, here or there."""
         found: set[str] = set()
         with self._graph.whole() as sql:
@@ -198,14 +194,13 @@ class Projection:
             "UNWIND $keys AS key MATCH (:Edition {key: key})<-[:MENTIONED_IN]-(o:Owner) RETURN DISTINCT o.id AS id"
         )
         for some in batched(sorted(doc_ids), IDS_BATCH):
-            rows = self.connection.read(question, keys=[f"{space}/{doc_id}" for doc_id in some])
+            rows = self.connection.read(question, keys=[f"{self._name}/{doc_id}" for doc_id in some])
             found |= {row["id"] for row in rows}
         return found
 
-    def _conclude(self, space: str, after: int, position: State, *before: Statement) -> Row:
-        """Write the feed since the epoch ``after``, and the position, in one transaction with what is to be done ``before``. Return
-        what the ``Graph`` node says of it."""
-        self._put_changes(space, after, position.epoch)
+    def _conclude(self, after: int, position: State) -> None:
+        """Write the feed since the epoch ``after``, and the position."""
+        self._put_changes(after, position.epoch)
         with self._graph.whole() as sql:
             commit_id = newest_commit(sql, position.epoch)
         shown = {
@@ -214,13 +209,17 @@ class Projection:
             "commit_id": commit_id,
             "at": time.time_ns(),
         }
-        concluded = "MATCH (g:Graph {name: $graph, space: $space}) SET g += $shown"
-        words = {"graph": self._name, "space": space, "shown": shown}
-        self.connection.write([*before, (concluded, words)], self._home)
+        self._set(shown, "REMOVE g.begun, g.built")
         border("projection-followed")
-        return shown
 
-    def _put_changes(self, space: str, after: int, upto: int) -> None:
+    def _set(self, properties: Row, removing: str = "") -> None:
+        """Set properties of the ``Graph`` node."""
+        words = {"graph": self._name, "properties": properties}
+        self.connection.write(
+            [(f"MATCH (g:Graph {{name: $graph}}) SET g += $properties {removing}", words)], self._home
+        )
+
+    def _put_changes(self, after: int, upto: int) -> None:
         """Write the feed of these epochs, and remove the oldest."""
         put = (
             "MERGE (c:Change {space: $space, epoch: $epoch, part: $part})"
@@ -231,72 +230,54 @@ class Projection:
                 for part, some in enumerate(batched(rows, ROWS)):
                     columns = map(list, list(zip(*some, strict=True))[1:])
                     lists = dict(zip(("what", "kind", "ontology", "owner", "name"), columns, strict=True))
-                    words: dict[str, Any] = {"space": space, "epoch": epoch, "part": part, **lists}
+                    words: dict[str, Any] = {"space": self._name, "epoch": epoch, "part": part, **lists}
                     self.connection.write([(put, words)], self._home)
         old = "MATCH (c:Change) WHERE c.space = $space AND c.epoch < $epoch AND c.part >= 0 DELETE c"
-        self.connection.write([(old, {"space": space, "epoch": upto - CHANGES_KEPT})], self._home)
+        self.connection.write([(old, {"space": self._name, "epoch": upto - CHANGES_KEPT})], self._home)
 
-    # -------------------------------------------------------------------------------------- writing anew
+    # -------------------------------------------------------------------------------------- writing all
 
-    def _begin(self) -> Row:
-        """Begin to write all into a space beside the shown one. From now on no other home's write is carried out."""
+    def _begin(self) -> None:
+        """Begin to write all. From now on no other home's write is carried out."""
         with self._graph.whole() as sql:
-            state = state_of(sql)
-        fresh = f"{self._name}/{time.time_ns():x}"
-        begun = """
-MERGE (g:Graph {name: $graph}) ON CREATE SET g.space = $empty, g.epoch = 0
-FOREACH (space IN CASE WHEN g.building IS NULL THEN [] ELSE [g.building] END | MERGE (:Discarded {space: space}))
-SET g += $root REMOVE g.built
-RETURN properties(g) AS root"""
-        root = {
-            "home": self._home,
-            "origin": self._origin,
-            "format": FORMAT,
-            "building": fresh,
-            "begun": list(astuple(state)),
-        }
-        words = {"graph": self._name, "empty": f"{fresh}-", "root": root}
-        return dict(self.connection.write([(begun, words)])[0]["root"])
+            begun = list(astuple(state_of(sql)))
+        root = {"space": self._name, "home": self._home, "origin": self._origin, "format": FORMAT, "begun": begun}
+        begin = "MERGE (g:Graph {name: $graph}) ON CREATE SET g.epoch = 0 SET g += $root REMOVE g.built"
+        self.connection.write([(begin, {"graph": self._name, "root": root})])
 
-    def _build(self, root: Row, begun: State, progress: Progress) -> None:
-        """Go on writing all, page by page, and show it in place of what is shown."""
-        space, done, total = root["building"], 0, sum(self._graph.counts().values())
-        writer = self._writer(space)
-        reached: list[str] = root.get("built") or [next(iter(LIVING)), ""]
-        labels = list(LIVING)
-        for label in labels[labels.index(reached[0]) :]:
-            after = reached[1] if label == reached[0] else ""
-            while page := self._living(label, after):
+    def _write_all(self, built: list[str] | None, begun: State, progress: Progress) -> None:
+        """Go on writing all, page by page, and removing what the graph has not."""
+        writer, labels = self._writer(), list(LIVING)
+        done, total = 0, sum(self._graph.counts().values())
+        reached, after = built or [labels[0], ""]
+        for label in labels[labels.index(reached) :]:
+            after = after if label == reached else ""
+            while page := self._page(label, after):
                 self._assert_wanted()
                 (writer.put_documents if label == "Document" else writer.put_owners)(page)
                 writer.flush()
                 after = page[-1]
-                words = {"graph": self._name, "built": [label, after]}
-                self.connection.write([("MATCH (g:Graph {name: $graph}) SET g.built = $built", words)], self._home)
-                done += self._graph.extent(page)[1] + len(page) if label == "Document" else len(page)
+                self._set({"built": [label, after]})
+                done += len(page) + (self._graph.extent(page)[1] if label == "Document" else 0)
                 progress(min(done, total), total)
         progress(total, total)
+        writer.carry_out_purges()
         writer.put_counts()
-        swap = """
-MATCH (g:Graph {name: $graph}) WHERE g.building = $space
-MERGE (:Discarded {space: g.space})
-SET g.space = g.building REMOVE g.building, g.built, g.begun"""
-        self._conclude(space, begun.epoch - CHANGES_KEPT, begun, (swap, {"graph": self._name, "space": space}))
-        border("projection-shown")
+        self._conclude(begun.epoch - CHANGES_KEPT, begun)
 
-    def _living(self, label: str, after: str) -> Sequence[str]:
+    def _page(self, label: str, after: str) -> list[str]:
+        """Return the next ids of those that are in the graph or on the server."""
         with self._graph.whole() as sql:
-            return [id_ for (id_,) in sql.execute(LIVING[label], (after, IDS_BATCH))]
+            living = [id_ for (id_,) in sql.execute(LIVING[label], (after, IDS_BATCH))]
+        node, key = ("Edition", "doc_id") if label == "Document" else (label, "id")
+        question = (
+            f"MATCH (n:{node} {{space: $space}}) WHERE n.{key} > $after RETURN n.{key} AS id ORDER BY id LIMIT $limit"
+        )
+        there = self.connection.read(question, space=self._name, after=after, limit=IDS_BATCH)
+        return sorted({*living, *(row["id"] for row in there)})[:IDS_BATCH]
 
-    def _remove_discarded(self) -> None:
-        """Remove what lies in spaces that are not shown any more. A kill in between is made up for by the next call."""
-        question = "MATCH (d:Discarded) WHERE d.space STARTS WITH $beginning RETURN d.space AS space"
-        for row in self.connection.read(question, beginning=f"{self._name}/"):
-            self._writer(row["space"]).remove_space()
-            self.connection.write([("MATCH (d:Discarded {space: $space}) DELETE d", row)], self._home)
-
-    def _writer(self, space: str) -> Writer:
-        return Writer(self.connection, self._graph, space, self._home, self._catalog)
+    def _writer(self) -> Writer:
+        return Writer(self.connection, self._graph, self._home, self._catalog)
 
     def _assert_wanted(self) -> None:
         if self._stopping():

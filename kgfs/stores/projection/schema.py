@@ -5,8 +5,8 @@ from __future__ import annotations
 from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.stores.projection.connection import Connection
 
-FORMAT = 5
-"""The format of the published model. Goes up with every change of it. A projection of another format is written anew."""
+FORMAT = 6
+"""The format of the published model. Goes up with every change of it. A projection of another format is written over."""
 
 UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Graph", ("name",)),
@@ -19,7 +19,6 @@ UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Ontology", ("space", "ontology")),
     ("Change", ("space", "epoch", "part")),
     ("IngestVersion", ("version",)),
-    ("Discarded", ("space",)),
 )
 
 INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (

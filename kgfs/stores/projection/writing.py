@@ -1,4 +1,4 @@
-"""Write nodes of one space in bounded transactions. Whatever is written twice is the same as written once.
+"""Write nodes of one graph in bounded transactions. Whatever is written twice is the same as written once.
 
 Rows are collected and written in the order of :data:`_ORDER`, so that many small documents share a transaction.
 """
@@ -20,8 +20,6 @@ WEIGHT = 800_000
 _SOURCES = "(n:Source {edition: $edition}) WHERE n.chunk_index IS NOT NULL"
 _INSTANCES = "(n:Instance {edition: $edition}) WHERE n.owner IS NOT NULL AND n.n IS NOT NULL"
 """All of a document. An index over several properties serves only questions that name all of them."""
-_IN_SPACE = (("Edition", "doc_id"), ("Owner", "id"), ("Form", "form"), ("Change", "epoch"), ("Ontology", "ontology"))
-"""What bears the name of a space."""
 _STUB = ".key, .space, .doc_id, .ontology, .source_id, .content_hash, .garage_key, .size_bytes, status: 'superseded'"
 
 _ORDER = {
@@ -101,13 +99,13 @@ DETACH DELETE e"""
 
 
 class Writer:
-    """Write into one space, for the home that owns the projection. Use :meth:`flush` at the end. LostLeaseError once another home
+    """Write into the graph of the endpoint's namespace, for the home that owns the projection. Use :meth:`flush` at the end. LostLeaseError once another home
     owns it."""
 
-    def __init__(self, connection: Connection, graph: Graph, space: str, owner: str, catalog: Catalog) -> None:
+    def __init__(self, connection: Connection, graph: Graph, owner: str, catalog: Catalog) -> None:
         self._connection = connection
         self._graph = graph
-        self._space = space
+        self._space = connection.endpoint.namespace
         self._owner = owner
         self._catalog = catalog
         self._names = dict(catalog.ontologies())
@@ -218,14 +216,6 @@ class Writer:
         for ontology, name in self._names.items():
             while self._write(renamed, ontology=ontology, name=name, limit=ROWS)[0]["done"] == ROWS:
                 pass
-
-    def remove_space(self) -> None:
-        """Remove all that stands in the space, in portions. A kill in between is made up for by the next call."""
-        inside = "WHERE n.edition STARTS WITH $inside AND n"
-        self._remove(f"(n:Instance) {inside}.owner IS NOT NULL AND n.n IS NOT NULL", ROWS, inside=self._edition(""))
-        self._remove(f"(n:Source) {inside}.chunk_index IS NOT NULL", ROWS // 5, inside=self._edition(""))
-        for label, name in _IN_SPACE:
-            self._remove(f"(n:{label} {{space: $space}}) WHERE n.{name} IS NOT NULL", ROWS)
 
     def flush(self) -> None:
         """Write what was collected."""

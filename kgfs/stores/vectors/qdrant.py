@@ -17,10 +17,11 @@ import logging
 import re
 import threading
 import uuid
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -36,6 +37,8 @@ from kgfs.stores.batched import batched
 from kgfs.stores.servers import file_named, is_loopback, is_sayable, trusted
 from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+
+T = TypeVar("T")
 
 REFUSED = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
 """The status codes of a refused key."""
@@ -151,8 +154,7 @@ class QdrantVectors:
         self._make_room(vectors[0])
         points = (_point(row, vector) for row, vector in zip(rows, vectors, strict=True))
         for some in batched(points, BATCH, _weight, WEIGHT):
-            with self._spoken():
-                self._client.upsert(self._name, some, wait=True)
+            self._asked(self._client.upsert, self._name, some, wait=True)
 
     def delete(self, where: Filter) -> int:
         if is_empty(checked(where)):
@@ -162,8 +164,8 @@ class QdrantVectors:
         return gone
 
     def _delete(self, name: str, where: Filter) -> None:
-        with self._spoken():
-            self._client.delete(name, models.FilterSelector(filter=_condition(where) or models.Filter()), wait=True)
+        selector = models.FilterSelector(filter=_condition(where) or models.Filter())
+        self._asked(self._client.delete, name, selector, wait=True)
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
         """Delete the rows of these documents and concepts, of every model. The server's optimiser decides when
@@ -176,8 +178,7 @@ class QdrantVectors:
                 self._delete(name, where)
 
     def clear(self) -> None:
-        with self._spoken():
-            self._client.delete_collection(self._name)
+        self._asked(self._client.delete_collection, self._name)
         self._was_there = False
 
     def complete(self) -> bool:
@@ -191,8 +192,7 @@ class QdrantVectors:
             self._use()
         for name in self._collections():
             if name != self._name:
-                with self._spoken():
-                    self._client.delete_collection(name)
+                self._asked(self._client.delete_collection, name)
 
     # ------------------------------------------------------------------------------------------- reading
 
@@ -225,47 +225,37 @@ class QdrantVectors:
         self, wanted: Vector, where: Filter, limit: int, threshold: float, exact: bool
     ) -> list[models.ScoredPoint]:
         """Return the ``limit`` nearest points that pass the filter and the threshold, best first."""
-        with self._spoken():
-            answer = self._client.query_points(
-                self._name,
-                query=wanted.tolist(),
-                query_filter=_condition(where),
-                limit=limit,
-                score_threshold=threshold if threshold > -1.0 else None,
-                with_payload=list(PAYLOAD),
-                search_params=models.SearchParams(exact=exact),
-            )
+        answer = self._asked(
+            self._client.query_points,
+            self._name,
+            query=wanted.tolist(),
+            query_filter=_condition(where),
+            limit=limit,
+            score_threshold=threshold if threshold > -1.0 else None,
+            with_payload=list(PAYLOAD),
+            search_params=models.SearchParams(exact=exact),
+        )
         return list(answer.points)
 
     def fetch(self, where: Filter) -> list[Row]:
-        condition = _condition(checked(where))
-        if passes_none(where):
-            return []
-        try:
-            rows = [_row(record) for record in self._records(condition)]
-        except _NoCollectionError:
-            return []
-        return sorted(rows, key=lambda row: (row.kind, row.item, row.window))
-
-    def _records(self, condition: models.Filter | None) -> Iterator[models.Record]:
-        """Yield the points that pass the condition, with vectors, a page at a time."""
-        after: Any = None
-        while True:
-            with self._spoken():
-                records, after = self._client.scroll(
-                    self._name, condition, limit=PAGE, offset=after, with_payload=list(PAYLOAD), with_vectors=True
-                )
-            yield from records
+        condition, rows, after = _condition(checked(where)), list[Row](), None
+        scroll = partial(self._client.scroll, limit=PAGE, with_payload=list(PAYLOAD), with_vectors=True)
+        while not passes_none(where):
+            try:
+                records, after = self._asked(scroll, self._name, condition, offset=after)
+            except _NoCollectionError:
+                break
+            rows += map(_row, records)
             if after is None:
-                return
+                break
+        return sorted(rows, key=lambda row: (row.kind, row.item, row.window))
 
     def count(self, where: Filter | None = None) -> int:
         condition = _condition(checked(where or Filter()))
         if where is not None and passes_none(where):
             return 0
         try:
-            with self._spoken():
-                return int(self._client.count(self._name, condition, exact=True).count)
+            return int(self._asked(self._client.count, self._name, condition, exact=True).count)
         except _NoCollectionError:
             return 0
 
@@ -277,8 +267,7 @@ class QdrantVectors:
     def _dimensions(self) -> int:
         """Return the dimensions of the model's collection, 0 if there is none."""
         try:
-            with self._spoken():
-                params = self._client.get_collection(self._name).config.params.vectors
+            params = self._asked(self._client.get_collection, self._name).config.params.vectors
         except _NoCollectionError:
             return 0
         assert isinstance(params, models.VectorParams)
@@ -306,30 +295,24 @@ class QdrantVectors:
         params = models.VectorParams(size=size, distance=models.Distance.COSINE, on_disk=self._place.on_disk or None)
         scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
         quantisation = models.ScalarQuantization(scalar=scalar) if self._place.quantisation else None
-        content = self._place.content or None
-        with self._spoken():
-            self._client.create_collection(
-                self._name, params, quantization_config=quantisation, on_disk_payload=content
-            )
+        create = partial(self._client.create_collection, on_disk_payload=self._place.content or None)
+        self._asked(create, self._name, params, quantization_config=quantisation)
 
     def _index(self) -> None:
         """Create the payload indexes. Repeating this is harmless."""
-        with self._spoken():
-            for column in INDEXED:
-                kind = models.PayloadSchemaType.INTEGER if column in NUMBERS else models.PayloadSchemaType.KEYWORD
-                self._client.create_payload_index(self._name, column, kind, wait=True)
+        for column in INDEXED:
+            kind = models.PayloadSchemaType.INTEGER if column in NUMBERS else models.PayloadSchemaType.KEYWORD
+            self._asked(self._client.create_payload_index, self._name, column, kind, wait=True)
 
     def _collections(self) -> list[str]:
         """Return the collections of all models. Those of other homes with a longer prefix are left out."""
         ours = re.compile(f"{re.escape(self._place.prefix)}-[0-9a-f]{{12}}")
-        with self._spoken():
-            found = self._client.get_collections().collections
+        found = self._asked(self._client.get_collections).collections
         return [each.name for each in found if ours.fullmatch(each.name)]
 
     def _in_use(self) -> str:
         """Return the collection that the alias leads to, '' if there is no alias."""
-        with self._spoken():
-            aliases = self._client.get_aliases().aliases
+        aliases = self._asked(self._client.get_aliases).aliases
         found = next((each.collection_name for each in aliases if each.alias_name == self._place.prefix), "")
         self._was_there |= found == self._name
         self._was_in_use |= found == self._name
@@ -340,16 +323,13 @@ class QdrantVectors:
         never none."""
         created = models.CreateAlias(collection_name=self._name, alias_name=self._place.prefix)
         gone = models.DeleteAlias(alias_name=self._place.prefix)
-        with self._spoken():
-            self._client.update_collection_aliases(
-                [models.DeleteAliasOperation(delete_alias=gone), models.CreateAliasOperation(create_alias=created)]
-            )
+        steps = [models.DeleteAliasOperation(delete_alias=gone), models.CreateAliasOperation(create_alias=created)]
+        self._asked(self._client.update_collection_aliases, steps)
 
-    @contextmanager
-    def _spoken(self) -> Iterator[None]:
-        """Translate the client's errors. Of the request a message has only the server's address."""
+    def _asked(self, call: Callable[..., T], *words: Any, **options: Any) -> T:
+        """Make a call of the client and translate its errors. Of the request a message has only the server's address."""
         try:
-            yield
+            return call(*words, **options)
         except (ApiException, QdrantException, httpx.HTTPError, json.JSONDecodeError) as error:
             raise _ours(self._place.url, error) from error
 
