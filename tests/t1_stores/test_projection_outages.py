@@ -30,52 +30,22 @@ from kgfs.stores.projection import writing
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.projection import Projection
 
-writing.ROWS = 100
-endpoint = Endpoint(sys.argv[1], password=Path(sys.argv[2]).read_text().strip(), namespace=sys.argv[3])
-Projection(endpoint, Graph(Path(sys.argv[4])), "killed").follow()
-"""
+def peak():  # of this process alone, in MiB; getrusage has that of the one that started it, too
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024
 
-
-PROJECTING = """
-import sys, time
-from contextlib import closing
-from itertools import pairwise
-from pathlib import Path
-from kgfs.errors import AWAY
-from kgfs.stores.graph.sqlite import Graph
-from kgfs.stores.projection.endpoint import Endpoint
-from kgfs.stores.projection.projection import Projection
-
-uri, password, namespace, path = sys.argv[1], Path(sys.argv[2]).read_text().strip(), sys.argv[3], Path(sys.argv[4])
-graph = Graph(path)
-endpoint = Endpoint(uri, password=password, namespace=namespace, timeout=60.0)
-projection = Projection(endpoint, graph, "bench")
-def peak():  # of this process alone; getrusage has that of the one that started it, too
-    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+writing.ROWS = int(sys.argv[5])
+endpoint = Endpoint(sys.argv[1], password=Path(sys.argv[2]).read_text().strip(), namespace=sys.argv[3], timeout=60.0)
+projection = Projection(endpoint, Graph(Path(sys.argv[4])), "killed")
 before = peak()
-while True:
-    try:
-        projection.follow()
-        break
-    except AWAY as error:
-        print(f"away: {error}", file=sys.stderr)
-        time.sleep(1)
-after = peak()
-print(before // 1024, after // 1024, len(list(projection.differences())), flush=True)
+projection.follow()
+print(before, peak(), len(list(projection.differences())))
 """
 
 
-def project(uri: str, password: Path, namespace: str, path: Path) -> subprocess.Popen[str]:
-    """Start a process that projects a graph, and prints its peak of memory before and after (MiB), and the differences left."""
-    words = [sys.executable, "-c", PROJECTING, uri, str(password), namespace, str(path)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-
-
-def peak_of(started: subprocess.Popen[str]) -> tuple[int, int, int]:
-    """Wait for one that :func:`project` started; what it prints."""
-    reported, _ = started.communicate()
-    before, after, differences = map(int, reported.split())
-    return before, after, differences
+def words_of(place: Endpoint, folder: Path, graph: Path, rows: int) -> list[str | Path]:
+    """What runs :data:`FOLLOW` in a process of its own."""
+    (folder / "password").write_text(place.password)
+    return [sys.executable, "-c", FOLLOW, place.uri, folder / "password", place.namespace, graph, str(rows)]
 
 
 def own(place: Endpoint) -> Endpoint:
@@ -138,16 +108,15 @@ def test_a_process_that_is_killed_anywhere_is_gone_on_from(
     """Killed again and again, each time a little later, until nothing is left to do."""
     from kgfs.stores.projection.projection import Projection
 
-    place, password = own(neo4j_place), tmp_path / "password"
-    password.write_text(place.password)
-    words = [sys.executable, "-c", FOLLOW, place.uri, str(password), place.namespace, str(generated)]
+    place = own(neo4j_place)
+    words = words_of(place, tmp_path, generated, 100)
     kills = 0
     for passed in (1, 3, 2, 5, 1, 4, 8):
         done = subprocess.run(words, env={**os.environ, "KGFS_FAIL_AT": f"projected:{passed}"}, check=False)
         assert done.returncode in (0, -signal.SIGKILL)
         kills += done.returncode != 0
     assert kills >= 5
-    with closing(Graph(generated)) as graph, closing(Projection(place, graph, "another")) as one:
+    with closing(Graph(generated)) as graph, closing(Projection(place, graph, "killed")) as one:
         one.follow()
         assert list(one.differences()) == []
         assert _instances(place) == graph.counts()["instances"]
@@ -155,14 +124,13 @@ def test_a_process_that_is_killed_anywhere_is_gone_on_from(
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_graph(neo4j_place: Endpoint, tmp_path: Path) -> None:
-    password = tmp_path / "password"
-    password.write_text(neo4j_place.password)
     peaks = []
     for documents in (2, 20):
         path = tmp_path / f"{documents}.sqlite"
         generate(path, documents, quotes=800, sources=20)
-        started = project(neo4j_place.uri, password, own(neo4j_place).namespace, path)
-        before, after, differences = peak_of(started)
+        words = words_of(own(neo4j_place), tmp_path, path, 1000)
+        reported = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        before, after, differences = map(int, reported.split())
         assert differences == 0
         peaks.append(after - before)
     small, large = peaks

@@ -135,10 +135,10 @@ class Projecting:
 
     def _follow(self, projection: Projection, now: tuple[State, dict[str, str]]) -> None:
         position = projection.follow(self._progress)
+        self._trouble.over()
+        _note_position(self._config, position)
         if position.epoch >= now[0].epoch and position.redactions >= now[0].redactions:
             self._done = now
-        _note_position(self._config, position)
-        self._trouble.over()
 
     def _failed(self, error: KgfsError) -> None:
         log.info("%s", error)
