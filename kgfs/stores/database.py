@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from kgfs.domain.dates import own_date
-from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
 from kgfs.render.words import below_size
@@ -69,7 +68,6 @@ class Database:
             self._path, timeout=timing.WAL_BUSY, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
-        connection.create_function("form_key", 1, form_key, deterministic=True)
         connection.create_function("own_date", 1, own_date, deterministic=True)
         connection.create_function("below_size", 2, below_size, deterministic=True)
         return connection

@@ -161,11 +161,3 @@ def test_a_batch_that_was_recorded_and_not_carried_out_is_caught_up(
     catch_up(library.stores)
     assert named(library, "zazen") == 4 and len(quotes(library, "zazen")) == 2
     assert look_back(library) == 0
-
-
-def test_documents_of_earlier_rules_stay_as_they_are(library: Library) -> None:
-    old = add(library, "old.txt", "Old zazen. Zazen is old.\n", {"Zazen": (WEAK, "Zazen is old.")}, version=7)
-    before = library.stores.graph.document(old.doc_id)
-    add(library, "founding.txt", FOUNDING, {"zazen": (SURE, FOUNDING.strip())})
-    look_back(library)
-    assert library.stores.graph.document(old.doc_id) == before and len(quotes(library, "zazen")) == 2

@@ -179,9 +179,9 @@ def test_a_worker_that_ends_answers_first_what_it_began(library: Library, monkey
 
     monkeypatch.setattr(search, "rank", slow)
     config = library.context.config
-    with _Answering(config) as answering, ThreadPoolExecutor(1) as pool:
-        answering.answer_with(LocalCompute(Models(extractor="statistics", embedder="none")), None)
-        told = pool.submit(find, partial(ask, config.run), "koan", "", None, None, Deadline(10))
-        assert begun.wait(10)
-        answering.end()
+    compute = LocalCompute(Models(extractor="statistics", embedder="none"))
+    with ThreadPoolExecutor(1) as pool:
+        with _Answering(config, compute, None):
+            told = pool.submit(find, partial(ask, config.run), "koan", "", None, None, Deadline(10))
+            assert begun.wait(10)
         assert told.result()["found"]

@@ -13,6 +13,7 @@ from kgfs.domain.documents import State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError
 from kgfs.stores.locks import locked
+from kgfs.stores.mount_files import KNOWLEDGE
 from kgfs.stores.resolve import Found, FoundKind, find_document
 from kgfs.tree.node import File
 from tests.support.library import Library, fill, library_at
@@ -37,8 +38,9 @@ MOUNT = Path("/mnt/nobody-mounted-this")
 def noted(library: Library) -> Iterator[None]:
     """A mount of another process that was never asked: its locked note is all there is of it."""
     note = library.context.config.run / "mount-elsewhere.json"
+    about = {"mountpoint": str(MOUNT), "pid": 1, "started": 0, "view": KNOWLEDGE, "config": None}
     with locked(note):
-        note.write_text(json.dumps({"mountpoint": str(MOUNT), "pid": 1}))
+        note.write_text(json.dumps({**about, "inode": note.stat().st_ino}))
         yield
     note.unlink()
 
