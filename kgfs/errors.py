@@ -119,6 +119,10 @@ class ReadOnlyError(KgfsError):
     exit_code = 5
 
 
+class NotOwnerError(ReadOnlyError):
+    """Another home has the right to write to this home's bucket. This home can be read, and writes nothing."""
+
+
 class RefusedError(KgfsError):
     """A rule of the tree forbids the operation (folders at an ontology's root, hard links, taken names)."""
 

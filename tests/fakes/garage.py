@@ -217,5 +217,8 @@ class MemoryGarage:
     def ledger(self) -> Ledger:
         return self._ledger
 
+    def confirm_owner(self) -> None:
+        """Nobody else has it."""
+
     def close(self) -> None:
         """Nothing to do."""

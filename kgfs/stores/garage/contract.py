@@ -323,6 +323,14 @@ class Garage(Protocol):
         """Return the ledger."""
         ...
 
+    def confirm_owner(self) -> None:
+        """Raise NotOwnerError if another home has taken over the right to write here. Asks the server of a garage that
+        is on one.
+
+        Appends and deletions call it themselves. Call it before each batch of writes to another server of the home.
+        """
+        ...
+
     def close(self) -> None:
         """Release what the garage holds open."""
         ...

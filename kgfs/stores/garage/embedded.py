@@ -31,5 +31,8 @@ class FileGarage:
     def ledger(self) -> Ledger:
         return self._ledger
 
+    def confirm_owner(self) -> None:
+        """Do nothing: who can open the folder may write it."""
+
     def close(self) -> None:
         """Do nothing: all acknowledged data is durable already."""

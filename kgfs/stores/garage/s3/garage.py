@@ -11,20 +11,26 @@ from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.objects import S3Objects
+from kgfs.stores.garage.s3.owner import Owner
 
 
 class S3Garage:
     """A garage in the bucket ``place``. Opening it sends no request.
 
     ``cache`` is the local folder of a cache of at most ``cache_bytes`` bytes, 0 for none, and ``room`` one for
-    temporary files (the system's by default).
+    temporary files (the system's by default). ``home`` is the folder of the home whose right to write is confirmed
+    before each append and deletion; without it nothing is confirmed.
     """
 
-    def __init__(self, place: Endpoint, cache: Path, cache_bytes: int, room: Path | None = None) -> None:
+    def __init__(
+        self, place: Endpoint, cache: Path, cache_bytes: int, room: Path | None = None, home: Path | None = None
+    ) -> None:
         self._bucket = Bucket(place)
         self._cache = CacheBehind(cache, cache_bytes)
-        self._objects = PrefixObjects(S3Objects(self._bucket, self._cache), room)
-        self._ledger = S3Ledger(self._bucket)
+        self.owner = Owner(self._bucket, home) if home is not None else None
+        """The right of the home to write here."""
+        self._objects = PrefixObjects(S3Objects(self._bucket, self._cache, self.confirm_owner), room)
+        self._ledger = S3Ledger(self._bucket, confirm=self.confirm_owner)
 
     @property
     def objects(self) -> GarageObjects:
@@ -33,6 +39,10 @@ class S3Garage:
     @property
     def ledger(self) -> Ledger:
         return self._ledger
+
+    def confirm_owner(self) -> None:
+        if self.owner is not None:
+            self.owner.confirm()
 
     def create_bucket(self) -> bool:
         """Make the bucket unless it exists, and return whether it was made."""

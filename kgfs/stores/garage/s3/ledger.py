@@ -18,6 +18,7 @@ from kgfs.stores.garage.s3.pieces import (
     Piece,
     chain,
     entries_name,
+    fence_name,
     last_of,
     listed,
     listed_merged,
@@ -37,12 +38,22 @@ class S3Ledger:
     """A ledger in a bucket. An append is one conditional put per segment, stored wholly or not at all, so there are
     no torn tails.
 
-    Writers do not wait for one another. A writer that finds its number taken reads the end of the ledger again. If
-    other entries are stored under its numbers, it raises OvertakenError, a StoreError.
+    One home writes it at a time; its processes do not wait for one another. A writer that finds its number taken reads
+    the end of the ledger again. If other entries are stored under its numbers, it raises OvertakenError, a StoreError,
+    or NotOwnerError if another home has taken over.
     """
 
-    def __init__(self, bucket: Bucket, segment: int = SEGMENT, merge_every: int = MERGE_EVERY) -> None:
+    def __init__(
+        self,
+        bucket: Bucket,
+        segment: int = SEGMENT,
+        merge_every: int = MERGE_EVERY,
+        confirm: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``confirm`` raises NotOwnerError if another home has the right to write here; it is called before each
+        append and repair."""
         self._bucket = bucket
+        self._confirm = confirm
         self._segment = segment
         self._merge_every = merge_every
         self._lock = Lock()
@@ -58,6 +69,14 @@ class S3Ledger:
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
         check_entries(first_seq, entries)
+        self._confirm()
+        try:
+            return self._append(first_seq, entries)
+        except OvertakenError:
+            self._confirm()  # another home took over in between: say so
+            raise
+
+    def _append(self, first_seq: int, entries: Sequence[bytes]) -> int:
         with self._lock:
             last = self._known
             if not entries or first_seq <= last or first_seq > last + 1:
@@ -98,6 +117,25 @@ class S3Ledger:
             return False
         return True
 
+    def fence(self, entry: bytes) -> int:
+        """Append ``entry`` at the next free number, whoever appends meanwhile, and return the number.
+
+        The name of this piece stays taken for good: a writer that knows the ledger only up to the entry before can
+        never append again, however late its request arrives. Repeatable after a kill, at a later number.
+        """
+        self._confirm()
+        with self._lock:
+            while True:
+                last = self.last_seq()
+                self.keep_piece(last + 1)
+                if self._put(last + 1, [entry]):
+                    self._known = last + 1
+                    return last + 1
+
+    def keep_piece(self, first: int) -> None:
+        """Have the piece that begins with entry ``first`` never deleted by a merge."""
+        self._bucket.put(fence_name(first), b"", {})
+
     def _same(self, first_seq: int, entries: Sequence[bytes]) -> None:
         """Raise OvertakenError if other entries are stored under these numbers."""
         if not entries:  # the usual case: else the previous piece would be read to its end for nothing
@@ -106,8 +144,8 @@ class S3Ledger:
         for (seq, found), entry in zip(kept, entries, strict=False):
             if found != entry:
                 raise OvertakenError(
-                    f"the ledger {self._bucket.place.shown} has another entry {seq}: two homes write to one bucket. "
-                    "Give each a garage.prefix of its own."
+                    f"the ledger {self._bucket.place.shown} has another entry {seq}: something else writes to this prefix. "
+                    "Give each home a garage.prefix of its own."
                 )
 
     def _merge_sometimes(self, last: int) -> None:
@@ -201,6 +239,7 @@ class S3Ledger:
         return [f"{found.name}: entries {found.first} to {found.last}" for found in survey(self._bucket, self._segment)]
 
     def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
+        self._confirm()
         with self._lock:
             damaged = list(survey(self._bucket, self._segment))
             lost = [seq for found in damaged for seq in found.lost if known(seq) is None]

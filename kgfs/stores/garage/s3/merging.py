@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgfs.failpoints import border
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, listed, listed_merged, merged_name, read
+from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, fenced, listed, listed_merged, merged_name, read
 from kgfs.stores.garage.segments import encode_line
 
 
@@ -31,9 +31,12 @@ def merge(bucket: Bucket, after: int, segment: int) -> None:
         bucket.put(merged_name(first, last), content, {LAST: str(last)})
         border("ledger-merged")
         merged.append(Piece(merged_name(first, last), first, last, len(content), 0))
-    for piece in _covered(entries, merged):
-        bucket.delete(piece.name)
-        border("ledger-piece-removed")
+    covered = _covered(entries, merged)
+    kept = fenced(bucket) if covered else set()
+    for piece in covered:
+        if piece.name not in kept:
+            bucket.delete(piece.name)
+            border("ledger-piece-removed")
 
 
 def _chosen(pieces: list[Piece], segment: int, after: int) -> list[Piece]:

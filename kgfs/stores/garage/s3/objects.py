@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
@@ -65,9 +65,12 @@ class S3Objects:
     :class:`~.reader.S3Reader` for readers of an object that is deleted.
     """
 
-    def __init__(self, bucket: Bucket, cache: Cache) -> None:
+    def __init__(self, bucket: Bucket, cache: Cache, confirm: Callable[[], None] = lambda: None) -> None:
+        """``confirm`` raises NotOwnerError if another home has the right to write here; it is called before each
+        deletion."""
         self._bucket = bucket
         self._cache = cache
+        self._confirm = confirm
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -116,6 +119,7 @@ class S3Objects:
 
     def delete(self, key: str) -> bool:
         name = object_name(key)
+        self._confirm()
         try:
             found = self._bucket.head(name)
         except MissingError:

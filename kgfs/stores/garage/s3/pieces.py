@@ -7,6 +7,9 @@
 ``ledger/merged/<last>-<first>``
     several pieces merged into one, when they became many. A merged piece takes precedence: pieces that claim a
     number it has are ignored.
+``ledger/fences/<first>``
+    says that the piece ``entries/<first>`` is never deleted: a home that took over began there. The name must stay
+    taken, so that a delayed append of the former owner fails.
 
 No piece crosses a multiple of :data:`SEGMENT`. The name of a merged piece begins with its last entry. A merge always
 includes the newest pieces, so its result is listed after all the merged pieces that it replaces, and a listing that
@@ -25,6 +28,7 @@ from kgfs.stores.garage.segments import Line, lines
 
 ENTRIES = "ledger/entries/"
 MERGED = "ledger/merged/"
+FENCES = "ledger/fences/"
 SEGMENT = 8192
 """The number of entries that are shown as one segment, and are merged into one object in the end."""
 LAST = "kgfs-last"
@@ -54,6 +58,16 @@ class Piece:
 def entries_name(first: int) -> str:
     """Return the name of the piece of an append whose first entry is ``first``."""
     return f"{ENTRIES}{first:016d}"
+
+
+def fence_name(first: int) -> str:
+    """Return the name of the object that keeps the piece that begins with ``first``."""
+    return f"{FENCES}{first:016d}"
+
+
+def fenced(bucket: Bucket) -> set[str]:
+    """Return the names of the pieces that must never be deleted. One listing."""
+    return {ENTRIES + found.name.removeprefix(FENCES) for found in bucket.listed(FENCES)}
 
 
 def merged_name(first: int, last: int) -> str:
