@@ -56,10 +56,7 @@ def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str)
     Raise MissingError if ``present`` is absent, CorruptError if it does not hold the bytes of ``name``.
     """
     objects = stores.garage.objects
-    if objects.stat(present).sha256 == name.sha256 and objects.copy(present, key):
-        return
-    # The objects that no server copies have one block, which needs no space on this machine's disk. Larger ones go
-    # through a file of the spool folder.
+    # A content of one block needs no space on this machine's disk. Larger ones go through a file of the spool folder.
     with closing(objects.open(present)) as source:
         if source.sums.size <= BLOCK:
             content = source.read_at(0, source.sums.size)

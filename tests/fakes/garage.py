@@ -44,9 +44,7 @@ class MemoryObjects:
         self._kept_at: dict[str, int] = {}
         self._lock = Lock()
 
-    def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
-    ) -> Sums:
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
         check_key(key)
         with os_errors(f"keeping {key}"):
             raw = content.read_bytes() if isinstance(content, Path) else content
@@ -94,13 +92,6 @@ class MemoryObjects:
 
     def sweep(self, begun_before: float | None = None) -> None:
         """Nothing outlives a process."""
-
-    def copy(self, present: str, key: str) -> bool:
-        try:
-            self.put(key, self.get(present))
-        except MissingError:
-            return False
-        return True
 
     def left_over(self) -> Iterator[tuple[str, float]]:
         return iter(())

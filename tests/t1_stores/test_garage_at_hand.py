@@ -20,10 +20,8 @@ from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
-from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.sums import sums_of
 from tests.support.peers.buckets import GARAGES, garage_of
 
 KEY = "sources/Philosophy/watts.txt"
@@ -106,49 +104,6 @@ def test_nobody_waits_for_a_server_to_learn_that_nothing_is_at_hand(
             silent.setblocking(False)
             with pytest.raises(BlockingIOError):
                 silent.accept()
-
-
-def test_cached_blocks_are_at_hand_one_after_the_other(tmp_path: Path) -> None:
-    """Without a word to the server, of which there is none; but for those that rotted on the disk."""
-    content = b"".join(bytes([number]) * (BLOCK - number) for number in range(1, 5))
-    sums = sums_of(content)
-    cache = Cache(tmp_path / "cache", 1 << 30)
-    cache.keep_sums(KEY, sums, cache.round())
-    for number in range(len(sums.blocks)):
-        cache.keep_block(KEY, number, content[number * BLOCK : (number + 1) * BLOCK], cache.round())
-    with closing(S3Garage(Endpoint("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)) as garage:
-        with closing(garage.objects.open(KEY)) as reader:
-            for at in range(0, len(content), BLOCK // 4):
-                assert reader.cached(at, BLOCK // 4) == content[at : at + BLOCK // 4]
-            assert reader.cached(BLOCK - 1, 2) is None
-            assert reader.cached(len(content), 1) == b""
-        [path] = (tmp_path / "cache").glob("*/*.2")
-        path.write_bytes(bytes(BLOCK))
-        with closing(garage.objects.open(KEY)) as reader:
-            assert reader.cached(3 * BLOCK, 5) == content[3 * BLOCK : 3 * BLOCK + 5]
-            assert reader.cached(2 * BLOCK, 5) is None
-            assert reader.cached(0, 5) == content[:5]
-
-
-def test_a_cached_block_is_opened_once_by_who_reads_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgfs.stores.garage.s3.reader.HELD", 2)
-    content = b"".join(bytes([number]) * BLOCK for number in range(1, 6))
-    sums = sums_of(content)
-    cache = Cache(tmp_path / "cache", 1 << 30)
-    cache.keep_sums(KEY, sums, cache.round())
-    for number in range(len(sums.blocks)):
-        cache.keep_block(KEY, number, content[number * BLOCK : (number + 1) * BLOCK], cache.round())
-    opened: list[int] = []
-    plain = Cache.open_block
-    monkeypatch.setattr(
-        Cache, "open_block", lambda self, key, number: opened.append(number) or plain(self, key, number)
-    )
-    garage = S3Garage(Endpoint("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)
-    with closing(garage), closing(garage.objects.open(KEY)) as reader:
-        for at in range(0, len(content), BLOCK // 4):
-            assert reader.cached(at, BLOCK // 4) == content[at : at + BLOCK // 4]
-        assert opened == [0, 1, 2, 3, 4]
-        assert reader.cached(2 * BLOCK, 5) == content[2 * BLOCK : 2 * BLOCK + 5]
 
 
 @pytest.mark.parametrize("size", [1, mmap.PAGESIZE + 1, BLOCK])

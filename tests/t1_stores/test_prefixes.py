@@ -114,19 +114,6 @@ def test_what_is_no_prefix_or_not_there_keeps_its_bytes(garage: Garage) -> None:
     assert len(held(objects)) == 5
 
 
-def test_a_copy_of_what_has_no_bytes_of_its_own_has_none_either(garage: Garage) -> None:
-    objects = garage.objects
-    keys = grow(objects, GROWN[-3:])
-    copy = keys[0].replace("/T/", "/Other/")
-    assert objects.copy(keys[0], copy)
-    assert objects.get(copy) == GROWN[-3]
-    assert objects.names("sources") == ["Other/", "T/"]
-    assert [key for key, _ in objects.keys("sources/Other/")] == [copy]
-    for key in keys:
-        objects.delete(key)
-    assert objects.get(copy) == GROWN[-3]
-
-
 def test_a_long_chain_is_followed(tmp_path: Path) -> None:
     objects = PrefixObjects(FileObjects(tmp_path / "objects"))
     versions = [WHOLE[: MIN_LINKED + size] for size in range(60)]
@@ -164,7 +151,7 @@ class _Dying(MemoryObjects):
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["append", "append", "append", "overwrite", "delete", "copy", "again"]),
+        st.sampled_from(["append", "append", "append", "overwrite", "delete", "again"]),
         st.integers(0, 1000),
         st.one_of(st.just(-1), st.integers(0, 12)),
     ),
@@ -197,9 +184,6 @@ def test_histories_with_kills_give_every_version_or_none(steps: list[tuple[str, 
                 objects.keep_as_prefix(key_of(newest), key_of(content))
             elif step == "delete" and chosen:
                 objects.delete(chosen)
-            elif step == "copy" and chosen and not chosen.startswith("sources/x/"):
-                if objects.copy(chosen, copy := chosen.replace("/", "/x/", 1)):
-                    wanted[copy] = wanted[chosen]
             elif step == "again" and chosen:
                 stored.put(chosen, wanted[chosen])
         except _Killed:
@@ -252,7 +236,84 @@ def test_what_a_kill_leaves_is_tidied_away(linking: int, deleting: int) -> None:
     assert list(stored.keys("")) == []
 
 
-def test_what_another_process_deleted_is_not_taken_for_kept() -> None:
+def test_two_homes_do_not_delete_what_the_other_has_just_come_to_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One home links a version while another deletes its successor: whichever is first, the version stays."""
+    begins = WHOLE[: BLOCK + 5]
+    for held_up in ("prefix-linked", "stored-look"):
+        stored = MemoryObjects()
+        here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+        for content in (begins, WHOLE):
+            here.put(key_of(content), content)
+        deleting = threading.Thread(target=there.delete, args=(key_of(WHOLE),))
+
+        def begin(name: str, wanted: str = held_up, thread: threading.Thread = deleting) -> None:
+            if name == wanted:
+                thread.start()
+                thread.join(0.2)  # it waits for this home, or is through
+
+        def look(key: str, known: Callable[[str], Any] = stored.entry, thread: threading.Thread = deleting) -> Any:
+            if not key.startswith(LINKS) and not thread.ident:
+                begin("stored-look")
+            return known(key)
+
+        monkeypatch.setattr(prefixes, "border", begin)
+        monkeypatch.setattr(stored, "entry", look)
+        here.keep_as_prefix(key_of(begins), key_of(WHOLE))
+        deleting.join(20)
+        assert not deleting.is_alive()
+        assert here.get(key_of(begins)) == begins
+        assert not here.exists(key_of(WHOLE))
+        assert held(here) == [key_of(begins)]
+        assert list(stored.keys(LEAVES)) == []
+
+
+@pytest.mark.parametrize("stalls_at", ["prefix-linked", "prefix-freed"])
+def test_a_deletion_that_arrives_late_takes_no_bytes_that_others_rely_on(
+    monkeypatch: pytest.MonkeyPatch, stalls_at: str
+) -> None:
+    """A home stands still for hours, before or after it deletes what it has linked; another deletes the successor."""
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    begins = WHOLE[: BLOCK + 5]
+    for content in (begins, WHOLE):
+        here.put(key_of(content), content)
+    monkeypatch.setattr(prefixes, "border", lambda name: there.delete(key_of(WHOLE)) if name == stalls_at else None)
+    assert here.keep_as_prefix(key_of(begins), key_of(WHOLE))
+    stored.delete(key_of(begins))
+    assert here.get(key_of(begins)) == there.get(key_of(begins)) == begins
+    assert here.delete(key_of(begins))
+    assert list(stored.keys("")) == []
+
+
+def test_two_homes_that_delete_the_same_successor_leave_what_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    keys = grow(here, GROWN[-3:])
+
+    def meanwhile(name: str) -> None:
+        if name == "prefix-written":
+            monkeypatch.setattr(prefixes, "border", lambda _: None)
+            assert there.delete(keys[-1])
+
+    monkeypatch.setattr(prefixes, "border", meanwhile)
+    here.delete(keys[-1])
+    assert [here.get(key) for key in keys[:-1]] == GROWN[-3:-1]
+    for key in by_length(here, keys):
+        here.delete(key)
+    assert list(stored.keys("")) == []
+
+
+def test_what_is_deleted_while_another_home_writes_it_out_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = MemoryObjects()
+    here, there = PrefixObjects(stored, shared=True), PrefixObjects(stored, shared=True)
+    keys = grow(here, GROWN[-2:])
+    monkeypatch.setattr(prefixes, "border", lambda name: there.delete(keys[0]) if name == "prefix-written" else None)
+    here.delete(keys[1])
+    assert list(stored.keys("")) == []
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_another_process_deleted_is_not_taken_for_kept(shared: bool) -> None:
     """This one has read it before, and remembers where its bytes are."""
     stored = MemoryObjects()
     here, there = PrefixObjects(stored), PrefixObjects(stored)

@@ -70,7 +70,8 @@ class KeepingParts:
             self._waiting.popleft().result()
 
     def _put(self, key: str, sha256: str, part: bytes) -> None:
-        self._objects.put(key, part, sums_knowing(sha256, part), likely=True)
+        if not self._objects.exists(key):  # else the bytes would be sent for nothing
+            self._objects.put(key, part, sums_knowing(sha256, part))
         border("part-put")
 
     def __enter__(self) -> KeepingParts:

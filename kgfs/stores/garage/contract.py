@@ -48,9 +48,7 @@ class Objects(Protocol):
     harmless.
     """
 
-    def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
-    ) -> Sums:
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
         """Store ``content`` under ``key`` unless the key exists already, and return the checksums of the content.
 
         ``sums`` are trusted if given (the writer hashed inline), else they are computed. With ``move`` the caller
@@ -61,17 +59,6 @@ class Objects(Protocol):
         If the key exists with the same SHA-256, nothing is stored again. The file is removed all the same if ``move``
         is set. A garage on files then also replaces a stored object that is corrupt. If the key exists with another
         SHA-256, raise ExistsError and change nothing.
-
-        ``likely`` says that the object is probably there already. A garage on a server then looks before it sends the
-        bytes.
-        """
-        ...
-
-    def copy(self, present: str, key: str) -> bool:
-        """Copy the object ``present`` to ``key`` inside the store, and return whether ``key`` holds that content now.
-
-        The copy is stored as by :meth:`put`, and no byte of it passes through this machine. Return False, with
-        nothing done, if the store cannot do that or ``present`` is absent.
         """
         ...
 
@@ -94,8 +81,8 @@ class Objects(Protocol):
     def open(self, key: str) -> Reader:
         """Return a reader of an object. The reader verifies each block once.
 
-        Raise MissingError if the object is absent. The reader still works after the key is deleted; on a server, as
-        far as the content is on this machine. The reader never shows another content that was stored under the key
+        Raise MissingError if the object is absent. The reader still works after the key is deleted; on a server
+        only for bytes that are in memory already. The reader never shows another content that was stored under the key
         later.
         """
         ...

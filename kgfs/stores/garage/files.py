@@ -65,9 +65,7 @@ class FileObjects:
             make_folder(self._temporary)
             sweep(self._temporary)
 
-    def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
-    ) -> Sums:
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
         with os_errors(f"keeping {key}"):
             while True:
                 path = object_path(self._root, key)
@@ -160,10 +158,6 @@ class FileObjects:
             for path in list(self._temporary.iterdir()):
                 if begun_before is None or path.stat().st_mtime < begun_before:
                     path.unlink(missing_ok=True)
-
-    def copy(self, present: str, key: str) -> bool:
-        """Return False: files are copied by :meth:`put`."""
-        return False
 
     def left_over(self) -> Iterator[tuple[str, float]]:
         """Return an empty iterator: opening the garage removes temporary files that are a day old."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -181,9 +180,7 @@ class PrefixObjects:
 
     # ------------------------------------------------------------------------------------- writing
 
-    def put(
-        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, likely: bool = False
-    ) -> Sums:
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
         with os_errors(f"keeping {key}"):
             size = content.stat().st_size if isinstance(content, Path) else len(content)
         if size >= MIN_LINKED and is_linkable(key) and self._holder(key) and not self._stored.exists(key):
@@ -193,20 +190,7 @@ class PrefixObjects:
             if move and isinstance(content, Path):
                 content.unlink(missing_ok=True)
             return sums
-        return self._stored.put(key, content, sums, move=move, likely=likely)
-
-    def copy(self, present: str, key: str) -> bool:
-        """Copy an object within the store; a linked one is copied by another link."""
-        if self._stored.copy(present, key):
-            return True
-        if not (is_linkable(present) and is_linkable(key)) or len(_record_name(key)) > MAX_PART:
-            return False
-        link = next(iter(links_of(self._stored, present)), None)
-        if link is None or self._stored.exists(present):
-            return False
-        if self.exists(key):
-            return self.stat(key).sha256 == link.sums.sha256
-        return self._link(Link(key, link.successor, link.sums, time.time_ns()))
+        return self._stored.put(key, content, sums, move=move)
 
     def sweep(self, begun_before: float | None = None) -> None:
         self._stored.sweep(begun_before)

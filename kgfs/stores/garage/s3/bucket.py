@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote
-from xml.etree import ElementTree
+from io import RawIOBase
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
-from kgfs.errors import AWAY, KgfsError, MissingError, StoreError, TimedOutError, UnavailableError
-from kgfs.stores.garage.s3.download import Download
+from kgfs.errors import MissingError, UnavailableError
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
 from kgfs.stores.lazy import Lazy
@@ -44,24 +42,35 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A part of an object in the bucket, to be copied on the server."""
-
-    name: str
-    start: int = 0
-    length: int = 0
-    """The length in bytes, 0 for the whole object. Of an object shorter than 5 MiB servers copy only the whole."""
-    etag: str = ""
-    """The ETag that the object must have if it is given, so that no other object that took the name meanwhile is
-    copied."""
-
-
-@dataclass(frozen=True, slots=True)
 class Upload:
-    """A multipart upload that was begun."""
+    """An upload in parts that was begun and not ended."""
 
     name: str
     id: str
+    begun: float
+    """Unix time in seconds, by the server's clock."""
+
+
+class Download:
+    """A part of an object that is being received. Not for several threads at the same time."""
+
+    def __init__(self, response: BaseHTTPResponse, spoken: Callable[[], AbstractContextManager[None]]) -> None:
+        self._response = response
+        self._spoken = spoken
+
+    def read(self, size: int) -> bytes:
+        """Return the next ``size`` bytes, fewer only at the end of the part. Waits for the server up to the timeout."""
+        with self._spoken():
+            piece = self._response.read(size, decode_content=False)
+            if len(piece) < size and self._response.length_remaining:
+                raise ValueError("The answer broke off.")
+            return piece
+
+    def close(self) -> None:
+        """Close the download. The connection is reused only if the part was read to its end."""
+        if self._response.length_remaining != 0:
+            self._response.close()
+        self._response.release_conn()
 
 
 class Bucket:
@@ -81,9 +90,6 @@ class Bucket:
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether the bucket has been seen."""
-        self._left: dict[str, list[Upload]] = {}
-        """Uploads, by object name, that failed because the server went away. Some of their parts may remain on the
-        server."""
         self._server: str | None = None
         """The server's name for itself, in lower case, once it is known."""
 
@@ -98,7 +104,16 @@ class Bucket:
         headers = {**_labels(meta), **_UNLESS_THERE}
         if sha256:
             headers["x-amz-checksum-sha256"] = base64.b64encode(bytes.fromhex(sha256)).decode()
-        return self._unless_taken("PUT", name, body, headers)
+
+        def send() -> None:
+            with self._spoken(name):
+                _tag(self._execute("PUT", name, body, headers))
+
+        try:
+            self._in_bucket(send)
+        except TakenError:
+            return False
+        return True
 
     def replace(self, name: str, body: bytes, meta: Mapping[str, str]) -> None:
         """Put ``body`` under a name, over any object that has the name. For notes, and for repair."""
@@ -109,66 +124,26 @@ class Bucket:
 
         self._in_bucket(send)
 
-    def put_parts(self, name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
-        """Put an object of any size in parts, and return whether the name was free and holds the object now.
+    def put_large(self, name: str, content: RawIOBase, size: int, part: int, meta: Mapping[str, str]) -> None:
+        """Put ``size`` bytes under a name, over any object that has it, in parts of ``part`` bytes.
 
-        One part is in memory at a time. Each part but the last has 5 MiB or more. If a request fails, or ``parts``
-        raises, the upload is aborted and nothing remains. If the server is away, the upload is not aborted at once,
-        which would mean waiting for the server again: its parts stay until this object puts under the same name
-        again. If the server goes away while it completes the upload, or answers that it does not know the upload, the
-        outcome is unknown and the parts stay.
+        One part is in memory at a time. If a request fails the upload is aborted, as far as the server can be
+        reached.
         """
-        for left in self._left.pop(name, ()):
-            self.abort_if_there(left)
-        upload = Upload(name, self._begin(name, meta))
-        try:
+
+        def send() -> None:
             with self._spoken(name):
-                tags = [self._put_part(upload, number, part) for number, part in enumerate(parts, 1)]
-        except AWAY:
-            self._left.setdefault(name, []).append(upload)
-            raise
-        except BaseException:
-            self.abort_if_there(upload)
-            raise
-        listed = "".join(
-            f'<Part><PartNumber>{number}</PartNumber><ETag>"{tag}"</ETag></Part>' for number, tag in enumerate(tags, 1)
-        )
-        body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
-        try:
-            done = self._unless_taken(
-                "POST", name, body, {"Content-Type": "application/xml", **_UNLESS_THERE}, {"uploadId": upload.id}
-            )
-        except (*AWAY, MissingError):
-            # The upload may be complete, or still become so. SeaweedFS before 4.48 then removes the parts from the
-            # object if the upload is aborted.
-            raise
-        except KgfsError:
-            self.abort_if_there(upload)
-            raise
-        if not done and not self._is_labelled(name, meta):
-            self.abort_if_there(upload)
-        return done
+                self._client().put_object(
+                    self.place.bucket,
+                    self._top + name,
+                    cast(BinaryIO, content),
+                    size,
+                    metadata=dict(meta),
+                    part_size=part,
+                    num_parallel_uploads=1,
+                )
 
-    def _is_labelled(self, name: str, meta: Mapping[str, str]) -> bool:
-        """Return whether the object under this name may be this very upload: the request to complete it was sent
-        twice, and the first answer was lost."""
-        try:
-            found = self.head(name).meta
-        except MissingError:
-            return False
-        return all(found.get(key) == value for key, value in meta.items())
-
-    def relabel(self, found: Found, meta: Mapping[str, str]) -> None:
-        """Replace the metadata of an object if the object is still the one that was found."""
-        source = quote(f"{self.place.bucket}/{self._top}{found.name}")
-        headers = {
-            **_labels(meta),
-            "x-amz-copy-source": source,
-            "x-amz-copy-source-if-match": found.etag,
-            "x-amz-metadata-directive": "REPLACE",
-        }
-        with self._spoken(found.name):
-            self._execute("PUT", found.name, None, headers)
+        self._in_bucket(send)
 
     def delete(self, name: str) -> None:
         """Delete an object. The name is absent afterwards, whether it existed or not."""
@@ -239,15 +214,6 @@ class Bucket:
         """Return whether listings are in order folder by folder (``a/b`` before ``a-``) instead of in order of name."""
         return "seaweedfs" in self._called()
 
-    @property
-    def looks_before_it_writes(self) -> bool:
-        """Return whether completing an upload may overwrite an object that was put after the server checked that the name is
-        free.
-
-        SeaweedFS 4.48 does so. Only servers that are known not to do so are trusted.
-        """
-        return not any(known in self._called() for known in ("amazons3", "minio"))
-
     def _called(self) -> str:
         """Return the server's name for itself, in lower case, '' if the server gives none."""
         if self._server is None:
@@ -256,19 +222,14 @@ class Bucket:
             self._server = str(response.headers.get("server", "")).lower()
         return self._server
 
-    # ---------------------------------------------------------------------------------- left-over uploads
-
-    def uploads(self, name: str) -> list[Upload]:
-        """Return the unfinished multipart uploads of exactly this name. Some servers find uploads by exact name
-        only."""
-        try:
-            with self._spoken(name):
-                answer = self._client()._list_multipart_uploads(self.place.bucket, prefix=self._top + name)
-        except MissingError:
-            return []
-        return [
-            Upload(name, found.upload_id or "") for found in answer.uploads if found.object_name == self._top + name
-        ]
+    def uploads(self, prefix: str) -> Iterator[Upload]:
+        """Yield the unfinished uploads in parts of names that begin with ``prefix``. Some servers find uploads by exact
+        name only."""
+        with self._spoken(f"{prefix}*"):
+            answer = self._client()._list_multipart_uploads(self.place.bucket, prefix=self._top + prefix)
+        for found in answer.uploads:
+            begun = found.initiated_time.timestamp() if found.initiated_time else 0.0
+            yield Upload(found.object_name[len(self._top) :], found.upload_id or "", begun)
 
     def abort(self, upload: Upload) -> None:
         """Abort an upload. Do nothing if it no longer exists."""
@@ -276,16 +237,6 @@ class Bucket:
             with self._spoken(upload.name):
                 self._execute("DELETE", upload.name, query={"uploadId": upload.id})
         except MissingError:
-            pass
-
-    def abort_if_there(self, upload: Upload) -> None:
-        """Try to abort an upload after a failure. Errors are suppressed, for the caller reports the failure itself.
-
-        A server that is away keeps the parts, and :meth:`uploads` finds them later.
-        """
-        try:
-            self.abort(upload)
-        except (StoreError, TimedOutError):
             pass
 
     def close(self) -> None:
@@ -299,52 +250,6 @@ class Bucket:
         from kgfs.stores.garage.s3.client import client_of
 
         return client_of(self.place)
-
-    def _begin(self, name: str, meta: Mapping[str, str]) -> str:
-        def begin() -> str:
-            with self._spoken(name):
-                headers = {"Content-Type": "application/octet-stream", **_labels(meta)}
-                answer = self._execute("POST", name, None, headers, {"uploads": ""})
-                found = ElementTree.fromstring(answer.data).findtext("{*}UploadId")
-                if not found:
-                    raise StoreError(f"{self.place.shown}: the server began no upload of {name}.")
-                return found
-
-        return self._in_bucket(begin)
-
-    def _put_part(self, upload: Upload, number: int, part: bytes | Span) -> str:
-        """Upload or copy one part, and return its ETag."""
-        query = {"partNumber": str(number), "uploadId": upload.id}
-        if not isinstance(part, Span):
-            return _tag(self._execute("PUT", upload.name, part, {}, query))
-        headers = {"x-amz-copy-source": quote(f"{self.place.bucket}/{self._top}{part.name}")}
-        if part.etag:
-            headers["x-amz-copy-source-if-match"] = part.etag
-        if part.length:
-            headers["x-amz-copy-source-range"] = f"bytes={part.start}-{part.start + part.length - 1}"
-        answer = self._execute("PUT", upload.name, None, headers, query)
-        _refuse_with(answer)
-        tag = ElementTree.fromstring(answer.data).findtext("{*}ETag") if answer.data else None
-        if not tag:
-            raise StoreError(f"{self.place.shown}: the server copied no part of {part.name}.")
-        return tag.strip('"')
-
-    def _unless_taken(
-        self, method: str, name: str, body: bytes, headers: dict[str, str], query: dict[str, str] | None = None
-    ) -> bool:
-        def send() -> None:
-            with self._spoken(name):
-                answer = self._execute(method, name, body, headers, query)
-                # Completing many parts may take so long that the server sends "200 OK" before it knows the outcome.
-                _refuse_with(answer)
-                if method == "PUT":
-                    _tag(answer)
-
-        try:
-            self._in_bucket(send)
-        except TakenError:
-            return False
-        return True
 
     def _in_bucket(self, write: Callable[[], T]) -> T:
         """Call ``write`` if the bucket exists. Some servers would make a missing one."""
@@ -404,14 +309,6 @@ class Bucket:
             raise UnavailableError(
                 f"{self.place.shown}: the bucket is not there any more. Bring it back with what it held."
             ) from error
-
-
-def _refuse_with(answer: BaseHTTPResponse) -> None:
-    """Raise the error that the body of an answer contains, if it contains one."""
-    if b"<Error>" in answer.data[:1000]:
-        from minio.error import S3Error
-
-        raise S3Error.fromxml(answer)
 
 
 def _labels(meta: Mapping[str, str]) -> dict[str, str]:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
@@ -29,25 +28,8 @@ from kgfs.stores.locks import locked
 
 PAGE = 4096
 """The disk's unit of allocation in bytes: a file takes a multiple of it."""
-LARGE = 256 << 10
-"""The size in bytes from which the disk space of a file is allocated in one call. That saves a quarter of the time of
-writing a MiB on ext4."""
 _STATE = struct.Struct("<qq")
 _LENGTH_BUT_SIZE = len(encode_sums(Sums(0, "0" * 64, ("0" * 16,)))) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The content of a cache file that is to be written."""
-
-    content: bytes | memoryview
-    round: int
-    """The cache's round before the content was fetched (see :meth:`Cache.round`)."""
-
-    @property
-    def room(self) -> int:
-        """Return the disk space of the file in bytes."""
-        return room(len(self.content))
 
 
 class Cache:
@@ -69,11 +51,6 @@ class Cache:
                 folder.mkdir(mode=0o700, exist_ok=True)  # not durable, for nothing in the cache is
                 descriptor = os.open(f"{self._top}/state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 os.close(descriptor)
-
-    @property
-    def keeps(self) -> bool:
-        """Return whether the cache stores anything: its limit is not 0."""
-        return self._limit > 0
 
     def round(self) -> int:
         """Return the current round of the cache, a number that grows whenever an object is forgotten.
@@ -101,7 +78,7 @@ class Cache:
             return None
         sums, content = _parted(raw)
         if sums is None or (content and xxhash.xxh3_64_hexdigest(content) != sums.blocks[0]):
-            _remove(path)
+            Path(path).unlink(missing_ok=True)
             return None
         return sums, content or None
 
@@ -111,7 +88,7 @@ class Cache:
         raw = self._read(path)
         if raw is None or xxhash.xxh3_64_hexdigest(raw) == sums.blocks[number]:
             return raw
-        _remove(path)
+        Path(path).unlink(missing_ok=True)
         return None
 
     def cached(self, key: str, size: int) -> bytes | None:
@@ -125,7 +102,7 @@ class Cache:
             descriptor = os.open(self._path(key), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
-        start = length_before(size)
+        start = _LENGTH_BUT_SIZE + len(str(size))
         # One byte more detects appended bytes.
         buffer = bytearray(start + size + 1)
         try:
@@ -135,31 +112,6 @@ class Cache:
         finally:
             os.close(descriptor)
         return bytes(buffer[start:-1]) if found == start + size else None
-
-    def block_cached(self, key: str, number: int, buffer: memoryview) -> bool:
-        """Fill ``buffer`` with a block of that size if the block is in the page cache, and return whether it was
-        filled.
-
-        The block is not verified. The use is not recorded, since recording might wait for the disk.
-        """
-        file = self.open_block(key, number)
-        if file is None:
-            return False
-        with file:
-            return is_cached(file, buffer)
-
-    def open_block(self, key: str, number: int) -> FileIO | None:
-        """Return the open file of a cached block, or None. The block is not verified. The caller closes the file."""
-        if self._limit:
-            with suppress(OSError):
-                return FileIO(self._path(key, number))
-        return None
-
-    def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
-        """Return the open files, by number, of those of the first ``count`` blocks that are cached. See
-        :meth:`open_block`."""
-        found = ((number, self.open_block(key, number)) for number in range(count))
-        return {number: file for number, file in found if file is not None}
 
     def keep_sums(self, key: str, sums: Sums, round_: int) -> None:
         """Cache the checksums of an object."""
@@ -184,7 +136,7 @@ class Cache:
         it. If this cache is disabled, the call still does so for the other processes of the home. Raise StoreError if
         the cache's disk fails.
         """
-        if not self._is_there():
+        if not (self._limit or (self._folder / "state").exists()):
             return
         path = Path(self._path(key))
         with os_errors(f"clearing {key} from the cache"), self._locked() as state:
@@ -194,19 +146,6 @@ class Cache:
                     used -= room(file.stat().st_size)
                     file.unlink()
             _write_state(state, max(0, used), round_ + 1)
-
-    def clear(self) -> None:
-        """Remove all objects from the cache, as :meth:`forget` removes one. File names do not tell to which object a
-        file belongs."""
-        if not self._is_there():
-            return
-        with os_errors(f"clearing the cache {self._folder}"), self._locked() as state:
-            for _, _, path in self._files():
-                path.unlink(missing_ok=True)
-            _write_state(state, 0, _read_state(state)[1] + 1)
-
-    def close(self) -> None:
-        """Do nothing: the cache holds nothing open."""
 
     def leave_room(self) -> None:
         """Remove as many bytes of the cache as the disk lacks of its free reserve."""
@@ -233,34 +172,30 @@ class Cache:
             return None
         try:
             with FileIO(path) as file:
-                _note_use(file)
+                if time.time() - os.fstat(file.fileno()).st_mtime > timing.CACHE_FRESH:
+                    os.utime(file.fileno())  # it was used
                 return file.readall()
         except OSError:
             return None  # not cached, or no longer readable: the bucket has the content
 
     def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
-        self._write({path: Fetched(content, round_)})
+        """Write a file if its round is still current and there is space for it.
 
-    def _write(self, files: Mapping[str, Fetched]) -> None:
-        """Write those files whose round is still current, as many as there is space for.
-
-        The files are written under their final names while the lock keeps other processes from forgetting. A reader
-        treats an incomplete file as absent.
+        It is written under its final name while the lock keeps other processes from forgetting. A reader treats an
+        incomplete file as absent.
         """
+        size = room(len(content))
+        if size > self._limit:
+            return
         with suppress(OSError), self._locked() as state:  # most likely a full disk: skip caching
             used, now = _read_state(state)
-            files = {path: file for path, file in files.items() if file.round == now and file.room <= self._limit}
-            if not files:
+            if round_ != now or Path(path).exists():
                 return
-            _write_state(state, used + sum(file.room for file in files.values()), now)
-            free = -missing_free(self._top)
-            for path, file in files.items():
-                if used + file.room > self._limit:
-                    swept = self._sweep(max(0, self._limit * 9 // 10 - file.room))
-                    used, free = swept, free + used - swept
-                if file.room <= free and _made(path, file.content):
-                    used, free = used + file.room, free - file.room
-            _write_state(state, used, now)
+            if used + size > self._limit:
+                used = self._sweep(max(0, self._limit * 9 // 10 - size))
+            _write_state(state, used + size, now)
+            if size > -missing_free(self._top) or not _made(path, content):
+                _write_state(state, used, now)
 
     def _sweep(self, wanted: int) -> int:
         """Remove the least recently used files until at most ``wanted`` bytes are left, and return how many are left.
@@ -275,33 +210,14 @@ class Cache:
         return used
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
-        for entry in self._folder.glob("*"):
-            if entry.name == "state":
-                continue
-            for path in entry.iterdir() if entry.is_dir() else (entry,):
-                with suppress(FileNotFoundError):
-                    found = path.stat()
-                    yield found.st_mtime, found.st_size, path
-
-    def _is_there(self) -> bool:
-        return self.keeps or (self._folder / "state").exists()
+        """Yield (time of last use, size in bytes, path) of every file."""
+        for path in self._folder.glob("*/*"):
+            with suppress(FileNotFoundError):
+                found = path.stat()
+                yield found.st_mtime, found.st_size, path
 
     def _locked(self) -> AbstractContextManager[int]:
         return locked(f"{self._top}/state")
-
-
-def is_cached(file: FileIO, buffer: memoryview) -> bool:
-    """Fill ``buffer`` from the start of a file if the bytes are in the page cache, and return whether it was
-    filled."""
-    try:
-        return os.preadv(file.fileno(), [buffer], 0, os.RWF_NOWAIT) == len(buffer)
-    except (OSError, ValueError):  # the read would block, the kernel cannot tell, or the file was closed meanwhile
-        return False
-
-
-def length_before(size: int) -> int:
-    """Return the length in bytes of the checksums that precede a content of ``size`` bytes that is one block."""
-    return _LENGTH_BUT_SIZE + len(str(size))
 
 
 def _parted(raw: bytes) -> tuple[Sums | None, bytes]:
@@ -313,42 +229,22 @@ def _parted(raw: bytes) -> tuple[Sums | None, bytes]:
 
 
 def _made(path: str, content: bytes | memoryview) -> bool:
-    """Create a file with this content, and return whether it was created. False if the file exists, or if it cannot
-    be written."""
+    """Create a file with this content, and return whether that succeeded."""
     try:
-        descriptor = _new(path)
-    except OSError:
-        return False
-    try:
-        if len(content) >= LARGE:
-            with suppress(OSError):  # not every filesystem supports it; a full disk fails the write as well
-                os.posix_fallocate(descriptor, 0, len(content))
-        if os.write(descriptor, content) == len(content):
-            return True
+        with open(path, "xb", buffering=0, opener=_for_the_owner) as file:
+            if file.write(content) == len(content):
+                return True
+    except FileNotFoundError:  # the first file in its folder
+        Path(path).parent.mkdir(0o700, exist_ok=True)
+        return _made(path, content)
     except OSError:
         pass
-    finally:
-        os.close(descriptor)
-    _remove(path)
+    Path(path).unlink(missing_ok=True)
     return False
 
 
-def _new(path: str) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o600)
-    except FileNotFoundError:  # the first file in its folder
-        Path(path).parent.mkdir(0o700, exist_ok=True)
-        return os.open(path, flags, 0o600)
-
-
-def _remove(path: str) -> None:
-    Path(path).unlink(missing_ok=True)
-
-
-def _note_use(file: FileIO) -> None:
-    if time.time() - os.fstat(file.fileno()).st_mtime > timing.CACHE_FRESH:
-        os.utime(file.fileno())
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def room(size: int) -> int:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kgfs.stores.garage.contract import GarageObjects, Ledger
 from kgfs.stores.garage.prefixes import PrefixObjects
-from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.objects import S3Objects
@@ -26,7 +26,7 @@ class S3Garage:
         self, place: Endpoint, cache: Path, cache_bytes: int, room: Path | None = None, home: Path | None = None
     ) -> None:
         self._bucket = Bucket(place)
-        self._cache = CacheBehind(cache, cache_bytes)
+        self._cache = Cache(cache, cache_bytes)
         self.owner = Owner(self._bucket, home) if home is not None else None
         """The right of the home to write here."""
         self._objects = PrefixObjects(S3Objects(self._bucket, self._cache, self.confirm_owner), room)
@@ -49,7 +49,5 @@ class S3Garage:
         return self._bucket.create()
 
     def close(self) -> None:
-        """Write the queued part of the cache, for some seconds at most, and close the connections. All acknowledged
-        data is durable already."""
-        self._cache.close()
+        """Close the connections. All acknowledged data is durable already."""
         self._bucket.close()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 
-from kgfs.errors import AWAY, MissingError, OvertakenError, StoreError, TimedOutError
+from kgfs.errors import AWAY, CorruptError, MissingError, OvertakenError, StoreError, TimedOutError
 from kgfs.stores import timing
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
@@ -15,16 +15,17 @@ from kgfs.stores.garage.s3.pieces import (
     LAST,
     PATIENCE,
     SEGMENT,
+    Damaged,
     Piece,
     chain,
     entries_name,
     fence_name,
+    intact,
     last_of,
     listed,
     listed_merged,
     read,
 )
-from kgfs.stores.garage.s3.survey import mended, survey
 from kgfs.stores.garage.segments import check_entries, encode_line
 
 MERGE_EVERY = 64
@@ -236,19 +237,42 @@ class S3Ledger:
     # -------------------------------------------------------------------------------------------- repair
 
     def faults(self) -> list[str]:
-        return [f"{found.name}: entries {found.first} to {found.last}" for found in survey(self._bucket, self._segment)]
+        return [f"{found.name}: entries {found.first} to {found.last}" for found in self._damaged()]
 
     def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
         self._confirm()
         with self._lock:
-            damaged = list(survey(self._bucket, self._segment))
-            lost = [seq for found in damaged for seq in found.lost if known(seq) is None]
-            if lost:
+            damaged = list(self._damaged())
+            entries = {seq: known(seq) for found in damaged for seq in found.lost}
+            if lost := [seq for seq, entry in entries.items() if entry is None]:
                 return lost
             for found in damaged:
-                self._bucket.replace(found.name, mended(found, known), {LAST: str(found.last_of_piece)})
+                whole = {**found.entries, **{seq: entry for seq in found.lost if (entry := entries[seq])}}
+                content = b"".join(encode_line(seq, whole[seq]) for seq in sorted(whole))
+                self._bucket.replace(found.name, content, {LAST: str(max(whole))})
             self._known, self._list_after = 0, 0.0
             return []
+
+    def _damaged(self) -> Iterator[Damaged]:
+        """Yield the pieces that are corrupt or missing, in order. Read the whole ledger, a piece in memory at a time."""
+        after, patience = 0, PATIENCE
+        while True:
+            entries, merged = listed(self._bucket, after, self._segment)
+            try:
+                for piece in chain(entries, merged, after):
+                    found = intact(self._bucket, piece)
+                    after = found.until
+                    if found.lost:
+                        yield found
+                return
+            except MissingError:  # merged since it was listed
+                patience -= 1
+                if not patience:
+                    raise
+            except CorruptError:  # no piece has the entries up to the next piece
+                following = min(piece.first for piece in (*entries, *merged) if piece.first > after + 1)
+                yield Damaged(entries_name(after + 1), after + 1, following - 1, {})
+                after = following - 1
 
 
 class S3Segment:

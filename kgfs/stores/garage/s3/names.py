@@ -2,10 +2,10 @@
 
 ::
 
-    objects/<key>                     the object, byte for byte
-    sums/<sha256>/<hash of the key>   block checksums of an object that has too many for its metadata
-    uploads/<hash of the key>         names an object that is being put in parts
-    ledger/…                          see :mod:`.pieces`
+    objects/<key>            the object, byte for byte
+    sums/<hash of the key>   block checksums of an object that has too many for its metadata
+    ledger/…                 see :mod:`.pieces`
+    owner/…                  see :mod:`.owner`
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # a home without a bucket sweeps its cache, and needs no clie
     from kgfs.stores.garage.s3.bucket import Found
 
 OBJECTS = "objects/"
-UPLOADS = "uploads/"
 _MARK = "!"
 """The end of an object's name that a folder could have, too, for some servers cannot store both. It sorts before
 every character of a key, so the order of names is the order of keys."""
@@ -55,14 +54,9 @@ def key_of(name: str) -> str:
     return name.removeprefix(OBJECTS).removesuffix(_MARK)
 
 
-def sums_name(key: str, sha256: str) -> str:
+def sums_name(key: str) -> str:
     """Return the name of the sidecar with the block checksums of an object."""
-    return f"sums/{sha256}/{key_hash(key)}"
-
-
-def upload_name(key: str) -> str:
-    """Return the name of the note of an object's upload in parts."""
-    return f"{UPLOADS}{key_hash(key)}"
+    return f"sums/{key_hash(key)}"
 
 
 def key_hash(key: str) -> str:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from kgfs.errors import CorruptError, MissingError
 from kgfs.stores.garage.s3.bucket import Bucket, Found
-from kgfs.stores.garage.segments import Line, lines
+from kgfs.stores.garage.segments import Line, decode_line, lines
 
 ENTRIES = "ledger/entries/"
 MERGED = "ledger/merged/"
@@ -152,6 +152,40 @@ def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
 def last_of(bucket: Bucket, piece: Piece) -> int:
     """Return the number of the last entry of a piece. Read the whole piece."""
     return max(line.seq for line in read(bucket, piece))
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A piece that is corrupt or missing; also one that is neither, if :attr:`lost` is empty."""
+
+    name: str
+    start: int
+    until: int
+    """The number of the piece's last entry."""
+    entries: dict[int, bytes]
+    """The intact entries by number."""
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Return the numbers of the entries that are corrupt or missing."""
+        return tuple(seq for seq in range(self.start, self.until + 1) if seq not in self.entries)
+
+    @property
+    def first(self) -> int:
+        return self.lost[0]
+
+    @property
+    def last(self) -> int:
+        return self.lost[-1]
+
+
+def intact(bucket: Bucket, piece: Piece) -> Damaged:
+    """Return what is intact of a piece. Raise MissingError if it is gone."""
+    found, raw = bucket.get(piece.name)
+    noted = found.meta.get(LAST, "")
+    last = piece.last or (int(noted) if noted.isdigit() else piece.first + max(0, raw.count(b"\n") - 1))
+    good = filter(None, map(decode_line, raw.splitlines(keepends=True)))
+    return Damaged(piece.name, piece.first, last, {seq: entry for seq, entry in good if piece.first <= seq <= last})
 
 
 def _stands(bucket: Bucket, piece: Piece) -> bool:
