@@ -6,12 +6,12 @@ by alphabet:
 ``forgetting-owed``, ``forgotten``, ``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``,
 ``ledger-piece-removed``, ``looked-back``, ``mended``, ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``,
 ``migrate-entries``, ``migrate-front``, ``migrate-ledger``, ``migrate-object``, ``migrate-objects``,
-``migrate-proved``, ``names-hidden``, ``noted``, ``owed``, ``page-recognised``, ``parsed``, ``part-put``,
-``parts-found``, ``parts-noted``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``, ``projected``,
-``projection-followed``, ``published``, ``quarantined``, ``reading-kept``, ``recorded``, ``redacted``, ``rescued``,
-``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``, ``shipped``, ``snapshot-copied``,
-``staged``, ``survivors-named``, ``survivors-planned``, ``text-kept``, ``text-noted``, ``text-published``,
-``validated``, ``vectors-derived``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
+``migrate-proved``, ``names-hidden``, ``noted``, ``owed``, ``owner-asked``, ``owner-confirmed``, ``page-recognised``,
+``parsed``, ``part-put``, ``parts-found``, ``parts-noted``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``,
+``projected``, ``projection-followed``, ``published``, ``quarantined``, ``reading-kept``, ``recorded``, ``redacted``,
+``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``, ``shipped``,
+``snapshot-copied``, ``staged``, ``survivors-named``, ``survivors-planned``, ``text-kept``, ``text-noted``,
+``text-published``, ``validated``, ``vectors-derived``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
 
 With ``KGFS_STOP_AT=name[:n]`` the process stops there (SIGSTOP) until it gets SIGCONT.
 

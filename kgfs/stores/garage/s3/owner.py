@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kgfs.errors import MissingError, NotOwnerError, StoreError
+from kgfs.failpoints import border
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.run_files import write_note
 
@@ -137,16 +138,19 @@ class Owner:
             self._note(replace(note, fenced=True))
 
     def confirm(self) -> None:
-        """Return if no later generation exists than this home's. One request.
+        """Return if no later generation exists than this home's. One request. A home without a right claims it.
 
         Raise NotOwnerError if there is a later one, and note it: from then on the home writes nothing. Between this
         answer and the caller's next request another home may take over; a caller that sleeps in between may still
         send that one request.
         """
+        border("owner-asked")
         note = self._noted()
         if note is None or not note.generation:
-            raise self._refusal(self.current())
+            self.claim()
+            return
         if note.lost_to is None and not self._bucket.has(_name(note.generation + 1)):
+            border("owner-confirmed")
             return
         found = self.current()
         self._note(replace(note, lost_to=found))
