@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
 from kgfs.config import Config, load
@@ -90,7 +90,7 @@ def _compares(config: Config) -> bool:
 
 
 def fill(config: Config, files: Sequence[Path]) -> None:
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         for path in files:
             deposits.ingest_file(path, ONTOLOGY, None, lambda size: None)
 
@@ -119,7 +119,7 @@ class Sections:
 
 def ask_all(config: Config, questions: Questions, documents: set[str]) -> list[Asked]:
     asked: list[Asked] = []
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         sections = Sections(stores)
         for question in (*questions.answerable, *questions.unanswerable):
             quotes = [one for one in questions.answerable.get(question, ()) if one[0] in documents]

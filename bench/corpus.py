@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from bench.processes import Busy
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config, load
 from kgfs.stores.batched import batched
 from kgfs.stores.stores import Stores
@@ -79,7 +79,7 @@ def alone(stores: Stores, every: int) -> float:
 
 def run(config: Config, files: list[Path], every: int = 0) -> dict[str, object]:
     started = time.perf_counter()
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         for path in files:
             deposits.ingest_file(path, "Corpus", None, lambda size: None)
         deposited = time.perf_counter()

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.generated import composed, found_concept, reading
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
@@ -123,7 +123,7 @@ def reading_of(document: Document, number: int) -> Reading:
 def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
     """Deposit so many documents and publish what is in them; yield how many are published, now and then. Goes on after a kill."""
     compute = LocalCompute(Models(embedder="none", extractor="statistics"))
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _), WorkerLock(config.run):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _), WorkerLock(config.run):
         for number in range(documents):
             path = scratch / f"{number:05}.txt"
             if not path.exists():

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.processes import Busy
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.ingest.writing.deposit import Deposits
@@ -50,7 +50,7 @@ def until(true: Callable[[], bool]) -> float:
 
 
 def latencies(home: Path, folder: Path, material: str) -> None:
-    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+    with open_home(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
         deposits.ingest_file(_file(folder, "first", NOTE), "Bench")
         with subprocess.Popen(WORKER, env={**os.environ, "KGFS_HOME": str(home)}) as worker:
             try:
@@ -67,7 +67,7 @@ def latencies(home: Path, folder: Path, material: str) -> None:
 
 def behind(home: Path, folder: Path, kind: str, large: str) -> None:
     """Deposit a note behind a large file that a warm worker has begun to read."""
-    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+    with open_home(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
         deposits.ingest_file(_file(folder, "first", NOTE), "Bench")
         with subprocess.Popen(WORKER, env={**os.environ, "KGFS_HOME": str(home)}) as worker:
             try:

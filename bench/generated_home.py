@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import generated
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
@@ -63,7 +63,7 @@ class Generator:
     def make(self, sources: int, seconds: float) -> bool:
         """Bring the home to so many Sources. Return False where that takes longer than ``seconds``: call it again."""
         end = time.monotonic() + seconds
-        with open_stores(self._config, vectors_of=self._compute.embedding_model) as stores:
+        with open_home(self._config, vectors_of=self._compute.embedding_model) as stores:
             if not stores.graph.counts()["documents"]:
                 self._first(stores)
         config = self._config
@@ -84,7 +84,7 @@ class Generator:
                         copier.add_vector("concept", concept_id, "", -1, self.vectors(chance, 1)[0])
                 copier.commit()
                 print(f"{wanted.stop * SOURCES:,} Sources", flush=True)
-        with open_stores(self._config) as stores:
+        with open_home(self._config) as stores:
             return stores.graph.index_words(lambda: time.monotonic() < end)
 
     def texts(self, number: int) -> list[str]:

@@ -26,7 +26,7 @@ from bench.generated_home import SOURCES, Generator
 from bench.labelled import cranfield
 from bench.searching import drawn
 from kgfs.app.forgetting import forget
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.engine import LocalEngine
@@ -71,7 +71,7 @@ def main() -> None:
     compute = LocalCompute(Models(embedder="minilm-int8"))
     compute.embed(["warm"])
     print(f"before a home is open: {memory()}")
-    with open_stores(config, vectors_of=compute.embedding_model) as stores:
+    with open_home(config, vectors_of=compute.embedding_model) as stores:
         materials = Materials(compute.embed, stores.vectors)
         assert stores.vectors is not None
         with taken("vectors are looked at first"):
@@ -161,7 +161,7 @@ def purged(config: Config, compute: LocalCompute, words: str) -> None:
     for (file, _, function), (*_, whole, _) in sorted(pstats.Stats(seen).stats.items()):  # type: ignore[attr-defined]
         if function in PURGING and "/stores/" in file:
             print(f"  {Path(file).parent.name}/{Path(file).stem}.{function}: {whole:.1f} s")
-    with open_stores(config, vectors_of=compute.embedding_model) as stores:
+    with open_home(config, vectors_of=compute.embedding_model) as stores:
         assert stores.vectors is not None
         with taken("vectors are looked at first after it"):
             stores.vectors.query(compute.embed(["warm"])[0][0], Filter(kind="source"), 200)

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from bench.processes import processes, resident
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.ingest.writing.deposit import Deposits
@@ -96,7 +96,7 @@ def run(home: Path, folder: Path, pieces: list[str], size: int, beside: int, mod
         path.write_text(made_of(pieces, length, seed))
         return deposits.ingest_file(path, "Bench").doc_id
 
-    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+    with open_home(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
         first = [deposit(deposits, f"beside{n}", MIDDLE, n) for n in range(beside)]
         first.append(deposit(deposits, "small", SMALL, 1000))
         environment = {**os.environ, **models, "KGFS_HOME": str(home)}

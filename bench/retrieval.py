@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.labelled import cranfield, discounted, judgements
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.engine import LocalEngine
@@ -195,7 +195,7 @@ def home(
     config = load(folder)
     config = replace(config, pipeline=replace(config.pipeline, settle=0.0))
     done = folder / "bench.done"
-    with open_stores(config, vectors_of=compute.embedding_model) as stores:
+    with open_home(config, vectors_of=compute.embedding_model) as stores:
         if not done.exists():
             make(config, stores, files, compute, spans, ending)
             done.touch()

@@ -22,7 +22,7 @@ import numpy as np
 
 from bench.generated_home import Generator
 from bench.labelled import cranfield
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.local import LocalCompute
@@ -61,7 +61,7 @@ def main() -> None:
     if not Generator(config, compute, abstracts).make(asked.sources, asked.seconds):
         print("It is not complete yet: run it again.")
         return
-    with open_stores(config, vectors_of=compute.embedding_model) as stores:
+    with open_home(config, vectors_of=compute.embedding_model) as stores:
         counts = stores.graph.counts()
         print(f"{asked.sources:,} Sources of {counts['documents']:,} documents; {', '.join(sizes(config))}")
         assert stores.vectors is not None

@@ -2,7 +2,7 @@
 
 They are for tests of durability. A border costs one lookup where nothing is set. Names are those of the stage borders,
 by alphabet:
-``built-aside``, ``chunked``, ``decided``, ``erased``, ``forgetting-committed``, ``forgetting-done``,
+``built-aside``, ``chunked``, ``decided``, ``erased``, ``fenced``, ``forgetting-committed``, ``forgetting-done``,
 ``forgetting-owed``, ``forgotten``, ``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``,
 ``ledger-piece-removed``, ``looked-back``, ``mended``, ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``,
 ``migrate-entries``, ``migrate-front``, ``migrate-ledger``, ``migrate-object``, ``migrate-objects``,
@@ -10,8 +10,10 @@ by alphabet:
 ``parsed``, ``part-put``, ``parts-found``, ``parts-noted``, ``prefix-freed``, ``prefix-linked``, ``prefix-written``,
 ``projected``, ``projection-followed``, ``published``, ``quarantined``, ``reading-kept``, ``recorded``, ``redacted``,
 ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``, ``shipped``,
-``snapshot-copied``, ``staged``, ``survivors-named``, ``survivors-planned``, ``text-kept``, ``text-noted``,
-``text-published``, ``validated``, ``vectors-derived``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
+``snapshot-copied``, ``snapshot-fetched``, ``snapshot-in-place``, ``snapshot-part-fetched``, ``snapshot-put``,
+``staged``, ``survivors-named``, ``survivors-planned``, ``taken-over``, ``taking-over``, ``text-kept``,
+``text-noted``, ``text-published``, ``validated``, ``vectors-derived``, ``word-carried-out``, ``word-kept``,
+``word-recorded``.
 
 With ``KGFS_STOP_AT=name[:n]`` the process stops there (SIGSTOP) until it gets SIGCONT.
 

@@ -17,7 +17,7 @@ from bench.quality.documents import measure_documents
 from bench.quality.keyphrases import measure_keyphrases
 from bench.quality.pipe import Pipe
 from bench.quality.shown import Shown, shown_by
-from kgfs.app.home import open_existing
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.models.grammar import English
 from kgfs.settings import Models, Pipeline
@@ -48,7 +48,7 @@ def table(result: dict[str, object]) -> str:
 
 def _of_homes(homes: Sequence[Path]) -> Iterator[tuple[dict[str, object], Shown]]:
     for home in homes:
-        with open_existing(load(home)) as stores:
+        with open_home(load(home)) as stores:
             yield {"home": home.name}, shown_by(stores)
 
 

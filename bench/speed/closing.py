@@ -16,7 +16,7 @@ from bench.speed.result import ON_SERVERS, Row, against
 from bench.speed.sizes import MB, Bench
 from bench.speed.timing import timed
 from bench.speed.writing import writable
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 
 CLOSINGS = 1000
@@ -93,7 +93,7 @@ def _percentile(samples: Sequence[float], share: float) -> float:
 
 def commit_texts(home: Path, size: int) -> None:
     """Commit a large text to the graph of a home, again and again until this process is ended."""
-    with open_stores(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
+    with open_home(load(home)) as stores, open_deposits(load(home), stores) as (deposits, _):
         ontology = deposits.make_ontology("Committed", 0o755, 0, 0)
         count = size // (len(LINE.format(0)) * 20)
         labels = [f"committed {n:07d}" for n in range(count)]

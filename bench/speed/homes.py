@@ -18,7 +18,7 @@ from typing import cast
 
 from bench.generated import document_row, instance_row, source_row
 from bench.speed.plan import FOLDER, Planned, walk, write_plan
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config, load
 from kgfs.domain.documents import Ontology, StorageTier
 from kgfs.domain.identity import concept_id_of, doc_id_of, garage_key_of, new_id
@@ -76,7 +76,7 @@ def home_of(scratch: Path, size: Size) -> Home:
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        with open_stores(home.config) as stores, open_deposits(home.config, stores) as (deposits, session):
+        with open_home(home.config) as stores, open_deposits(home.config, stores) as (deposits, session):
             ontology = deposits.make_ontology(NAME, 0o755, os.getuid(), os.getgid())
             _fill(stores, deposits, ontology, size)
             context = TreeContext(
@@ -95,7 +95,7 @@ def home_on_servers(scratch: Path, size: Size, servers: Path) -> Home:
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)
         config = place_on_servers(folder / "home", servers)
-        with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
             ontology = deposits.make_ontology(NAME, 0o755, os.getuid(), os.getgid())
             _fill(stores, deposits, ontology, size)
             for key, length in stores.garage.objects.keys("sources/"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from kgfs.app import timing
-from kgfs.app.home import open_deposits, open_to_ask
+from kgfs.app.home import open_deposits, open_to_read
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.domain.names import encode_name
@@ -22,7 +22,7 @@ def ask(config: Config, question: str, ontology: str = "") -> AnswerPage:
 
     Raise MissingError for an unknown ontology, and BadInputError for a question without words or with an unknown filter.
     """
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         asked = ontology_called(stores, ontology).id if ontology else ""
         answer = asking.ask(stores, config.run, question, asked, Deadline(timing.ASK), by_worker=True)
         for saved in _saved_as(stores, asked, question):

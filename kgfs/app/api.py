@@ -68,7 +68,7 @@ _MODULES = {
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
-    "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status get_chunk=cite",
+    "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status unshipped get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
     "kgfs.app.searching": "search search_passages",
     "kgfs.app.transcript_folders": "with_transcripts",

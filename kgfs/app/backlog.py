@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kgfs.app import timing
-from kgfs.app.home import open_existing
+from kgfs.app.home import open_to_read
 from kgfs.app.progress import Advance
 from kgfs.app.settling import request_settling
 from kgfs.config import Config
@@ -50,7 +50,7 @@ def wait(
     TimedOutError after the time-out while a worker is alive, and NoWorkerError if the backlog is not empty and no
     worker is alive.
     """
-    with open_existing(config) as stores:
+    with open_to_read(config) as stores:
         request_settling(config)
         _wait(config, stores.catalog, timeout, progress, report)
         found = owed(stores.catalog)

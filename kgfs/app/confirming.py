@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kgfs.app import timing
 from kgfs.app.binding import bind, is_bound, refuse_strange
 from kgfs.config import Config
-from kgfs.errors import BadInputError, KgfsError, OlderCopyError
+from kgfs.errors import BadInputError, KgfsError, NotOwnerError, OlderCopyError
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.ship import refuse_older
 from kgfs.stores.stores import Stores
@@ -36,10 +36,11 @@ class Confirming:
     def ask(self) -> None:
         """Ask the ledger once, and bind the home to its own ledger if it is not bound yet.
 
-        Raise OlderCopyError if the home lacks facts, and BadInputError if a home that is not bound yet is configured
+        Raise NotOwnerError if another home owns the bucket, OlderCopyError if the home lacks facts, and BadInputError if a home that is not bound yet is configured
         with another ledger. Any other error of the ledger is logged, once while it lasts.
         """
         try:
+            self._stores.garage.confirm_owner()
             last = self._stores.garage.ledger.last_seq()
             is_to_be_bound = not is_bound(self._config)
             if is_to_be_bound:
@@ -50,7 +51,7 @@ class Confirming:
             if last <= self._stores.catalog.confirmed():
                 self.current.set()
             self._trouble.over()
-        except (OlderCopyError, BadInputError):
+        except (NotOwnerError, OlderCopyError, BadInputError):
             raise
         except KgfsError as error:
             self._trouble.met(error)
@@ -59,14 +60,18 @@ class Confirming:
         """Open the gate after the first answer or failure of the ledger, and repeat the question until ``current`` is
         set.
 
-        The gate also opens if the server is away, since work goes on then. If :meth:`ask` refuses the home, the gate
-        stays shut and ``refuse`` is called with the error.
+        The gate also opens if the server is away, since work goes on then. If another home owns the bucket, the gate is
+        refused, and the mount goes on read-only. If :meth:`ask` refuses the home for another reason, ``refuse`` is called
+        with the error, too.
         """
         import trio
 
         while not self.current.is_set():
             try:
                 await trio.to_thread.run_sync(self.ask, abandon_on_cancel=True)
+            except NotOwnerError as error:
+                gate.refuse(error)
+                return
             except (OlderCopyError, BadInputError) as error:
                 gate.refuse(error)
                 refuse(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import open_existing
+from kgfs.app.home import open_home
 from kgfs.app.queries import named_document
 from kgfs.app.worker_place import in_worker_place
 from kgfs.config import Config
@@ -59,7 +59,7 @@ def split_concept(
 def _decide(config: Config, plan: Callable[[Stores], Plan], agree: Agree) -> Plan | None:
     from kgfs.ingest.matching.concepts import catch_up, decide
 
-    with open_existing(config) as stores:
+    with open_home(config, make=False) as stores:
         planned = plan(stores)
     if not agree(planned):
         return None

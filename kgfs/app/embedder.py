@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import model_in_use, open_to_derive
+from kgfs.app.home import model_in_use, open_home
 from kgfs.config import Config
 from kgfs.stores.run_files import write_note
 from kgfs.stores.worker_lock import worker_note
@@ -57,5 +57,5 @@ def wanted(config: Config) -> str:
 
 
 def _model_of_readings(config: Config) -> str:
-    with open_to_derive(config) as stores:
+    with open_home(config, derive=False) as stores:
         return model_in_use(config, stores)

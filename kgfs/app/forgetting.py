@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import open_deposits, open_existing
+from kgfs.app.home import open_deposits, open_home
 from kgfs.app.queries import named_document
 from kgfs.app.worker_place import in_worker_place
 from kgfs.config import Config
@@ -54,7 +54,7 @@ def forget(
     from kgfs.ingest.lifecycle.forget_plan import plan, unsettled
     from kgfs.ingest.lifecycle.forgotten import outcome
 
-    with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         targets = [named_document(config, stores, each, trashed=purge) for each in words]
         planned, waiting = plan(stores, targets, cascade, purge=purge), unsettled(stores, targets)
         if not agree(Proposal(planned, len(waiting))) or planned.nothing:

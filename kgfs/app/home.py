@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,10 @@ from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.locks import locked, locked_within
+from kgfs.stores.locks import locked
+from kgfs.stores.run_files import VECTORS_AFTER
 from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog, ship_from_reserve
+from kgfs.stores.snapshots import begun, replayed
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
@@ -42,115 +44,60 @@ FOREVER = float("inf")
 """Seconds: no deadline."""
 
 
-def open_stores(config: Config, vectors_of: str = "") -> AbstractContextManager[Stores]:
-    """Open the stores of a home. Create the home if it does not exist, and derive lost databases from the garage
-    first.
-
-    ``vectors_of`` names the embedding model whose vectors are opened; without it no vectors are opened. Raise
-    BadInputError if the home is bound to another garage than the configuration names.
-    """
-    return _opened(config, vectors_of)
-
-
-def open_existing(config: Config) -> AbstractContextManager[Stores]:
-    """Open the stores of an existing home as :func:`open_stores` does. Raise MissingError if there is no home."""
-    return _opened(config, make=False)
-
-
-def open_to_ask(config: Config) -> AbstractContextManager[Stores]:
-    """Open the stores of an existing home for reading, as :func:`open_existing` does.
-
-    A home knows its own state. It is opened without asking any server, and without verifying a ledger in files.
-    """
-    return _opened(config, make=False, later=True, reads=True)
-
-
-def open_unheard(config: Config) -> AbstractContextManager[Stores]:
-    """Open the stores of an existing home from local state, as :func:`open_existing` does.
-
-    A home in a bucket that already has local state is opened without asking the bucket. Call :func:`hear` afterwards.
-    """
-    return _opened(config, make=False, known=True)
-
-
-def open_for_mount(config: Config) -> AbstractContextManager[Stores]:
-    """Open the stores as :func:`open_stores` does, asking servers as seldom as :func:`open_to_ask` does.
-
-    The caller verifies the ledger with :class:`~.confirming.Confirming`.
-    """
-    return _opened(config, later=True)
-
-
-def open_for_worker(config: Config, vectors_of: str) -> AbstractContextManager[Stores]:
-    """Open the stores as :func:`open_stores` does, without checking the vectors.
-
-    Call :func:`derive_vectors` afterwards, from where waiting for an unreachable server is acceptable.
-    """
-    return _opened(config, vectors_of, vectors_later=True)
-
-
-def open_to_derive(config: Config, vectors_of: str = "", *, make: bool = True) -> AbstractContextManager[Stores]:
-    """Open the stores as :func:`open_stores` does, or with ``make=False`` as :func:`open_existing` does, without
-    deriving graph or vectors.
-
-    The caller derives them itself.
-    """
-    return _opened(config, vectors_of, make=make, derive=False)
-
-
 @contextmanager
-def _opened(
-    config: Config,
-    vectors_of: str = "",
-    *,
-    make: bool = True,
-    derive: bool = True,
-    vectors_later: bool = False,
-    later: bool = False,
-    known: bool = False,
-    reads: bool = False,
-) -> Iterator[Stores]:
+def open_home(config: Config, vectors_of: str = "", *, make: bool = True, derive: bool = True) -> Iterator[Stores]:
+    """Open the stores of a home for work that may change it, and derive lost databases from the garage first.
+
+    The home is created if it does not exist; without ``make`` that is a MissingError. ``vectors_of`` names the embedding
+    model whose vectors are opened; without it none are. Vectors are derived by :func:`derive_vectors`, from where
+    waiting for a server is acceptable. Without ``derive`` the caller derives the graph itself. Raise BadInputError if the
+    home is bound to another garage than the configuration names, NotOwnerError if another home owns its bucket, and
+    UnavailableError or TimedOutError if a bucket is away whose contents are not known here.
+    """
     if not make:
         refuse_nothing(config)
     make_home(config)
+    if config.garage_store.store != "files":
+        from kgfs.app.ownership import own  # needed by homes in a bucket only
+
+        own(config)
     with ExitStack() as stack:
         stores = Stores(open_garage(config), Catalog(config.catalog_db), open_graph(config))
         if vectors_of:
-            stores = replace(stores, vectors=open_vectors(config, vectors_of))
+            vectors = open_vectors(config, vectors_of, stores.garage.confirm_owner)
+            stores = replace(stores, vectors=vectors)
         stack.callback(stores.close)
-        served = config.garage_store.store != "files"
-        has_facts = served and stores.catalog.seq() > 0
-        later, known = later and has_facts, known and has_facts
-        is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later or known)
-        if not known and not (reads and not served and _is_whole(stores)):
-            _restore(config, stores, derive=derive, later=later)
-        if derive and not vectors_later:
-            derive_vectors(config, stores)
-        if make and is_to_be_bound:
+        is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores)
+        _restore(config, stores, derive=derive)
+        if is_to_be_bound:
             bind(config)
         yield stores
 
 
-def in_haste(config: Config) -> Config:
-    """Return a configuration with the bucket's time-out limited to timing.HASTE seconds."""
-    garage = config.garage_store
-    return replace(config, garage_store=replace(garage, timeout=min(garage.timeout, timing.HASTE)))
+@contextmanager
+def open_to_read(config: Config) -> Iterator[Stores]:
+    """Open the stores of an existing home, which knows its own state: no server is asked, and nothing is derived.
 
-
-def hear(config: Config, stores: Stores) -> KgfsError | None:
-    """Fetch from the bucket what is not known locally, for a home that was opened by :func:`open_unheard`.
-
-    Return None on success. Return the error, and leave the local state as it was, if the bucket is away, is silent
-    for ``garage.timeout``, or is being asked by another process of the home for that long. A damaged ledger is also
-    returned as an error.
+    Raise MissingError if there is no home, or if its databases were lost; they are derived by a mount or a worker.
     """
-    if config.garage_store.store == "files":
-        return None
-    try:
-        _restore(config, stores, derive=True, later=False, patience=config.garage_store.timeout)
-    except (*AWAY, BusyError) as error:
-        return error
-    return None
+    refuse_nothing(config)
+    make_home(config)
+    with ExitStack() as stack:
+        stores = Stores(open_garage(config), Catalog(config.catalog_db), open_graph(config))
+        stack.callback(stores.close)
+        if not is_whole(config, stores):
+            raise MissingError(
+                f"{config.home}: its names or its graph are missing or older than the ledger. Run kgfs mount MNT, or kgfs"
+                " worker --until-idle, once: that derives them again."
+            )
+        yield stores
+
+
+def is_whole(config: Config, stores: Stores) -> bool:
+    """Return whether the names and the graph of a home are there, as far as this machine knows."""
+    if begun(config) is not None or (stores.graph.epoch() == 0 and stores.catalog.names.any_read()):
+        return False
+    return config.garage_store.store != "files" or not stores.garage.ledger.beyond(stores.catalog.seq())
 
 
 @contextmanager
@@ -161,7 +108,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
     refuse_nothing(config)
     if not (config.catalog_db.exists() and config.graph_db.exists()):
         # An original that the graph is derived from may be missing. That is the damage that the caller looks for.
-        with suppress(MissingError), open_existing(config):
+        with suppress(MissingError), open_home(config, make=False):
             pass
     make_home(config)
     with ExitStack() as stack:
@@ -213,16 +160,13 @@ def make_home(config: Config) -> None:
     DiskReserve(config.home).fill()
 
 
-def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
+def _surely_its_own(config: Config, stores: Stores) -> bool:
     """Return whether the garage of a home that is not bound yet is where the configuration says.
 
-    Return False if the server is away or must not be asked (``silent``). Raise BadInputError as
-    :func:`.refuse_strange` does.
+    Return False if the server is away. Raise BadInputError as :func:`.refuse_strange` does.
     """
     if not stores.catalog.seq():
         return True
-    if silent:
-        return False
     try:
         last = stores.garage.ledger.last_seq()
     except AWAY:
@@ -292,6 +236,12 @@ def derive_vectors(config: Config, stores: Stores) -> None:
     """
     if stores.vectors is None:
         return
+    since = config.run / VECTORS_AFTER
+    if since.exists() and stores.vectors.complete():
+        from kgfs.ingest.lifecycle.rebuild import replay_vectors
+
+        replay_vectors(stores, int(since.read_text()))
+    since.unlink(missing_ok=True)
     lost: KgfsError | None = None
     with locked(config.run / RESTORING):
         known = any(stores.catalog.names.counts().values())
@@ -307,45 +257,32 @@ def derive_vectors(config: Config, stores: Stores) -> None:
         raise lost
 
 
-def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patience: float = FOREVER) -> None:
+def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
     """Derive missing state: names from the ledger, and the graph from the Readings. One process does this while other
     processes wait.
 
-    ``later`` is for a home that has local state. Then no server is asked, unless the graph is empty although a document was read. Raise an error of AWAY if the bucket is away and the
-    home's state is not known without it; with a finite ``patience`` (seconds), in any case. Raise BusyError if
-    another process holds the lock for longer than ``patience``.
+    A home in a bucket that has local state goes on without the bucket if that is away.
     """
-    with locked_within(config.run / RESTORING, patience) as ours:
-        if not ours:
-            raise BusyError(f"{config.home}: another process has been opening it for longer than {patience:g} s.")
-        # Local state does not say whether the graph was lost if it held purged documents only. Processes that change
-        # the graph ask that, and those are never ``later``. Purged documents have nothing to be shown.
-        if later and (stores.graph.epoch() or not stores.catalog.names.any_read()):
+    with locked(config.run / RESTORING):
+        if (position := begun(config)) is not None:
+            from kgfs.ingest.lifecycle.rebuild import replay_rest  # imports numpy and more, so only once
+
+            stores.catalog.replay(stores.garage.ledger.replay(stores.catalog.seq()))
+            replay_rest(stores, position)
+            replayed(config)
+        try:
+            restore_catalog(stores.catalog, stores.garage.ledger)
+        except AWAY as error:
+            if not (stores.catalog.seq() and (stores.graph.epoch() or not stores.catalog.names.any_read())):
+                raise  # the home's contents are not known without the ledger
+            ErrorLog(config.errors_log).add("opening", error)
             return
-        _ask_ledger(config, stores, patience)
         # Derive the graph even if no document is left: names and numbers of purged documents must not be given to
         # anything else.
         if derive and is_graph_lost(stores):
-            from kgfs.ingest.lifecycle.rebuild import rebuild_graph  # imports numpy and more, so only for a rebuild
+            from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 
             rebuild_graph(stores)
-
-
-def _is_whole(stores: Stores) -> bool:
-    """Return whether names and graph of a home with a ledger in files are there, and the names are no older than the ledger.
-    Reads one line of the ledger."""
-    known = stores.catalog.seq()
-    return known > 0 and stores.graph.epoch() > 0 and not stores.garage.ledger.beyond(known)
-
-
-def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
-    """Fetch the facts of the ledger that are not known in the home."""
-    try:
-        restore_catalog(stores.catalog, stores.garage.ledger)
-    except AWAY as error:
-        if patience != FOREVER or not (stores.catalog.seq() and stores.graph.epoch()):
-            raise  # the home's contents are not known without the ledger
-        ErrorLog(config.errors_log).add("opening", error)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kgfs.app.backlog import Progress, read_backlog
-from kgfs.app.home import open_deposits, open_existing, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.app.queries import Removed, removed_file
 from kgfs.config import Config
 from kgfs.domain.documents import State
@@ -92,7 +92,7 @@ def ingest(
     again once the backlog is read. Errors of reading are those of :func:`~kgfs.app.backlog.read_backlog`.
     """
     with (
-        (open_stores if asked.ontology else open_existing)(config) as stores,
+        open_home(config, make=bool(asked.ontology)) as stores,
         open_deposits(config, stores) as (deposits, _),
     ):
         doc_ids: dict[str, None] = {}
@@ -227,7 +227,7 @@ def restore_removed(config: Config, words: Sequence[str], as_path: str = "") -> 
     other files are restored; ExistsError names them at the end. Raise BadInputError if ``as_path`` is given for
     several files.
     """
-    with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         for each in words:
             found, kept = trash.find_all(stores, config.run, each), list[str]()
             if as_path and len(found) > 1:
@@ -253,7 +253,7 @@ def empty_trash(config: Config, older_than_days: float, agree: Callable[[Sequenc
     Originals that no path has, now or in its versions, leave the garage. Their Readings stay until they are purged.
     """
     before = time.time_ns() - int(older_than_days * trash.DAY)
-    with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         found = [removed_file(stores, gone) for gone in trash.listed(stores, before)]
         if not agree(found) or not found:
             return 0

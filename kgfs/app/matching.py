@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from kgfs.app import timing
-from kgfs.app.home import open_to_ask
+from kgfs.app.home import open_to_read
 from kgfs.app.queries import named_document
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
@@ -32,7 +32,7 @@ def match_chunks(
     At most ``count``, with a cosine of at least ``threshold``; every vector that the filters allow is compared. Raise NoWorkerError
     where no worker runs, BadInputError for a bad filter, number or vector, and MissingError for an unknown ontology.
     """
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         patience = Deadline(timing.MATCH)
         return match.match_chunks(stores, config.run, wanted, threshold, count, filters or MatchFilters(), patience)
 
@@ -43,7 +43,7 @@ def get_document(config: Config, named: str, *, content: bool = True) -> WholeDo
     ``named`` is a doc_id, the ``chunk_id`` of one of its Sources, a path in a mount, or ``ONTOLOGY/PATH``. Raise MissingError for
     an unknown name, and for a document that the graph does not show.
     """
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         if _CHUNK_ID.fullmatch(named) and stores.graph.document(named) is None:
             try:
                 ref, _ = resolve(stores, named, partial(issued, stores, config.chunk_index_db))

@@ -8,18 +8,19 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.app import timing
 from kgfs.app.confirming import Confirming
-from kgfs.app.home import open_deposits, open_existing, open_for_mount
+from kgfs.app.home import make_home, open_deposits, open_home, open_to_read
+from kgfs.app.ownership import is_lost, own, refusal
 from kgfs.app.working import chores_of
 from kgfs.config import Config
-from kgfs.errors import BusyError, KgfsError
+from kgfs.errors import BusyError, KgfsError, MissingError
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
@@ -42,6 +43,29 @@ BUSY = 50
 """Requests per timing.START_POLL above which a newly started mount counts as busy. Then a client walks or copies a
 tree, and must not be slowed down by loading a worker and clients of servers.
 """
+
+
+def prepare_mount(
+    config: Config, *, take_over: bool, progress: Callable[[int, int], None], report: Callable[[str], None]
+) -> None:
+    """Create the home, and make sure that it may write its bucket. A home that lost its right is mounted read-only.
+
+    Parameters and errors are those of :func:`.own`.
+    """
+    make_home(config)
+    if take_over or not is_lost(config):
+        own(config, take_over=take_over, progress=progress, report=report)
+
+
+@contextmanager
+def _opened(config: Config) -> Iterator[Stores]:
+    """Open the stores of a mount. A home in a bucket that knows its own state asks no server for that."""
+    with ExitStack() as stack:
+        stores = None
+        if config.garage_store.store != "files":
+            with suppress(MissingError):
+                stores = stack.enter_context(open_to_read(config))
+        yield stores or stack.enter_context(open_home(config))
 
 
 def run_mount(
@@ -69,7 +93,7 @@ def run_mount(
     refused: list[KgfsError] = []
     paused = threading.Event()
     with (
-        open_for_mount(config) as stores,
+        _opened(config) as stores,
         open_deposits(config, stores) as (deposits, session),
         closing(ChangeWatch(config)) as watch,
     ):
@@ -98,18 +122,23 @@ def run_mount(
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
         if is_current():
             gate.open()
+        if stores.garage.taken_over_by():
+            gate.refuse(refusal(config))
         ending = threading.Event()
         ship = _unless(ending, lambda: ship_from_reserve(config.home, stores))
         chores = chores_of(config, stores, deposits.settler, ship, is_current)
         keeper = WorkerKeeper(config) if worker else None
 
         async def do_chores() -> None:
-            while True:
+            while not stores.garage.taken_over_by():
                 if gate.is_open():
                     await trio.to_thread.run_sync(chores)
                     if keeper and paused.is_set():
                         keeper.poll()
                 await pulse.rest()
+            gate.refuse(refusal(config))
+            if keeper:
+                await trio.to_thread.run_sync(keeper.stop)
 
         async def note_the_end() -> None:
             try:
@@ -124,7 +153,8 @@ def run_mount(
         async def go_on_at_a_pause() -> None:
             await _first_pause(requests, gate)
             paused.set()
-            await confirming.follow(gate, refuse)
+            if not stores.garage.taken_over_by():
+                await confirming.follow(gate, refuse)
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
@@ -185,7 +215,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     options = fuse.MountOptions(allow_other=allow_other, read_only=True, home=config.home, waits=waits)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
-    with open_existing(config) as stores, closing(ChangeWatch(config)) as watch:
+    with open_to_read(config) as stores, closing(ChangeWatch(config)) as watch:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns(), TREE)
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
         news = GarageFeed(view, vfs)

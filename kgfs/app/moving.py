@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgfs.app.home import UNFINISHED, open_existing
+from kgfs.app.home import UNFINISHED, open_home, open_to_read
 from kgfs.config import Config, load
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
@@ -53,7 +53,7 @@ def plan_migration(config: Config, goal: Config) -> Plan:
     """
     from kgfs.ingest.repair.migrate import plan
 
-    with open_existing(config) as stores:
+    with open_to_read(config) as stores:
         if _begun(goal, stores) is None:
             _check_empty(goal, embedding_model_of(stores))
         return plan(stores)
@@ -68,7 +68,7 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
     from kgfs.ingest.repair.migrate import Migration
 
     with ExitStack() as stack:
-        source = stack.enter_context(open_existing(config))
+        source = stack.enter_context(open_home(config, make=False))
         note = _begun(goal, source)
         model = embedding_model_of(source)
         if note is None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
+from kgfs.app.home import open_to_read
 from kgfs.config import Config
-from kgfs.errors import KgfsError
 from kgfs.stores.catalog.rows import Trashed
 from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.resolve import Found, find_document, ontology_called
 from kgfs.stores.stores import Stores
 
@@ -42,30 +42,35 @@ class SpokenOf:
     quotes: int
 
 
-def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:
-    """Return what is known about one document, and the error if the bucket could not be asked (None if it was).
+def document(config: Config, named: str) -> dict[str, Any]:
+    """Return what is known about one document.
 
     ``named`` is a path in a mount, ``ONTOLOGY/PATH``, a doc_id or a garage key; removed files are found too. Raise
     MissingError if nothing has that name, and BadInputError if the words are ambiguous.
     """
     from kgfs.knowledge.document import document_page
 
-    config = in_haste(config)
-    with open_unheard(config) as stores:
-        away = hear(config, stores)
-        return document_page(stores, named_document(config, stores, named)), away
+    with open_to_read(config) as stores:
+        return document_page(stores, named_document(config, stores, named))
 
 
-def status(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
-    """Return the state of the home (``knowledge.status`` lists the fields), and the error if the bucket could not be
-    asked, else None.
-    """
+def status(config: Config) -> dict[str, Any]:
+    """Return the state of the home (``knowledge.status`` lists the fields). Asks no server."""
     from kgfs.knowledge.status import status as status_of
 
-    config = in_haste(config)
-    with open_unheard(config) as stores:
-        away = hear(config, stores)
-        return status_of(config, stores), away
+    with open_to_read(config) as stores:
+        return status_of(config, stores)
+
+
+def unshipped(config: Config) -> list[str]:
+    """Return the files whose newest content or name the bucket does not have: below a mount of the home if there is
+    one, else as ``ONTOLOGY/documents/PATH``."""
+    from kgfs.knowledge.unshipped import unshipped as paths_of
+
+    mounts = [note.mountpoint for note in mount_notes(config.run) if note.alive and note.view == KNOWLEDGE]
+    with open_to_read(config) as stores:
+        found = paths_of(stores)
+    return [str(mounts[0] / path) for path in found] if mounts else found
 
 
 def projection_state(config: Config) -> dict[str, Any] | None:
@@ -82,7 +87,7 @@ def history(config: Config, named: str) -> list[dict[str, Any]]:
     """Return plain data about each version of a file, oldest first. Names and errors are as for :func:`document`."""
     from kgfs.knowledge.history import history as history_of
 
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         return history_of(stores, named_document(config, stores, named))
 
 
@@ -95,7 +100,7 @@ def cite(config: Config, chunk_id: str) -> Cited:
     from kgfs.ingest.lifecycle.citable import issued
     from kgfs.knowledge.cite import cited
 
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         return cited(stores, chunk_id, partial(issued, stores, config.chunk_index_db))
 
 
@@ -105,7 +110,7 @@ def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, D
     """
     from kgfs.knowledge.history import difference as difference_of
 
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         found = named_document(config, stores, named)
         return found, difference_of(stores, found, old, new)
 
@@ -114,7 +119,7 @@ def compare_readings(config: Config, ontology: str) -> Comparison:
     """Return the changes of each document's newest Reading against its previous one."""
     from kgfs.knowledge.compare import compare
 
-    with open_existing(config) as stores:
+    with open_to_read(config) as stores:
         return compare(stores, ontology_called(stores, ontology))
 
 
@@ -122,7 +127,7 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
     """Return the documents that mention a concept, in order of deposit. Raise MissingError for an unknown concept."""
     from kgfs.ingest.matching.concept_plans import speaking_of
 
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         names = stores.catalog.names
         return [
             SpokenOf(doc_id, tuple(names.path(name.id) or "" for name in names.names_of(doc_id)), label, quotes)
@@ -134,7 +139,7 @@ def removed(config: Config) -> list[Removed]:
     """Return the files in the trash, newest last."""
     from kgfs.ingest.writing import trash
 
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         found = sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id))
         return [removed_file(stores, gone) for gone in found]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.app.backlog import Progress, read_backlog
 from kgfs.app.embedder import other_embedder, want
-from kgfs.app.home import open_existing
+from kgfs.app.home import open_home
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.errors import BadInputError
@@ -67,7 +67,7 @@ def regenerate(
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.lifecycle.run_plan import plan
 
-    with open_existing(config) as stores:
+    with open_home(config, make=False) as stores:
         found = ontology_called(stores, ontology)
         names = stores.catalog.names
         compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
@@ -101,7 +101,7 @@ def reprocess(
     if only_failed and target_version is not None:
         raise BadInputError("--failed and --target-version choose documents in two ways. Give one of them.")
     target = INGEST_VERSION if target_version is None else target_version
-    with open_existing(config) as stores:
+    with open_home(config, make=False) as stores:
 
         def choose() -> list[Document]:
             names = stores.catalog.names

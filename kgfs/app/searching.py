@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgfs.app import timing
-from kgfs.app.home import open_to_ask
+from kgfs.app.home import open_to_read
 from kgfs.compute.deadline import Deadline
 from kgfs.config import Config
 from kgfs.errors import BadInputError
@@ -46,7 +46,7 @@ def search(
     if page < 1 or limit < 1:
         raise BadInputError("Pages count from 1, and have a document or more.")
     shape = Shape(chunks_per_doc, include_adjacent)
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         found = _found(config, stores, words, ontology, within, min_score)
         if not rerank:
             return documents(stores, found, page, limit, shape)[0]
@@ -66,7 +66,7 @@ def search_passages(
 ) -> ResultPage:
     """Return the passages that match the words best, whatever documents they are of. Other arguments and errors are as for
     :func:`search`."""
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         return passages(stores, _found(config, stores, words, ontology, within, min_score), limit)[0]
 
 

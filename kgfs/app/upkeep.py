@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from kgfs.app.binding import refuse_others
-from kgfs.app.home import as_they_are, make_home, model_in_use, open_existing, open_stores, open_to_derive
+from kgfs.app.home import as_they_are, make_home, model_in_use, open_home
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, UnsupportedError
 from kgfs.ingest.storing.sessions import alive_sessions
@@ -36,13 +36,13 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
-        with open_to_derive(config, make=False) as stores:
+        with open_home(config, make=False, derive=False) as stores:
             found = ontology_called(stores, ontology) if ontology else None
             if found and is_graph_lost(stores):  # else the other ontologies would look empty
                 found = None
             model = model_in_use(config, stores)
         vectors_lost = config.run / "vectors.rebuilding"
-        with open_to_derive(config, vectors_of=model) as stores:
+        with open_home(config, vectors_of=model, derive=False) as stores:
             vectors_lost.touch(mode=0o600)  # so that the next opening derives them if this process is killed
             done = rebuild_graph(stores, progress, found.id if found else "")
             rebuild_vectors(stores, found.id if found else "")
@@ -61,7 +61,7 @@ def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> 
         raise BadInputError("graph.store is not 'neo4j': the graph is projected to no server.")
     from kgfs.ingest.working.projecting import write_anew
 
-    with in_place_of_worker(config.run), open_existing(config) as stores:
+    with in_place_of_worker(config.run), open_home(config, make=False) as stores:
         write_anew(config, stores, progress)
 
 
@@ -87,7 +87,7 @@ def check_home(
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
     """Back up the home to ``folder`` as ``stores.backup`` describes. Mounts and a worker may use the home meanwhile."""
     _kept_in_files(config, "backed up")
-    with open_existing(config) as stores:
+    with open_home(config, make=False) as stores:
         # A file that a killed process was settling may be in the garage already and gone from the spool, where the
         # names still place it.
         Settler(config, stores).settle_now()
@@ -135,7 +135,7 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
         config.home.glob(f"{config.catalog_db.name}*")
     ):  # the database first: if the process is killed then, the database is rebuilt
         quarantine_file(config, path, complaint)
-    with open_stores(config):
+    with open_home(config):
         return [(Damage(kind, config.catalog_db.name, complaint), "made anew from the ledger")]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.app import timing
-from kgfs.app.home import make_home, open_deposits, open_stores
+from kgfs.app.home import make_home, open_deposits, open_home
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, KgfsError
@@ -54,7 +54,7 @@ def watch_in_foreground(
     function that ends the watch, for a signal handler. Raise BusyError if another process watches one of the folders.
     """
     stopped = threading.Event()
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _), ExitStack() as stack:
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _), ExitStack() as stack:
         watches = [stack.enter_context(watch_folder(one, config.home, stores, deposits, tell)) for one in folders]
         reports = [stack.enter_context(closing(Reports())) for _ in watches]
         if once:
@@ -129,7 +129,7 @@ def _follow_configured(config: Config, one: Watched, reports: Reports, stopped: 
     errors = ErrorLog(config.errors_log)
     try:
         with (
-            open_stores(config) as stores,
+            open_home(config) as stores,
             open_deposits(config, stores) as (deposits, _),
             watch_folder(one, config.home, stores, deposits, _logged) as watch,
         ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kgfs.app.home import model_in_use, open_existing, open_to_derive, ship_rest
+from kgfs.app.home import model_in_use, open_home, ship_rest
 from kgfs.config import Config
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors
@@ -16,8 +16,8 @@ from kgfs.stores.worker_turn import in_place_of_worker
 def in_worker_place(config: Config) -> Iterator[Stores]:
     """Yield the stores with their vectors, while the worker and every other process that may change the graph waits."""
     with in_place_of_worker(config.run):
-        with open_existing(config) as stores:
+        with open_home(config, make=False) as stores:
             model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
-        with open_to_derive(config, vectors_of=model) as stores:
+        with open_home(config, vectors_of=model, derive=False) as stores:
             yield stores
             ship_rest(config, stores)

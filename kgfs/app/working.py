@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from kgfs.app import timing as app_timing
 from kgfs.app.embedder import load_models, wanted
-from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
+from kgfs.app.home import derive_vectors, make_home, open_home, ship_rest
+from kgfs.app.ownership import refusal
 from kgfs.config import Config
 from kgfs.errors import CorruptError, KgfsError, MachineError, MissingError
 from kgfs.fuse.connection import free_clients
@@ -28,8 +29,10 @@ from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.run_files import VECTORS_AFTER
 from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
 from kgfs.stores.ship import ship_from_reserve
+from kgfs.stores.snapshots import keeping_snapshots
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import place_wanted
@@ -137,7 +140,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
 
     config, lock, stopped, asked = about.config, about.lock, about.stopped, about.asked
     with (
-        open_for_worker(config, vectors_of=compute.embedding_model) as stores,
+        open_home(config, vectors_of=compute.embedding_model) as stores,
         closing(_engine(config, compute, stores)) as engine,
         closing(ChangeWatch(config)) as watch_home,
     ):
@@ -155,11 +158,14 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         }
         told = _Note(lock, worker)
         polls = _both(_both(about.watch, _Mounts(config, stop if about.while_in_use else None)), told.refresh)
+        polls = _both(polls, partial(_assert_owner, config, stores))
 
         def tell(done: int, total: int) -> None:
             told.write({**told.note, "vectors": {"model": compute.embedding_model, "sources": done, "of": total}})
 
         def prepare() -> None:
+            if (config.run / VECTORS_AFTER).exists():
+                _derive_vectors(config, stores)
             backfill.prepare()
             if backfill.is_due:
                 answering.answer_with(compute, None)
@@ -181,6 +187,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
             _Answering(config, compute, stores.vectors) as answering,
             indexing_words(stores.graph, ErrorLog(config.errors_log)),
             _projecting(config, stores) as projection,
+            keeping_snapshots(config, stores),
             _watching(config, skipped=about.until_idle),
         ):
             ended_early = worker.run(
@@ -199,6 +206,12 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         state = "preparing" if changed else "waiting for another verb" if gave_way else "stopped"
         lock.note({**note, "state": state, "seconds": about.clock.seconds(), "finished": worker.finished})
     return gave_way, changed
+
+
+def _assert_owner(config: Config, stores: Stores) -> None:
+    """Raise NotOwnerError if another home has taken over, as far as this home knows."""
+    if stores.garage.taken_over_by():
+        raise refusal(config)
 
 
 def _derive_vectors(config: Config, stores: Stores) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,11 +14,11 @@ import click
 from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
-from kgfs.app.mounting import run_garage_mount, run_mount
+from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli import timing
 from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_own_config
-from kgfs.cli.progress import Steps
+from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
 from kgfs.fuse import probe
@@ -43,6 +44,9 @@ READY = b"ready\n"
 @click.option("--foreground", is_flag=True, help="Stay, and log to stderr; for service managers.")
 @click.option("--no-worker", is_flag=True, help="Start no worker; what is owed waits for kgfs worker.")
 @click.option("--allow-other", is_flag=True, help="Let other users in (needs user_allow_other in /etc/fuse.conf).")
+@click.option(
+    "--take-over", is_flag=True, help="Become the owner of the bucket, once the former owner's machine is off."
+)
 @click.option("--ready-fd", type=int, hidden=True, help="Descriptor to tell readiness on.")
 @with_own_config
 def command(
@@ -52,6 +56,7 @@ def command(
     foreground: bool,
     no_worker: bool,
     allow_other: bool,
+    take_over: bool,
     ready_fd: int | None,
 ) -> None:
     """Mount a home as directories at MOUNTPOINT, an empty folder.
@@ -67,6 +72,8 @@ def command(
       mkdir -p ~/knowledge && kgfs mount ~/knowledge
       mkdir -p ~/garage && kgfs mount --view garage ~/garage
     """
+    if view == GARAGE and take_over:
+        raise BadInputError("--take-over says nothing about the garage view: it writes nothing.")
     if view == GARAGE and no_worker:
         raise BadInputError("--no-worker says nothing about the garage view: it never starts one.")
     if view == GARAGE:
@@ -80,9 +87,11 @@ def command(
     where = check(mountpoint, MountOptions(allow_other=allow_other))
     servers = api.Probe(config) if config.on_servers and not foreground else None
     with Steps() as step:
+        if view == KNOWLEDGE:
+            with Bar() as bar:
+                in_mib = partial(_show_in_mib, bar)
+                prepare_mount(config, take_over=take_over, progress=in_mib, report=step)
         if not foreground:
-            if config.garage_store.store != "files":
-                step("Starting the mount, which first asks the bucket what is to be known here")
             options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
             _in_background(config, where, options)
     for error in servers.errors(timing.SERVERS_ANSWER) if servers else ():
@@ -90,6 +99,10 @@ def command(
     if foreground:
         log_to_stderr()
         _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))
+
+
+def _show_in_mib(bar: Bar, done: int, total: int) -> None:
+    bar.show(done >> 20, total >> 20, "MiB of the snapshot")
 
 
 def _serve(

@@ -13,7 +13,6 @@ from kgfs.app import api
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.errors import KgfsError, TimedOutError
 from kgfs.stores.disk_reserve import ReserveState
 from kgfs.stores.mount_files import mount_notes
 
@@ -26,37 +25,41 @@ ELSE_OWED = {"unsettled": "unsettled path", "forgettings": "forgetting"}
 
 @click.command()
 @click.argument("words", required=False, metavar="[FILE]")
+@click.option("--unshipped", is_flag=True, help="List the files that the bucket does not have as they are here.")
+@click.option("-0", "zero", is_flag=True, help="With --unshipped: end each path with NUL, for xargs -0.")
 @as_json
 @with_config
-def command(config: Config, words: str | None, as_json: bool) -> None:
+def command(config: Config, words: str | None, unshipped: bool, zero: bool, as_json: bool) -> None:
     """Show what is kept, what is owed and who works; with FILE, what is known about that document.
 
-    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. While a bucket does not answer, what is known here is
-    shown without it (--json: `away` says why).
+    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. No server is asked.
 
     \b
     Example:
       kgfs status
       kgfs status --json | python3 -m json.tool
       kgfs status Notes/zen.txt
+      kgfs status --unshipped -0 | xargs -0 kgfs ingest --home OTHER --ontology Notes
     """
+    if unshipped:
+        for path in api.unshipped(config):
+            click.echo(path, nl=not zero)
+            if zero:
+                click.echo("\0", nl=False)
+        return
     if any(note.stuck for note in mount_notes(config.run)):
         from kgfs.fuse.connection import free_clients  # needed after a kill only
 
         for sentence in free_clients(config.run):
             click.echo(sentence, err=True)
     if words is not None:
-        page, away = api.document(config, words)
-        if away:
-            click.echo(told_of(away), err=True)
+        page = api.document(config, words)
         _print_document(page, as_json)
         return
-    found, away = api.status(config)
+    found = api.status(config)
     if as_json:
-        click.echo(json.dumps(found | {"away": told_of(away)}))
+        click.echo(json.dumps(found))
         return
-    if away:
-        click.echo(told_of(away), err=True)
     click.echo(f"home     {found['home']}")
     click.echo(f"worker   {_worker(found['worker'])}")
     if reason := found["worker"]["note"].get("reason"):
@@ -72,6 +75,12 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}{_parts(found)}")
+    if found["taken_over_by"]:
+        click.echo(
+            f"owner    {found['taken_over_by']}; this home is read-only, and kgfs status --unshipped lists its own files"
+        )
+    if found["unshipped"]:
+        click.echo(f"bucket   {count(found['unshipped'], 'fact')} not shipped yet")
     for number, missing in enumerate(found["not_read"][:SHOWN]):
         click.echo(f"{'' if number else 'not read':<9}{missing['path']}: {missing['reason'] or missing['state']}")
     if (more := _unread(found["documents"]) - min(len(found["not_read"]), SHOWN)) > 0:
@@ -93,14 +102,6 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for ontology in found["ontologies"]:
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())
         click.echo(f"{ontology['name']}: {_documents(ontology['documents'])}; in the graph {read}")
-
-
-def told_of(away: KgfsError | None) -> str | None:
-    """Return a line for people about a bucket that could not be asked; None if ``away`` is None."""
-    if away is None:
-        return None
-    what = "The bucket does not answer" if isinstance(away, TimedOutError) else "The bucket could not be asked"
-    return f"{what}: {away} What is told is what was known here before."
 
 
 def _documents(counts: Mapping[str, int]) -> str:

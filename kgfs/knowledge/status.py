@@ -29,7 +29,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
 
     Quick: the cost grows with the number of ontologies.
 
-    ``owed`` is all that ``kgfs wait`` waits for, including ``unsettled`` paths and ``forgettings`` that are not carried out.
+    ``unshipped`` counts the facts that the bucket lacks, and ``taken_over_by`` names the home that owns it now if this one
+    lost its right. ``owed`` is all that ``kgfs wait`` waits for, including ``unsettled`` paths and ``forgettings`` that are not carried out.
     ``worker.note`` is what the newest worker wrote about itself, its models included; its ``state`` is idle where the worker
     has nothing to do. ``worker.alive`` says whether that worker still runs. ``mounts`` are the mounts
     that registered themselves and did not deregister; a killed mount is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state and leaves out states with
@@ -41,6 +42,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
+        "taken_over_by": stores.garage.taken_over_by(),
+        "unshipped": 0 if config.garage_store.store == "files" else stores.catalog.seq() - stores.catalog.confirmed(),
         "owed": left.total,
         "unsettled": left.unsettled,
         "forgettings": left.forgettings,

@@ -30,6 +30,11 @@ def home_id(home: Path) -> str:
     return path.read_text()
 
 
+VECTORS_AFTER = "vectors.after"
+"""File in the run folder of a home that took over: the number of the fact up to which its vectors are known to be
+complete."""
+
+
 def write_note(note: Path, content: Any, *, durable: bool = False) -> None:
     """Replace the file ``note`` atomically by ``content`` as JSON, with mode 0600. Readers see the former content or
     the new one. If ``durable``, the file is durable when this returns; otherwise a power failure may lose it or

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+SNAPSHOT_POLL = 10.0
+"""How often a worker looks whether a snapshot is due."""
+SNAPSHOT_RETRY = 600.0
+"""How long a worker waits after a snapshot failed."""
 SYNC_WITHIN = 0.5
 """Seconds until a commit is synced that no call waits for; the catalog promises one second."""
 WRITE_TURN = 0.002

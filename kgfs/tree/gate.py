@@ -8,7 +8,7 @@ from kgfs.errors import KgfsError
 
 
 class Gate:
-    """A gate that is closed at first, and is opened or refused once. Used on the event loop only."""
+    """A gate that is closed at first, and is opened or refused. Used on the event loop only."""
 
     def __init__(self) -> None:
         self.wanted = trio.Event()
@@ -24,14 +24,13 @@ class Gate:
             raise self._refusal
 
     def open(self) -> None:
-        """Open the gate. No effect if the gate was opened or refused before."""
+        """Open the gate. No effect if the gate was refused before."""
         self._decided.set()
 
     def refuse(self, error: KgfsError) -> None:
-        """Refuse the gate with the error. No effect if the gate was opened or refused before."""
-        if not self._decided.is_set():
-            self._refusal = error
-            self._decided.set()
+        """Refuse every change from now on with the error, also if the gate was open."""
+        self._refusal = error
+        self._decided.set()
 
     def is_open(self) -> bool:
         return self._decided.is_set() and self._refusal is None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.stores.stores import Stores
 
 
 def knowledge_of(home: Path) -> dict[str, Any]:
-    with open_stores(load(home)) as stores:
+    with open_home(load(home)) as stores:
         return knowledge_in(stores)
 
 

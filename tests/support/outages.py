@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import VersionMinted
@@ -98,7 +98,7 @@ def wait(place: Place) -> None:
 
 def minted(home: Path) -> list[str]:
     """The paths of all versions that were ever made, in order: a deposit that was carried out twice shows here."""
-    with open_stores(load(home)) as stores:
+    with open_home(load(home)) as stores:
         facts = map(decode, entries(stores.catalog, stores.garage.ledger))
         return [fact.path for fact in facts if isinstance(fact, VersionMinted)]
 

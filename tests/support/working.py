@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
@@ -55,7 +55,7 @@ def config(home: Path) -> Config:
 
 @pytest.fixture
 def stores(config: Config) -> Iterator[Stores]:
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         yield stores
 
 
@@ -106,7 +106,7 @@ def _letters(text: str) -> npt.NDArray[np.float32]:
 
 
 def ingest(config: Config, folder: Path, **texts: str) -> None:
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         for stem, text in texts.items():
             (folder / f"{stem}.txt").write_text(text)
             deposits.ingest_file(folder / f"{stem}.txt", "Memory")

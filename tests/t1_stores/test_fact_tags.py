@@ -42,6 +42,7 @@ STORED = {
     "search.removed": "ontology words at",
     "question.saved": "ontology question at",
     "question.removed": "ontology question at",
+    "owner.changed": "generation home host at",
 }
 """The names of the fields, by tag."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app import api
-from kgfs.app.home import derive_vectors, open_deposits, open_for_worker, open_stores, open_to_derive
+from kgfs.app.home import derive_vectors, open_deposits, open_home
 from kgfs.app.working import run_worker
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import nearest
@@ -40,7 +40,7 @@ def rows(stores: Stores) -> list[Row]:
 @pytest.fixture
 def before(config: Config, tmp_path: Path) -> Keyed:
     """The rows of the first model, by which the texts were read."""
-    with open_stores(config, vectors_of="one") as stores:
+    with open_home(config, vectors_of="one") as stores:
         deposit(config, stores, tmp_path, **TEXTS)
         work(config, stores, Embedding())
         return keyed(stores)
@@ -65,7 +65,7 @@ def test_another_model_takes_over_without_an_extractor_being_asked(
 ) -> None:
     assert {len(vector) for vector in before.values()} == {32}
     compute = Embedding(model="two")
-    with open_for_worker(config, vectors_of="two") as stores:
+    with open_home(config, vectors_of="two") as stores:
         assert rows(stores) == []
         switch(config, stores, compute)
         found = keyed(stores)
@@ -80,24 +80,24 @@ def test_another_model_takes_over_without_an_extractor_being_asked(
         deposit(config, stores, tmp_path, d="Cycles are found by tracing. Tracing finds cycles of objects.")
         work(config, stores, compute)
         assert len(rows(stores)) > len(found)
-    with open_to_derive(config, vectors_of="one") as stores:
+    with open_home(config, vectors_of="one", derive=False) as stores:
         assert rows(stores) == [], "the former model's are gone"
 
 
 @pytest.mark.claim("VEC-4")
 def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Config, before: Keyed) -> None:
     first, second = Embedding(model="two"), Embedding(model="two")
-    with open_for_worker(config, vectors_of="two") as stores:
+    with open_home(config, vectors_of="two") as stores:
         killed = backfill(config, stores, first)
         assert killed.part() and killed.is_due
         assert first.embedded
-    with open_to_derive(config, vectors_of="one") as stores:
+    with open_home(config, vectors_of="one", derive=False) as stores:
         assert keyed(stores) == before
-    with open_for_worker(config, vectors_of="two") as stores:
+    with open_home(config, vectors_of="two") as stores:
         switch(config, stores, second)
         assert keyed(stores).keys() == before.keys()
     whole = Embedding(model="three")
-    with open_for_worker(config, vectors_of="three") as stores:
+    with open_home(config, vectors_of="three") as stores:
         switch(config, stores, whole)
     assert len(first.embedded) + len(second.embedded) == len(whole.embedded)
 
@@ -109,7 +109,7 @@ def test_what_comes_meanwhile_gets_vectors_and_no_rows_are_in_use_before_all_hav
     told: list[tuple[int, int]] = []
     uses: list[bool] = []
     compute = Embedding(model="two")
-    with open_for_worker(config, vectors_of="two") as stores:
+    with open_home(config, vectors_of="two") as stores:
         assert stores.vectors is not None
 
         def done() -> None:
@@ -169,14 +169,14 @@ def test_searches_go_by_words_until_all_documents_have_the_new_vectors(home: Pat
         seen.append((told, why, near))
 
     run_worker(by_itself, until_idle=True, watch=watch)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         a = find_document(stores, config.run, "Memory/documents/a.txt").doc_id
     model = worker_note(config.run)["embedder"]
     assert model != former and "vectors" not in worker_note(config.run)
     assert all(("embeds all documents again" in why) == (told is not None) for told, why, _ in seen)
     assert seen[0][0] == {"model": model, "sources": 1, "of": 2}
     assert seen[-1] == (None, "", {a})
-    with open_to_derive(config, vectors_of=former) as stores:
+    with open_home(config, vectors_of=former, derive=False) as stores:
         assert rows(stores) == []
     api.reprocess(by_itself, agree=agree, progress=lambda *told: None)
     assert proposals[-1].embedder == ""
@@ -185,11 +185,11 @@ def test_searches_go_by_words_until_all_documents_have_the_new_vectors(home: Pat
 @pytest.mark.peers(EMBEDDED, SERVERS_AND_VECTORS)
 @pytest.mark.usefixtures("before")
 def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, tmp_path: Path) -> None:
-    with open_stores(config, vectors_of="one") as stores:
+    with open_home(config, vectors_of="one") as stores:
         remove(config, stores, "b.txt")
         work(config, stores, Embedding())
     compute = Embedding(model="two")
-    with open_for_worker(config, vectors_of="two") as stores:
+    with open_home(config, vectors_of="two") as stores:
         switch(config, stores, compute)
         without = keyed(stores)
         assert TEXTS["b"] not in compute.embedded
@@ -217,7 +217,7 @@ def remove(config: Config, stores: Stores, name: str) -> None:
 @pytest.mark.claim("VEC-4")
 def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(config: Config, before: Keyed) -> None:
     compute = Embedding(model="two")
-    with open_for_worker(config, vectors_of="two") as stores:
+    with open_home(config, vectors_of="two") as stores:
         assert stores.vectors is not None
         lost = find_document(stores, config.run, "Test/documents/b.txt")
         for key in [key for key, _ in stores.garage.objects.keys(f"readings/{lost.doc_id}/")]:
@@ -237,14 +237,14 @@ def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(con
 def test_what_is_purged_while_there_is_no_embedder_leaves_the_vectors_of_a_former_one(
     config: Config, before: Keyed
 ) -> None:
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         assert stores.vectors is None
         gone = find_document(stores, config.run, "Test/documents/b.txt")
         with open_deposits(config, stores) as (deposits, _):
             order(deposits, stores, plan(stores, [gone], "orphans", purge=True))
         work(config, stores, Counting())
         assert not stores.catalog.names.forgettings()
-    with open_to_derive(config, vectors_of="one") as stores:
+    with open_home(config, vectors_of="one", derive=False) as stores:
         left = keyed(stores)
         assert left.keys() < before.keys()
         assert {kind for kind, _, _ in before.keys() - left.keys()} == {"source", "concept"}

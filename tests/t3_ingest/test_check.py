@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kgfs.app import upkeep
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.app.upkeep import check_home
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
@@ -67,7 +67,7 @@ class Home:
     config: Config
 
     def __post_init__(self) -> None:
-        with open_stores(self.config) as stores, open_deposits(self.config, stores) as (deposits, _):
+        with open_home(self.config) as stores, open_deposits(self.config, stores) as (deposits, _):
             for name, text in (("a.txt", TEXT.encode()), ("b.txt", OTHER.encode("utf-16"))):
                 path = self.config.home / name
                 path.write_bytes(text)
@@ -77,16 +77,16 @@ class Home:
         self.knowledge = self.know()
 
     def work(self) -> None:
-        with open_stores(self.config) as stores:
+        with open_home(self.config) as stores:
             pipeline = Pipeline(
                 self.config, stores, compute(), StageClock(), LocalEngine(compute(), stores.garage.objects)
             )
             Worker(pipeline, ErrorLog(self.config.errors_log), lambda: None).run(until_idle=True)
-        with open_stores(self.config) as stores, open_deposits(self.config, stores):
+        with open_home(self.config) as stores, open_deposits(self.config, stores):
             pass  # what it noted is shipped
 
     def know(self) -> dict[str, Any]:
-        with open_stores(self.config) as stores:
+        with open_home(self.config) as stores:
             return knowledge_in(stores)
 
     def found(self, *, deep: bool = False, mend: bool = False) -> list[tuple[Kind, str]]:
@@ -195,7 +195,7 @@ def test_a_missing_original_is_reported_until_the_same_file_comes_again(
     for mend in (False, True, False):
         assert damaged.found(mend=mend) == [(Kind.MISSING_ORIGINAL, "")], "and is not hushed up"
     (tmp_path / "again.txt").write_bytes(content)
-    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+    with open_home(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
         deposits.ingest_file(tmp_path / "again.txt", "Test")
     damaged.work()
     assert damaged.found(deep=True) == []
@@ -204,7 +204,7 @@ def test_a_missing_original_is_reported_until_the_same_file_comes_again(
 
 @anywhere
 def test_what_left_the_garage_by_its_own_door_is_reported(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         objects = stores.garage.objects
         objects.delete(next(key for key, _ in objects.keys("sources/")))
     assert damaged.found(mend=True) == [(Kind.MISSING_ORIGINAL, "")]
@@ -264,7 +264,7 @@ def test_one_damage_is_told_of_once(damaged: Home, folder: str) -> None:
 
 @anywhere
 def test_an_orphan(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         stores.garage.objects.put(f"sources/Test/{'0' * 32}.txt", b"nobody's")
         stores.garage.objects.put(f"readings/{'0' * 16}/{'1' * 16}.json", b"{}")
     mends(damaged, Kind.ORPHAN, "quarantined")
@@ -298,7 +298,7 @@ def test_a_rotten_ledger_is_mended_from_its_front(damaged: Home) -> None:
 
 @pytest.mark.files("shipped")
 def test_facts_that_nobody_shipped(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         ontology = stores.catalog.names.ontologies()[0]
         stores.catalog.record(SettingChanged(ontology.id, "x", "y", 1))
     mends(damaged, Kind.UNSHIPPED, "shipped")
@@ -330,7 +330,7 @@ def test_rows_that_do_not_fit_together(damaged: Home, statement: str, kind: Kind
 
 
 def test_a_document_that_the_graph_lost(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         doc_id = stores.graph.documents(stores.catalog.names.ontologies()[0].id)[0].doc_id
         stores.graph.forget("nobody noted this", [doc_id], 1)
     mends(damaged, Kind.NOT_IN_GRAPH, "derived anew")
@@ -373,7 +373,7 @@ def test_a_damaged_database(damaged: Home) -> None:
 
 
 def test_stuck_jobs(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         doc_id = stores.graph.documents(stores.catalog.names.ontologies()[0].id)[0].doc_id
         stores.catalog.jobs.owe("read", doc_id)
         assert stores.catalog.jobs.claim("somebody", 0.0)
@@ -397,7 +397,7 @@ def test_what_a_session_writes_that_began_after_the_living_were_counted_is_left_
     damaged: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large file, written all the while that a long check takes."""
-    with open_stores(damaged.config) as stores, ExitStack() as stack:
+    with open_home(damaged.config) as stores, ExitStack() as stack:
         begun: list[OpenFile] = []
 
         def counted(run: Path) -> list[str]:
@@ -422,7 +422,7 @@ def test_what_a_session_writes_that_began_after_the_living_were_counted_is_left_
 
 def test_a_spool_file_that_is_somebodys_by_now_is_left(damaged: Home) -> None:
     """Its session began, and it was kept, after the look that took it for nobody's."""
-    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+    with open_home(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
         made = deposits.make_file(stores.catalog.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
         file = deposits.open(made.id, write=True)
         file.write(0, LARGE)
@@ -440,7 +440,7 @@ def test_a_spool_file_that_is_somebodys_by_now_is_left(damaged: Home) -> None:
 def test_an_orphan_that_is_somebodys_by_now_is_left(damaged: Home, tmp_path: Path, settled: bool) -> None:
     """The same bytes were deposited after the look that took it for nobody's."""
     key = f"sources/Test/{hashlib.sha256(LARGE).hexdigest()[:32]}.txt"
-    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+    with open_home(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
         stores.garage.objects.put(key, LARGE)
         seen = [Damage(Kind.ORPHAN, key)]
         if settled:
@@ -500,7 +500,7 @@ def test_an_inbox_row_that_nobody_refers_to(damaged: Home) -> None:
 
 
 def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+    with open_home(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
         root = stores.catalog.names.ontologies()[0].root
         made = deposits.make_file(root, "large.txt", 0o644, 0, 0)
         file = deposits.open(made.id, write=True)
@@ -514,7 +514,7 @@ def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
 
 
 def test_a_purge_erases_what_is_in_quarantine(damaged: Home) -> None:
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         key, sha256, doc_id = next(stores.catalog.promised())
         quarantine(damaged.config, stores, key, "for a test")
         assert damaged.quarantined() == [key]
@@ -534,17 +534,17 @@ def test_every_kind_has_a_remedy() -> None:
 def test_an_older_copy_of_the_names(damaged: Home, tmp_path: Path) -> None:
     damaged.sql("front", "PRAGMA wal_checkpoint(TRUNCATE)")
     older = damaged.config.catalog_db.read_bytes()
-    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+    with open_home(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
         deposits.make_folder(stores.catalog.names.ontologies()[0].root, "later", 0o755, 0, 0)
     for path in damaged.config.home.glob("front.sqlite-*"):
         path.unlink()
     damaged.config.catalog_db.write_bytes(older)
-    with pytest.raises(StoreError, match="kgfs check --repair"), open_stores(damaged.config):
+    with pytest.raises(StoreError, match="kgfs check --repair"), open_home(damaged.config):
         pass
     assert damaged.found() == [(Kind.OLD_FRONT, "")]
     assert damaged.found(mend=True) == [(Kind.OLD_FRONT, "made anew from the ledger")]
     assert damaged.found(deep=True) == []
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         assert stores.catalog.names.resolve(stores.catalog.names.ontologies()[0].id, "later")
 
 
@@ -567,7 +567,7 @@ def test_rows_and_readings_lost_at_once(damaged: Home) -> None:
     damaged.work()
     assert damaged.found(deep=True) == []
     assert damaged.know() == damaged.knowledge
-    with open_stores(damaged.config) as stores:
+    with open_home(damaged.config) as stores:
         rebuild_graph(stores)
     assert damaged.know() == damaged.knowledge, "also when it is derived anew without the lost one"
 
@@ -582,7 +582,7 @@ def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(timing, "CHECK_SECOND_PASS", 0.0)
     monkeypatch.setenv("KGFS_MODELS_EXTRACTOR", "statistics")
     config = Config(home, models=Models(embedder="minilm", extractor="statistics"))
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         for name, text in (("a.txt", TEXT), ("b.txt", OTHER)):
             (tmp_path / name).write_text(text)
             deposits.ingest_file(tmp_path / name, "Test")
@@ -592,7 +592,7 @@ def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         return [d.kind for d, _ in check_home(config, deep=deep, mend=mend, progress=lambda *_: None)]
 
     def rows() -> list[tuple[str, bytes]]:
-        with open_stores(config, vectors_of=worker_note(config.run)["embedder"]) as stores:
+        with open_home(config, vectors_of=worker_note(config.run)["embedder"]) as stores:
             assert stores.vectors is not None
             return [(row.item, row.vector.tobytes()) for row in stores.vectors.fetch(Filter())]
 
@@ -604,7 +604,7 @@ def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert found(mend=True) == [Kind.MISSING_VECTORS, Kind.STALE_VECTORS]
     assert found(deep=True) == []
     assert rows() == before
-    with open_stores(config, vectors_of=worker_note(config.run)["embedder"]) as stores:
+    with open_home(config, vectors_of=worker_note(config.run)["embedder"]) as stores:
         assert stores.vectors is not None
         (*_, row) = stores.vectors.fetch(Filter(kind="concept"))
         stores.vectors.upsert([replace(row, item="0123456789abcdef")])

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config, load
 from kgfs.stores.damage import Kind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.endpoint import Endpoint
-from kgfs.stores.garage.s3.names import object_name, upload_name
+from kgfs.stores.garage.s3.names import object_name
 from tests.support.peers.buckets import Server
 
 KEY = "sources/Zen/0123456789abcdef0123456789abcdef.txt"
@@ -38,7 +38,7 @@ def config(place: Endpoint, home: Path) -> Iterator[Config]:
         secret_key_file=str(place.secret_key_file),
     )
     found = replace(plain, garage_store=settings)
-    with open_stores(found):
+    with open_home(found):
         pass
     yield found
 
@@ -52,22 +52,22 @@ def found_in(config: Config, *, mend: bool = False) -> list[tuple[Kind, str]]:
 @pytest.mark.claim("BUCKET-6")
 def test_an_upload_that_was_not_ended(config: Config, place: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Bucket(place)) as bucket:
-        bucket.replace(upload_name(KEY), KEY.encode(), {})
-        bucket._begin(object_name(KEY), {})
+        client = bucket._client()
+        client._create_multipart_upload(place.bucket, f"{place.prefix}/{object_name(KEY)}", {})
         assert found_in(config) == [], "somebody may be at it"
         monkeypatch.setattr("kgfs.knowledge.timing.UPLOAD_RUNNING", -60.0)
         assert found_in(config) == [(Kind.LEFT_UPLOAD, "")]
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "")], "it is not a day old"
-        assert bucket.uploads(object_name(KEY))
+        assert list(bucket.uploads(object_name(KEY)))
         monkeypatch.setattr("kgfs.ingest.timing.UPLOAD_ENDS", -60.0)
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "aborted")]
         assert found_in(config) == []
-        assert bucket.uploads(object_name(KEY)) == []
+        assert list(bucket.uploads(object_name(KEY))) == []
 
 
 @pytest.mark.claim("BUCKET-5")
 def test_cached_files_of_what_is_not_in_the_bucket(config: Config, place: Endpoint) -> None:
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         for name in ("staying", "going"):
             stores.garage.objects.put(f"redactions/{name}.json", b"{}")
     with closing(Bucket(place)) as bucket:

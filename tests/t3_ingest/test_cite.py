@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app import api
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config, load
 from kgfs.errors import MissingError
 from kgfs.knowledge.cite import REMOVED
@@ -27,14 +27,14 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(config: Config, folder: Path, **texts: str) -> None:
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, folder, **texts)
         work(config, stores, Counting())
 
 
 def issued(config: Config) -> dict[str, str]:
     """Each chunk_id that the graph has now, with its text."""
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         return {
             source.chunk_id: source.full_text
             for ontology in stores.catalog.names.ontologies()
@@ -79,7 +79,7 @@ def test_of_what_left_the_trash_place_and_hash_stay(home: Path, tmp_path: Path) 
     config = load(home)
     read(config, tmp_path, a=FIRST)
     known = issued(config)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         [ontology] = stores.catalog.names.ontologies()
         name = stores.catalog.names.resolve(ontology.id, "a.txt")
         assert name is not None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from tests.support.working import Counting, deposit, work
 
@@ -67,7 +67,7 @@ def rows(home: Path, table: str) -> list[dict[str, Any]]:
 def test_every_column_is_filled_or_has_a_reason(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KGFS_PIPELINE_CHUNK_TOKENS", "120")
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, mill="An earlier version.\n")
         work(config, stores, Counting())
         [ontology] = stores.catalog.names.ontologies()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.engine import Engine, LocalEngine, Progress, WorkerSlot
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
@@ -167,7 +167,7 @@ def on_ray(nodes: Any, make: Callable[[], WorkerSlot], expected: About | None = 
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     top = tmp_path_factory.mktemp("engine")
     config = Config(home=top / "home")
-    with open_stores(config):
+    with open_home(config):
         pass
     make = partial(place, config, top / "asked", 0.0)
     if request.param == "local":
@@ -208,7 +208,7 @@ class TestEngines:
 def test_a_process_that_is_killed_is_replaced_and_its_work_done(cluster: Any, home: Path, tmp_path: Path) -> None:
     """A document that ends every process is given up, and those after it are read."""
     config = Config(home=home, pipeline=Pipelining(max_attempts=1))
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             for stem, text in (("bad", PARAGRAPH.format(n=1) + " POISON."), ("last", PARAGRAPH.format(n=2))):
                 (tmp_path / f"{stem}.txt").write_text(text)
@@ -248,7 +248,7 @@ def test_where_no_cluster_can_read_documents_are_read_here(
     make: Callable[[], WorkerSlot] = partial(place, config, tmp_path / "asked", 0.0)
     if wrong == "garage":
         make = partial(place_here_only, os.getpid(), config)
-    with open_stores(config):
+    with open_home(config):
         engine = on_ray(cluster, make, expected, **settings)
         try:
             assert re.match(rf"(compute: )?{reported}.* Documents are read on this machine", engine.notice)
@@ -265,7 +265,7 @@ def test_a_work_that_does_not_hear_that_it_is_to_end_loses_its_process(
         raise LostLeaseError("Somebody else has it.")
 
     config = Config(home=home)
-    with open_stores(config):
+    with open_home(config):
         engine = on_ray(cluster, partial(place, config, tmp_path / "asked", 0.0), places=1)
         try:
             before = time.monotonic()
@@ -281,7 +281,7 @@ def test_a_node_that_is_killed_loses_no_record_and_asks_nothing_twice(cluster: A
     wanted = graph_by_local(tmp_path / "undisturbed", tmp_path)
     config, asked = Config(home=home), tmp_path / "asked"
     make = partial(place, config, asked, 0.4)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path)
         engine = on_ray(cluster, make, places=2)
         node = cluster.add_node(num_cpus=1)
@@ -310,7 +310,7 @@ def test_a_node_that_is_killed_loses_no_record_and_asks_nothing_twice(cluster: A
 
 def graph_by_local(home: Path, folder: Path) -> Any:
     config = Config(home=home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, folder)
         compute = Noting(folder / "undisturbed.asked", 0.0)
         pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))

@@ -10,7 +10,7 @@ from typing import Any
 import pypdfium2
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.formats import recognition
@@ -49,7 +49,7 @@ def test_a_citation_of_a_pdf_names_its_page(home: Path, tmp_path: Path) -> None:
     config = load(home)
     (tmp_path / "report.txt").write_bytes(pdf(*(f"{HEADER}\n{page}" for page in PAGES)))
     compute = Counting()
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             deposits.ingest_file(tmp_path / "report.txt", "Test")
         work(config, stores, compute)
@@ -75,7 +75,7 @@ def test_what_gives_no_text_is_unsupported_and_kept(home: Path, tmp_path: Path) 
     empty, broken = docx(""), pdf(*PAGES)[:200]
     (tmp_path / "empty.docx").write_bytes(empty)
     (tmp_path / "broken.pdf").write_bytes(broken)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             for name in ("empty.docx", "broken.pdf"):
                 deposits.ingest_file(tmp_path / name, "Test")
@@ -97,7 +97,7 @@ def test_a_picture_is_read_after_tesseract_was_installed(
         missing("tesseract", "it is not installed")
     config = load(home)
     (tmp_path / "sign.png").write_bytes(png(*page_image(pdf(PAGES[0]))))
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             deposits.ingest_file(tmp_path / "sign.png", "Test")
         with monkeypatch.context() as without:
@@ -125,7 +125,7 @@ def test_a_document_that_was_read_in_part_is_offered_once_tesseract_is_installed
         both.import_pages(pypdfium2.PdfDocument(page))
     both.save(tmp_path / "half.pdf")
     (tmp_path / "whole.pdf").write_bytes(pdf(PAGES[0]))
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             deposits.ingest_file(tmp_path / "half.pdf", "Test")
             deposits.ingest_file(tmp_path / "whole.pdf", "Test")

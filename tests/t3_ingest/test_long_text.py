@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import backfill
@@ -27,7 +27,7 @@ def test_a_text_that_is_too_long_for_concepts_is_found_by_its_words_and_says_so(
     for module in (draft, backfill, pipeline, earlier):
         monkeypatch.setattr(module, "LONGEST_PROSE", len(TEXT))
     config, compute = load(home), Counting()
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, long=TEXT + OTHER, short=TEXT)
         work(config, stores, compute)
         assert states(stores) == {State.DONE: 2} and compute.asked == [TEXT]
@@ -55,7 +55,7 @@ def test_a_long_text_is_decoded_in_pieces(home: Path, tmp_path: Path, monkeypatc
     text = "\ufeffÄrger – naïve words 𝄞 and 検索.\r\nThey stand here.\n"
     written = {"utf-8": text, "utf-16-le": text, "latin-1": "Größe, naïve and déjà vu. It stands here.\n"}
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             for encoding, words in written.items():
                 (tmp_path / f"{encoding}.txt").write_bytes(words.encode(encoding))

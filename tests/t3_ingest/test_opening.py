@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.app.binding import NOTE, bind, is_bound, refuse_others
 from kgfs.app.confirming import Confirming
-from kgfs.app.home import as_they_are, make_home, open_existing, open_stores, open_to_ask
+from kgfs.app.home import as_they_are, make_home, open_home, open_to_read
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
 from kgfs.errors import (
@@ -40,12 +40,12 @@ def settings_of_nobody(folder: Path) -> GarageSettings:
 def test_a_home_gets_no_second_garage_by_a_forgotten_configuration(tmp_path: Path) -> None:
     files = Config(home=tmp_path / "home")
     bucket = replace(files, garage_store=GarageSettings(store="s3", endpoint="http://127.0.0.1:1", timeout=0.1))
-    with open_stores(files):
+    with open_home(files):
         pass
-    for opening in (open_stores, as_they_are):
+    for opening in (open_home, as_they_are):
         with pytest.raises(BadInputError, match=r"is 'files', not 's3'.*--config"), opening(bucket):
             pass
-    with open_existing(files):
+    with open_home(files, make=False):
         pass
 
 
@@ -65,7 +65,7 @@ def test_a_home_is_opened_in_no_other_place_than_its_own(tmp_path: Path, other: 
     make_home(own)
     bind(own)
     strange = replace(own, **other)  # type: ignore[arg-type]
-    for opening in (open_stores, as_they_are):
+    for opening in (open_home, as_they_are):
         with pytest.raises(BadInputError, match=rf"{named}\. .*--config"), opening(strange):
             pass
     with pytest.raises(BadInputError, match=named):
@@ -79,7 +79,7 @@ def test_a_home_of_another_format_is_refused_and_left_as_it_is(tmp_path: Path, n
     files.run.mkdir(parents=True)
     (files.run / NOTE).write_text(json.dumps(noted))
     before = [*tmp_path.rglob("*")]
-    for opening in (open_stores, as_they_are):
+    for opening in (open_home, as_they_are):
         with (
             pytest.raises(StoreError, match=r"mount it with the version that made it, and copy its documents/\.$"),
             opening(files),
@@ -102,7 +102,7 @@ def test_of_two_that_open_a_home_first_the_second_goes_by_what_the_first_bound_i
 
 def test_a_home_that_was_mounted_before_it_was_bound_is_bound_by_its_ledger_alone(tmp_path: Path) -> None:
     files, other = Config(home=tmp_path / "home"), Config(home=tmp_path / "other")
-    with open_stores(other) as empty, open_stores(files) as stores:
+    with open_home(other) as empty, open_home(files) as stores:
         stores.catalog.record(SettingChanged("", "x", "y", 1))
         ship_once(stores.catalog, stores.garage.ledger)
         bucket = replace(files, garage_store=IN_A_BUCKET)
@@ -121,12 +121,12 @@ def test_one_who_only_asks_is_told_of_an_older_copy_and_finds_a_lost_graph(tmp_p
     with library_at(config.home) as library:
         library.add("Zen/documents/zen.txt", b"A koan is a riddle.\n", {"koan": ["A koan is a riddle"]})
         ship_once(library.stores.catalog, library.stores.garage.ledger)
-    with open_to_ask(config) as stores:
+    with open_to_read(config) as stores:
         assert stores.graph.counts()["documents"] == 1
     copytree(config.home, tmp_path / "before")
     for path in config.home.glob("graph.sqlite*"):
         path.unlink()
-    with open_to_ask(config) as stores:  # made again
+    with open_to_read(config) as stores:  # made again
         assert stores.graph.counts()["documents"] == 1
     with library_at(config.home) as library:
         library.write("Zen/documents/more.txt", b"More.\n")
@@ -135,7 +135,7 @@ def test_one_who_only_asks_is_told_of_an_older_copy_and_finds_a_lost_graph(tmp_p
         path.unlink()
     for path in (tmp_path / "before").glob("front.sqlite*"):
         path.rename(config.home / path.name)
-    with pytest.raises(OlderCopyError), open_to_ask(config):
+    with pytest.raises(OlderCopyError), open_to_read(config):
         pass
 
 
@@ -152,9 +152,9 @@ def test_a_server_may_move(tmp_path: Path) -> None:
 def test_a_home_that_could_not_be_opened_is_bound_to_nothing(tmp_path: Path) -> None:
     files = Config(home=tmp_path / "home")
     bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
-    with pytest.raises(KgfsError, match=r"127\.0\.0\.1:1"), open_stores(bucket):
+    with pytest.raises(KgfsError, match=r"127\.0\.0\.1:1"), open_home(bucket):
         pass
-    with open_stores(files):
+    with open_home(files):
         pass
 
 
@@ -162,36 +162,36 @@ def test_what_a_first_opening_in_vain_leaves_is_no_home_to_those_who_only_ask(tm
     """They were given another configuration, say: it would be bound to that."""
     files = Config(home=tmp_path / "home")
     bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
-    with pytest.raises(UnavailableError), open_stores(bucket):
+    with pytest.raises(UnavailableError), open_home(bucket):
         pass
     before = sorted(files.home.rglob("*"))
-    for opening in (open_existing, as_they_are):
+    for opening in (open_home, as_they_are):
         with pytest.raises(MissingError, match="no home of kgfs is there yet"), opening(files):
             pass
     assert sorted(files.home.rglob("*")) == before
-    with pytest.raises(UnavailableError), open_stores(bucket):
+    with pytest.raises(UnavailableError), open_home(bucket):
         pass
 
 
 def test_a_home_that_was_noted_nowhere_is_bound_to_no_place_without_its_ledger(tmp_path: Path) -> None:
     files = Config(home=tmp_path / "home")
-    with open_stores(files) as stores:
+    with open_home(files) as stores:
         stores.catalog.record(SettingChanged("", "x", "y", 1))
         ship_once(stores.catalog, stores.garage.ledger)
     note = files.run / NOTE
     note.unlink()
     files.garage.rename(tmp_path / "elsewhere")
-    for opening in (open_stores, as_they_are):
+    for opening in (open_home, as_they_are):
         with pytest.raises(BadInputError, match=r"not in the ledger there.*--config"), opening(files):
             pass
         assert not note.exists()
     bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
-    with pytest.raises(UnavailableError), open_stores(bucket):
+    with pytest.raises(UnavailableError), open_home(bucket):
         pass
     assert not note.exists()
     rmtree(files.garage)
     (tmp_path / "elsewhere").rename(files.garage)
-    with open_stores(files) as stores:
+    with open_home(files) as stores:
         assert stores.catalog.seq() == 1
     assert is_bound(files)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.domain.names import decode_name
@@ -61,7 +61,7 @@ def comparable(stores: Stores, ontology: str) -> list[object]:
 
 def test_an_attachment_is_read_as_a_document_of_its_own(home: Path, tmp_path: Path) -> None:
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, one_eml=mail("barley", ("report.md", REPORT), ("../report.md", TABLE)))
         work(config, stores, Counting())
         [ontology] = stores.catalog.names.ontologies()
@@ -89,7 +89,7 @@ def test_an_attachment_is_read_as_a_document_of_its_own(home: Path, tmp_path: Pa
 @pytest.mark.claim("PART-2")
 def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(home: Path, tmp_path: Path) -> None:
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         mails = {f"m{n}_eml": mail(f"grain {n}", ("report.md", REPORT)) for n in range(3)}
         deposit(config, stores, tmp_path, **mails)
         work(config, stores, Counting())
@@ -126,7 +126,7 @@ def test_one_content_in_many_mails_is_one_document_that_leaves_with_the_last(hom
 @pytest.mark.claim("PART-2")
 def test_removal_and_return_of_a_mail_take_its_attachments_along(home: Path, tmp_path: Path) -> None:
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, one_eml=mail("barley", ("report.md", REPORT)))
         work(config, stores, Counting())
         report, compute = by_content(stores, REPORT), Counting()
@@ -152,7 +152,7 @@ def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_ke
 ) -> None:
     """The trash leaves what a reading under way has put. What is gone all the same is put again."""
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, one_eml=mail("barley", ("report.md", REPORT)))
         work(config, stores, Counting())
         report, name = by_content(stores, REPORT), found_at(stores, "one.eml").name
@@ -185,7 +185,7 @@ def test_an_attachment_that_is_given_up_while_another_mail_with_it_is_read_is_ke
 @pytest.mark.claim("PART-2")
 def test_a_purge_leaves_what_a_mail_in_the_trash_has_too(home: Path, tmp_path: Path) -> None:
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         mails = {f"m{n}_eml": mail(f"grain {n}", ("report.md", REPORT)) for n in range(2)}
         deposit(config, stores, tmp_path, **mails)
         work(config, stores, Counting())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
@@ -52,7 +52,7 @@ def originals(stores: Stores) -> list[str]:
 @pytest.mark.logs("a bug of a model")
 def test_what_a_failed_reading_put_goes_and_comes_back(home: Path, tmp_path: Path) -> None:
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, "one.eml", mail("barley", ("report.md", REPORT)))
         work(config, stores, Counting(poison="grain store"))
         [failed] = documents(stores)
@@ -70,7 +70,7 @@ def test_what_a_failed_reading_put_goes_and_comes_back(home: Path, tmp_path: Pat
 def test_a_purge_takes_what_was_read_of_parts_that_left_with_the_trash(home: Path, tmp_path: Path) -> None:
     """The bytes of a mail and of its attachments have left; what was read of them stays until the mail is purged."""
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deep = mail("oats", ("report.md", REPORT))
         deposit(config, stores, tmp_path, "all.mbox", mailbox(mail("barley"), deep))
         work(config, stores, Counting())
@@ -95,7 +95,7 @@ def test_nothing_is_left_of_the_parts_of_a_mailbox_that_left_with_the_trash_whil
 ) -> None:
     monkeypatch.setattr("kgfs.ingest.timing.PARTS_PUT_NS", 1 << 50)
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deep = mail("oats", ("report.md", REPORT))
         deposit(config, stores, tmp_path, "all.mbox", mailbox(mail("barley"), deep))
         [parent] = documents(stores)
@@ -120,7 +120,7 @@ def test_nothing_is_left_of_the_parts_of_a_mailbox_that_left_with_the_trash_whil
 def test_a_part_whose_bytes_were_lost_is_put_again_under_the_name_that_it_has(home: Path, tmp_path: Path) -> None:
     """Another mail has the same bytes with another suffix."""
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, "one.eml", mail("barley", ("report.md", REPORT)))
         work(config, stores, Counting())
         [report] = [one for one in documents(stores) if one.parent]
@@ -140,7 +140,7 @@ def test_lost_parts_are_restored_from_the_document_that_has_them(home: Path, tmp
     path, content = ("all.mbox", mailbox(mail("oats"), mail("rye", ("page.html", page))))
     if kind == "transcript":
         path, content = "session.jsonl", transcript("quxsegment")
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, path, content)
         work(config, stores, Counting())
         parts = {one.key: stores.garage.objects.get(one.key) for one in documents(stores) if one.parent}
@@ -149,16 +149,16 @@ def test_lost_parts_are_restored_from_the_document_that_has_them(home: Path, tmp
             stores.garage.objects.delete(key)
     for _ in range(2):
         check_home(config, deep=False, mend=True, progress=lambda done, total, what: None)
-        with open_stores(config) as stores:
+        with open_home(config) as stores:
             work(config, stores, Counting())
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         assert {key: stores.garage.objects.get(key) for key in parts} == parts
 
 
 @pytest.mark.claim("PART-2")
 def test_a_rotten_object_of_a_part_is_replaced(home: Path, tmp_path: Path) -> None:
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, "one.eml", mail("barley", ("report.md", REPORT)))
         work(config, stores, Counting())
         [report] = [one for one in documents(stores) if one.parent]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.ingest.reading import recognised
@@ -33,7 +33,7 @@ def _recognition() -> None:
 
 @pytest.fixture
 def stores(home: Path) -> Iterator[Stores]:
-    with open_stores(Config(home=home)) as stores:
+    with open_home(Config(home=home)) as stores:
         yield stores
 
 

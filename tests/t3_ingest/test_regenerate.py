@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config, load
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
@@ -49,7 +49,7 @@ def test_a_regenerated_ontology_is_what_a_fresh_ingest_gives_whatever_stood_ther
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:
     other = Config(home=tmp_path / "other")
-    with open_stores(other) as fresh:
+    with open_home(other) as fresh:
         deposit(other, fresh, tmp_path, **TEXTS)
         work(other, fresh, Counting())
         wanted = reported(fresh)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
@@ -52,7 +52,7 @@ def config(home: Path) -> Config:
 @pytest.fixture
 def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     monkeypatch.setattr(timing, "FORGET_AFTER_NS", 0)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         yield replace(stores, vectors=MemoryVectors(MODEL))
 
 

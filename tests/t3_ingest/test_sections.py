@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.knowledge.evidence import citation_json, evidence, source_txt
@@ -64,7 +64,7 @@ def _shown(stores: Stores) -> dict[tuple[int, str], tuple[str, ...]]:
 def test_evidence_has_the_section_of_its_quote(home: Path, tmp_path: Path) -> None:
     config = load(home)
     (tmp_path / "tides.rst").write_text(PAGE)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             deposits.ingest_file(tmp_path / "tides.rst", "Test")
         work(config, stores, Counting())
@@ -80,7 +80,7 @@ def test_evidence_has_the_section_of_its_quote(home: Path, tmp_path: Path) -> No
 def test_a_reading_from_before_has_the_section_of_the_source(home: Path, tmp_path: Path) -> None:
     config = load(home)
     (tmp_path / "tides.rst").write_text(PAGE)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             deposits.ingest_file(tmp_path / "tides.rst", "Test")
         work(config, stores, Counting())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import Config
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError
@@ -132,7 +132,7 @@ class Shown(Counting):
 
 def test_an_extractor_that_looks_is_shown_what_the_strategy_offers(home: Path, tmp_path: Path) -> None:
     config = Config(home=home, pipeline=Settings(known_concepts=3))
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, **TEXTS)
         work(config, stores, Counting())
         [ontology] = stores.catalog.names.ontologies()
@@ -152,7 +152,7 @@ def test_strategies_give_other_graphs_nothing_is_embedded_twice_and_rebuilding_g
     home: Path, tmp_path: Path
 ) -> None:
     config = Config(home=home, pipeline=Settings(known_concepts=3, match_threshold=0.85))
-    with open_stores(config, vectors_of="letters/1") as stores:
+    with open_home(config, vectors_of="letters/1") as stores:
         assert stores.vectors is not None
         deposit(
             config, stores, tmp_path, **TEXTS, d="Tracing collection of garbage. Cycle references count for tracers."
@@ -212,7 +212,7 @@ def test_two_homes_find_the_same_concepts_in_the_same_files(tmp_path: Path, stra
     for home in ("one", "other"):
         settings = Settings(known_concepts=5, match_threshold=0.8, strategy=strategy)
         config = Config(home=tmp_path / home, pipeline=settings)
-        with open_stores(config, vectors_of="letters/1") as stores:
+        with open_home(config, vectors_of="letters/1") as stores:
             texts = {
                 f"d{n:02}": " ".join(
                     f"The {a} {b} is a {b} {WORDS[n]}. A {b} {WORDS[n]} needs the {a} {b}." for a, b in pairs

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import load
@@ -76,7 +76,7 @@ def test_a_format_and_an_extractor_are_a_row_each(home: Path, monkeypatch: pytes
     config = load(home)
     document = home.parent / "clock.bin"
     document.write_bytes(MAGIC + SENTENCE.encode())
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):
             deposits.ingest_file(document, "Clocks")
         compute, clock = LocalCompute(Models(embedder="none", extractor="toy")), StageClock()

@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.app import backlog
 from kgfs.app.backlog import read_backlog
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.errors import TimedOutError
 from kgfs.ingest.working import pipeline
@@ -35,7 +35,7 @@ def test_what_follows_reading_is_left_to_others_when_the_time_is_up(
     monkeypatch.setattr(pipeline, "look_back", look_back)
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late[0], sleep=time.sleep, time_ns=time.time_ns)
     monkeypatch.setattr(backlog, "time", clock)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         deposit(config, stores, tmp_path, one=TEXT)
         read_backlog(config, stores, lambda done, total, what: None, timeout=900)
         assert looked == [0] and stores.catalog.jobs.owed() == 0 and stores.graph.risen(1) is not None

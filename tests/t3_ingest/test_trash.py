@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.ingest.writing import trash
 from tests.support.depositing import Desk, desk_at
@@ -22,7 +22,7 @@ def test_the_trash_has_the_newest_version_not_bytes_that_were_never_settled(home
     config = load(home)
     source = tmp_path / "a.txt"
     source.write_bytes(b"the first version")
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         deposits.ingest_file(source, "Test")
         [ontology] = stores.catalog.names.ontologies()
         name = stores.catalog.names.resolve(ontology.id, "a.txt")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
@@ -49,7 +49,7 @@ def config(home: Path) -> Config:
 @pytest.fixture
 def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     monkeypatch.setattr(stores_timing, "FORGET_AFTER_NS", 0)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         yield stores
 
 
@@ -188,7 +188,7 @@ def test_opening_a_home_whose_first_document_is_being_published_takes_nothing_aw
 ) -> None:
     def look(name: str) -> None:
         if name == "staged":
-            with open_stores(config):
+            with open_home(config):
                 pass
 
     deposit(config, stores, tmp_path, a=TEXT)

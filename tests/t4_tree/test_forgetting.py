@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_for_mount, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
@@ -42,7 +42,7 @@ MONK = "A young monk learns Zen practice. The young monk leaves Zen practice. A 
 def place(home: Path) -> Iterator[Place]:
     compute = LocalCompute(Models(embedder="none", extractor="statistics"))
     config = load(home)
-    with open_for_mount(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         yield open_place(config, stores, deposits, compute)
 
 
@@ -432,13 +432,13 @@ def test_a_purged_name_is_not_given_to_another_concept(place: Place) -> None:
 @pytest.mark.files("damage")
 def test_what_purged_names_were_given_to_outlives_a_lost_graph_where_nothing_else_is_left(home: Path) -> None:
     compute, config = LocalCompute(Models(embedder="none", extractor="statistics")), Config(home)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         place = open_place(config, stores, deposits, compute)
         write(place, "a.txt", ABBOT)
         forgotten(place, "Zen/a.txt", purge=True)
         before, epoch = seen(place), stores.graph.epoch()
     remove_database(config.graph_db)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         place = open_place(config, stores, deposits, compute)
         assert differences(before, seen(place)) == {}
         assert stores.graph.epoch() > 0 < epoch

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.app.moving import migrate_home, plan_migration
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
@@ -19,7 +19,7 @@ def holds(history: list[tuple[str, int]], compute: LocalCompute) -> None:
     with tempfile.TemporaryDirectory() as top:
         home, goal = Config(Path(top) / "home"), Config(Path(top) / "goal")
         model = compute.embedding_model
-        with open_stores(home, vectors_of=model) as stores, open_deposits(home, stores) as (desk, _):
+        with open_home(home, vectors_of=model) as stores, open_deposits(home, stores) as (desk, _):
             place = open_place(home, stores, desk, compute)
             for what, seed in history:
                 act(place, what, seed)
@@ -30,7 +30,7 @@ def holds(history: list[tuple[str, int]], compute: LocalCompute) -> None:
             assert differences(before, seen(place)) == {}, "the home stays as it was"
             place.work()
             later = seen(place)
-        with open_stores(goal, vectors_of=model) as stores, open_deposits(goal, stores) as (desk, _):
+        with open_home(goal, vectors_of=model) as stores, open_deposits(goal, stores) as (desk, _):
             place = Place(goal, stores, desk, compute)
             assert differences(before, seen(place)) == {}
             assert [(job.kind, job.doc_id) for job in stores.catalog.jobs.all()] == owed

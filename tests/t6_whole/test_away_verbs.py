@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import ReadingOwed
@@ -93,7 +93,7 @@ def test_ingest_does_what_was_asked_once_the_keys_are_taken_again(far: Place, tm
             out, err = process.stdout.read(), process.stderr.read()
         assert process.returncode == 0, (told, err)
         assert [json.loads(line)["path"] for line in out.splitlines()] == [path]
-    with open_stores(load(far.home)) as stores:
+    with open_home(load(far.home)) as stores:
         facts = [decode(entry) for entry in entries(stores.catalog, stores.garage.ledger)]
     owed = [(fact.strategy, bool(fact.run)) for fact in facts if isinstance(fact, ReadingOwed)]
     assert sorted(owed) == [("", True), ("hybrid", True)]

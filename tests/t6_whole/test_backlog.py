@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app import backlog, timing
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.errors import UnavailableError
 from kgfs.ingest.storing.settle import Settler
@@ -28,7 +28,7 @@ def test_a_long_document_that_is_read_goes_on_though_a_server_is_away(
     monkeypatch.setattr(timing, "STANDSTILL", 0.0)
     nobody = Vectors(store="qdrant", url="http://127.0.0.1:1")
     config = replace(load(home), vectors=nobody, pipeline=Pipeline(max_attempts=2))
-    with open_stores(load(home)) as stores:
+    with open_home(load(home)) as stores:
         standstill = backlog._Standstill(config, Settler(config, stores))
         for step in range(5):
             standstill.check(reading(step / 5))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_of
 from tests.support.running import Place, shell
@@ -65,13 +65,13 @@ def vectors_of(home: Path) -> list[tuple[str, str, int, bytes]]:
     from kgfs.stores.vectors.contract import Filter
 
     config = load(home)
-    with open_stores(config) as stores:
+    with open_home(config) as stores:
         model = next(
             json.loads(stores.garage.objects.get(key))["embedding_model"]
             for key, _ in stores.garage.objects.keys("readings/")
             if key.endswith(".json") and "decisions" not in key
         )
-    with open_stores(config, vectors_of=model) as stores:
+    with open_home(config, vectors_of=model) as stores:
         assert stores.vectors is not None
         return [(row.kind, row.item, row.window, row.vector.tobytes()) for row in stores.vectors.fetch(Filter())]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from kgfs.domain.names import encode_name
 from kgfs.ingest.storing.content import open_content
@@ -213,7 +213,7 @@ def test_what_is_written_while_the_question_stands_is_not_forgotten(
     ) as asked:
         assert asked.stdout is not None and asked.stdin is not None
         assert "document" in asked.stdout.readline()
-        with open_stores(load(two.home)) as stores, open_deposits(load(two.home), stores) as (deposits, _):
+        with open_home(load(two.home)) as stores, open_deposits(load(two.home), stores) as (deposits, _):
             root = stores.catalog.names.ontologies()[0].root
             name = stores.catalog.names.child(root, "a.md")
             assert name is not None
@@ -225,7 +225,7 @@ def test_what_is_written_while_the_question_stands_is_not_forgotten(
     assert asked.returncode == 5, words
     assert "was written since" in words
     two.run("worker", "--until-idle")
-    with open_stores(load(two.home)) as stores:
+    with open_home(load(two.home)) as stores:
         name = stores.catalog.names.child(root, "a.md")
         assert name is not None
         with closing(open_content(stores, load(two.home).spool, name.id)[1]) as content:
@@ -272,7 +272,7 @@ def test_what_a_killed_verb_left_is_carried_out_by_the_worker_that_was_there(two
 
 @pytest.mark.logs("forget MissingError: .*readings/")
 def test_what_an_older_order_fails_by_is_not_said_of_another_that_was_carried_out(two: Place) -> None:
-    with open_stores(load(two.home)) as stores:
+    with open_home(load(two.home)) as stores:
         doc_id = find_document(stores, two.home / "run", "Notes/a.md").doc_id
         ((key, _),) = stores.garage.objects.keys(f"readings/{doc_id}/")
         stores.garage.objects.delete(key)

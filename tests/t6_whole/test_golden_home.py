@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kgfs.app import api
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.domain.identity import chunk_id_of
 from kgfs.ingest.lifecycle.purge import decode_redaction, encode_redaction
@@ -58,7 +58,7 @@ def test_it_shows_what_it_showed(home: Golden, seen: dict[str, Any]) -> None:
 
 def test_what_is_decoded_and_encoded_again_is_the_same(home: Golden) -> None:
     """So a Reading keeps its id, which its own name in the garage is, and a field that is renamed is noticed."""
-    with open_stores(load(home.home)) as stores:
+    with open_home(load(home.home)) as stores:
         objects = stores.garage.objects
         for key, _ in objects.keys("readings/"):
             reading = decode_reading(objects.get(key), key)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_home
 from kgfs.config import load
 from tests.support import starting
 from tests.support.knowledge_of import knowledge_of
@@ -194,7 +194,7 @@ def one_forgotten(documents: list[str], tmp_path_factory: pytest.TempPathFactory
 def remove(home: Path, name: str) -> None:
     """As ``rm`` does through a mount."""
     config = load(home)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
         ontology = stores.catalog.names.ontology_named("Test")
         assert ontology is not None
         found = stores.catalog.names.resolve(ontology.id, name)

@@ -275,12 +275,12 @@ def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path
 
 
 def vectors_in(home: Path) -> list[tuple[str, str, int, bytes]]:
-    from kgfs.app.home import model_in_use, open_stores
+    from kgfs.app.home import model_in_use, open_home
     from kgfs.config import load
     from kgfs.stores.vectors.contract import Filter
     from kgfs.stores.vectors.opening import open_vectors
 
     config = load(home)
-    with open_stores(config) as stores, closing(open_vectors(config, model_in_use(config, stores))) as vectors:
+    with open_home(config) as stores, closing(open_vectors(config, model_in_use(config, stores))) as vectors:
         assert vectors.complete()
         return [(row.kind, row.item, row.window, row.vector.tobytes()) for row in vectors.fetch(Filter())]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.stores.part_notes import NOTES
 from tests.support.mails import parent
@@ -37,12 +37,12 @@ def ingest_killed(place: Place, tmp_path: Path, path: str, content: bytes, borde
 
 
 def noted(place: Place) -> list[str]:
-    with open_stores(load(place.home)) as stores:
+    with open_home(load(place.home)) as stores:
         return [key for key, _ in stores.garage.objects.keys(NOTES)]
 
 
 def originals(place: Place) -> list[str]:
-    with open_stores(load(place.home)) as stores:
+    with open_home(load(place.home)) as stores:
         return [key for key, _ in stores.garage.objects.keys("sources/")]
 
 

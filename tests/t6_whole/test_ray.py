@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.domain.documents import State
 from tests.support.knowledge_of import knowledge_of
@@ -73,7 +73,7 @@ def kgfs(home: Path, *words: str, **environment: str) -> int:
 
 
 def fingerprints(home: Path) -> list[str]:
-    with open_stores(load(home)) as stores:
+    with open_home(load(home)) as stores:
         objects = stores.garage.objects
         lines = [line for key, _ in objects.keys("records/") for line in objects.get(key).splitlines()]
     return [json.loads(line)["fingerprint"] for line in lines]
@@ -82,7 +82,7 @@ def fingerprints(home: Path) -> list[str]:
 def published(home: Path, documents: int) -> bool:
     """Whether so many are within three minutes, by the worker that runs."""
     until = time.monotonic() + 180
-    with open_stores(load(home)) as stores:
+    with open_home(load(home)) as stores:
         while (done := stores.catalog.names.counts().get(State.DONE, 0)) < documents and time.monotonic() < until:
             time.sleep(0.2)
     return done == documents
@@ -249,7 +249,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, docu
         assert worker.returncode == 0, complaint
     finally:
         worker.kill()
-    with open_stores(load(home)) as stores:
+    with open_home(load(home)) as stores:
         assert not stores.catalog.jobs.working()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, State
 from kgfs.stores.catalog.facts import DocumentFailed
@@ -146,7 +146,7 @@ def test_killed_and_ordered_once_more_it_ends_the_same(filled: Path, border: str
 def test_a_reprocess_that_was_killed_is_ordered_once_more(filled: Path, border: str) -> None:
     """Of documents that could not be read: here because what had been read of them was lost before."""
     undisturbed = knowledge_of(filled)
-    with open_stores(load(filled)) as stores:
+    with open_home(load(filled)) as stores:
         [test] = stores.catalog.names.ontologies()
         known = [document for document in stores.catalog.names.documents(test.id) if document.state is State.DONE]
         for document in known:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgfs.app.home import open_to_derive
+from kgfs.app.home import open_home
 from kgfs.config import load
 from kgfs.stores.vectors.contract import Filter, Row
 from scripts.servers import process, qdrant_wire
@@ -77,7 +77,7 @@ def rows_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     with monkeypatch.context() as patch:
         for name, value in place.environment.items():
             patch.setenv(name, value)
-        with open_to_derive(load(place.home), vectors_of=embedder(place)) as stores:
+        with open_home(load(place.home), vectors_of=embedder(place)) as stores:
             assert stores.vectors is not None
             return stores.vectors.fetch(Filter())
 
@@ -98,7 +98,7 @@ def texts_on(server: Server, place: Place) -> dict[tuple[str, int], tuple[object
 
 
 def texts_of_graph(home: Path) -> dict[tuple[str, int], tuple[object, ...]]:
-    with open_to_derive(load(home)) as stores:
+    with open_home(load(home)) as stores:
         documents = [doc for each in stores.catalog.names.ontologies() for doc in stores.graph.documents(each.id)]
         rows = [(document, row) for document in documents for row in stores.graph.sources(document.doc_id)]
     return {

@@ -24,7 +24,7 @@ from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.reading.related_documents import alike
 from kgfs.ingest.storing.content import only_in_garage
 from kgfs.models.contract import Passage
-from kgfs.stores import saved_answers
+from kgfs.stores import saved_answers, snapshots
 from kgfs.stores.catalog.rows import Forgetting
 from kgfs.stores.database import remove_database
 from kgfs.stores.document_objects import objects_of
@@ -62,6 +62,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
         _erase_objects(config, stores, doc_id, leaving)
         border("erased")
     stores.garage.objects.sweep()
+    snapshots.delete_all(config, stores.garage.objects)
     hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.catalog.names.document(doc_id))]
     stores.catalog.drop_inbox(hashes)
     stores.catalog.scrub()
@@ -156,7 +157,7 @@ def _leave_vectors(config: Config, stores: Stores, doc_ids: Sequence[str], conce
     if stores.vectors is not None:
         stores.vectors.erase(doc_ids, concepts)
     elif may_hold_vectors(config):
-        with closing(open_vectors(config, "none")) as vectors:
+        with closing(open_vectors(config, "none", stores.garage.confirm_owner)) as vectors:
             vectors.erase(doc_ids, concepts)
 
 

@@ -33,6 +33,7 @@ from kgfs.stores.catalog.facts import (
     PlacesAdded,
 )
 from kgfs.stores.catalog.purges import purges_among, without_purged
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.readings import (
     Decisions,
     Reading,
@@ -116,6 +117,31 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
         stores.vectors.conclude()
     if replayed.lost is not None:
         raise replayed.lost
+
+
+def replay_rest(stores: Stores, after: int) -> None:
+    """Carry out in the graph, which shows the facts up to number ``after``, those that followed. Repeatable after a
+    kill."""
+    for _, fact in _facts_after(stores, after):
+        if not is_carried_out(stores.graph, fact):
+            replay_in_graph(fact, stores)
+        if isinstance(fact, ForgettingDone) and fact.purge:
+            stores.graph.redact([], [], fact.doc_ids)
+
+
+def is_carried_out(graph: Graph, fact: Fact) -> bool:
+    """Return whether the graph has the fact already. Always False for a forgetting, which may have been carried out in
+    part and is idempotent."""
+    commit_id = getattr(fact, "commit_id", "")
+    return bool(commit_id) and not isinstance(fact, ForgettingDone) and graph.published(commit_id) is not None
+
+
+def _facts_after(stores: Stores, after: int) -> Iterator[tuple[int, Fact]]:
+    """Yield the facts after number ``after``, each with its number, without publications of documents that are purged
+    later."""
+    found = enumerate(map(decode, entries(stores.catalog, stores.garage.ledger, after)), after + 1)
+    numbered = [(number, fact) for number, fact in found if _replayed(fact)]
+    return without_purged(iter(numbered), purges_among(numbered))
 
 
 # ------------------------------------------------------------------------------------------------ graph
@@ -207,6 +233,18 @@ def _(fact: Word, stores: Stores) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- vectors
+
+
+def replay_vectors(stores: Stores, after: int) -> None:
+    """Carry out in the vectors, which show the facts up to number ``after``, those that followed. The graph is complete."""
+    assert stores.vectors is not None
+    replayed = ReplayedVectors(stores, stores.vectors)
+    for _, fact in _facts_after(stores, after):
+        replayed.replay(fact)
+    replayed.carry_out()
+    unindex_dead(stores, sorted(replayed.documents), replayed.founded)
+    if replayed.lost is not None:
+        raise replayed.lost
 
 
 @dataclass(slots=True)

@@ -53,14 +53,20 @@ def catalog_of(names: Names) -> Catalog:
 
 
 def projection_of(config: Config, stores: Stores, stopping: Callable[[], bool] = lambda: False) -> Projection:
-    """Return the projection of a home. Nothing is asked yet."""
+    """Return the projection of a home, which confirms before each batch that the home owns its bucket. Nothing is asked
+    yet."""
     from kgfs.stores.projection.projection import Projection
 
     home, garage = home_id(config.home), config.garage_store
     # A home that takes over a bucket writes the projection of the one before.
     origin = home if garage.store == "files" else f"{garage.bucket}/{garage.prefix.strip('/')}"
+
+    def is_stopping() -> bool:
+        stores.garage.confirm_owner()
+        return stopping()
+
     return Projection(
-        endpoint_of(config), stores.graph, home, catalog_of(stores.catalog.names), stopping, origin=origin
+        endpoint_of(config), stores.graph, home, catalog_of(stores.catalog.names), is_stopping, origin=origin
     )
 
 

@@ -46,6 +46,7 @@ TAGS: dict[type[Any], str] = {
     facts.SearchRemoved: "search.removed",
     facts.QuestionSaved: "question.saved",
     facts.QuestionRemoved: "question.removed",
+    facts.OwnerChanged: "owner.changed",
 }
 """The ledger's tag of each kind of fact. The names of a kind's fields are stored, too."""
 

@@ -453,6 +453,16 @@ class QuestionRemoved:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class OwnerChanged:
+    """Says that a home took over the right to write the bucket. It changes no table."""
+
+    generation: int
+    home: str
+    host: str
+    at: int
+
+
 Fact = (
     OntologyMade
     | OntologyRenamed
@@ -484,4 +494,5 @@ Fact = (
     | SearchRemoved
     | QuestionSaved
     | QuestionRemoved
+    | OwnerChanged
 )

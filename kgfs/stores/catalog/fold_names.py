@@ -17,6 +17,7 @@ from kgfs.stores.catalog.facts import (
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
+    OwnerChanged,
     QuestionRemoved,
     QuestionSaved,
     Removed,
@@ -78,6 +79,11 @@ def _(fact: SearchRemoved, target: Target) -> None:
 @apply_one.register
 def _(fact: QuestionSaved, target: Target) -> None:
     target.db.execute("INSERT OR REPLACE INTO question VALUES (?, ?, ?)", (fact.ontology, fact.question, fact.at))
+
+
+@apply_one.register
+def _(fact: OwnerChanged, target: Target) -> None:
+    pass
 
 
 @apply_one.register

@@ -185,24 +185,27 @@ class Catalog:
         self._writer.run_removing(work, synced=False)  # the ledger skips entries that are shipped twice
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
-        """Fill an empty catalog from the ledger's entries and return how many facts were applied. Raises StoreError
-        if the catalog is not empty, or an entry is missing or does not follow from those before it."""
+        """Apply the ledger's entries after the newest fact here, and return how many there were.
+
+        The catalog is empty, or began with a snapshot. Raises StoreError if it has facts that are not shipped, or if an
+        entry is missing or does not follow from those before it."""
         from kgfs.stores.catalog.recording import replay_one
 
         def work(db: sqlite3.Connection) -> int:
-            if newest_entry(db) or db.execute("SELECT 1 FROM ontology").fetchone():
-                raise StoreError(f"{self._path}: only an empty catalog can be filled from the ledger.")
+            began = last = newest_entry(db)
+            (shipped,) = db.execute("SELECT upto FROM shipped").fetchone()
+            if shipped < last or (not last and db.execute("SELECT 1 FROM ontology").fetchone()):
+                raise StoreError(f"{self._path}: it has facts that the ledger lacks, so the ledger cannot be replayed.")
             newest: deque[tuple[int, bytes]] = deque(maxlen=KEPT_ENTRIES)
-            applied = 0
             for seq, entry in entries:
-                if newest and seq != newest[-1][0] + 1:
-                    raise StoreError(f"The ledger has nothing between the entries {newest[-1][0]} and {seq}.")
+                if seq != last + 1:
+                    raise StoreError(f"The ledger has nothing between the entries {last} and {seq}.")
                 replay_one(db, seq, entry)
                 newest.append((seq, entry))
-                applied += 1
+                last = seq
             db.executemany("INSERT INTO entry (seq, body) VALUES (?, ?)", newest)
-            db.execute("UPDATE shipped SET upto = ?", (newest_entry(db),))
-            return applied
+            db.execute("UPDATE shipped SET upto = ?", (last,))
+            return last - began
 
         with self._writer.in_bulk():
             return self._writer.run(work)

@@ -310,6 +310,11 @@ class Garage(Protocol):
         """Return the ledger."""
         ...
 
+    def taken_over_by(self) -> str:
+        """Return which home has taken over the right to write here, for people; '' if none has, as far as is known here.
+        Quick, asks no server."""
+        ...
+
     def confirm_owner(self) -> None:
         """Raise NotOwnerError if another home has taken over the right to write here. Asks the server of a garage that
         is on one.

@@ -38,4 +38,4 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
         trusted(place.ca_file, "garage.ca_file")
     if is_open_to_others(place.endpoint, is_encrypted(place.endpoint)):
         warn_of_plain_text(config, place.endpoint, "Use https:// (garage.endpoint).")
-    return S3Garage(place, config.garage_cache, settings.cache_bytes if cached else 0, config.spool)
+    return S3Garage(place, config.garage_cache, settings.cache_bytes if cached else 0, config.spool, config.home)

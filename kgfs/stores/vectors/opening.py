@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kgfs.config import Config
@@ -12,10 +13,11 @@ if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
 
 
-def open_vectors(config: Config, model: str) -> Vectors:
+def open_vectors(config: Config, model: str, confirm: Callable[[], None] = lambda: None) -> Vectors:
     """Return the vector store of one embedding model. Ask no server yet.
 
-    Raise MachineError if the packages of the Qdrant client are not installed, and BadInputError for settings that
+    ``confirm`` is called before each batch that is written to a server; it raises NotOwnerError if another home owns the
+    bucket. Raise MachineError if the packages of the Qdrant client are not installed, and BadInputError for settings that
     cannot be used.
     """
     settings = config.vectors
@@ -31,7 +33,7 @@ def open_vectors(config: Config, model: str) -> Vectors:
         raise MachineError(
             f"vectors.store is 'qdrant', and the package {error.name} is not installed. Install kgfs[servers]."
         ) from error
-    vectors = QdrantVectors(settings, _key(settings.api_key_file), model)
+    vectors = QdrantVectors(settings, _key(settings.api_key_file), model, confirm)
     if is_open_to_others(settings.url, is_encrypted(settings.url)):
         warn_of_plain_text(config, settings.url, "Use https:// (vectors.url).")
     return vectors

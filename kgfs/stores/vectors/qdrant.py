@@ -98,9 +98,10 @@ class Key(httpx.Auth):
 class QdrantVectors:
     """The :class:`~kgfs.stores.vectors.contract.Vectors` of one server and model."""
 
-    def __init__(self, place: Settings, key: str, model: str) -> None:
-        """``key`` is the API key as it was first read. Nothing is asked yet. BadInputError for settings that cannot be used."""
+    def __init__(self, place: Settings, key: str, model: str, confirm: Callable[[], None] = lambda: None) -> None:
+        """``key`` is the API key as it was first read, ``confirm`` as in :func:`.open_vectors`. Nothing is asked yet. BadInputError for settings that cannot be used."""
         self._place = place
+        self._confirm = confirm
         self._model = model
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
@@ -154,6 +155,7 @@ class QdrantVectors:
         self._make_room(vectors[0])
         points = (_point(row, vector) for row, vector in zip(rows, vectors, strict=True))
         for some in batched(points, BATCH, _weight, WEIGHT):
+            self._confirm()
             self._asked(self._client.upsert, self._name, some, wait=True)
 
     def delete(self, where: Filter) -> int:
@@ -164,6 +166,7 @@ class QdrantVectors:
         return gone
 
     def _delete(self, name: str, where: Filter) -> None:
+        self._confirm()
         selector = models.FilterSelector(filter=_condition(where) or models.Filter())
         self._asked(self._client.delete, name, selector, wait=True)
 
@@ -178,6 +181,7 @@ class QdrantVectors:
                 self._delete(name, where)
 
     def clear(self) -> None:
+        self._confirm()
         self._asked(self._client.delete_collection, self._name)
         self._was_there = False
 
@@ -188,6 +192,7 @@ class QdrantVectors:
         return self._was_in_use and self._in_use() not in ("", self._name)
 
     def conclude(self) -> None:
+        self._confirm()
         if self._dimensions():
             self._use()
         for name in self._collections():

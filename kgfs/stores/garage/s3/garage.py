@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgfs.stores.garage.contract import GarageObjects, Ledger
+from kgfs.stores.garage.contract import GarageObjects
 from kgfs.stores.garage.prefixes import PrefixObjects
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
@@ -37,8 +37,12 @@ class S3Garage:
         return self._objects
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> S3Ledger:
         return self._ledger
+
+    def taken_over_by(self) -> str:
+        found = self.owner.lost_to() if self.owner is not None else None
+        return str(found) if found is not None else ""
 
     def confirm_owner(self) -> None:
         if self.owner is not None:

@@ -120,6 +120,7 @@ class Owner:
         note, found = self._fresh(), self.current()
         generation = found.generation + 1 if found is not None else 1
         self._note(replace(note, generation=generation, fenced=False))
+        border("taking-over")
         if not self._put(generation, note.home):
             found = self.current()
             self._note(replace(note, lost_to=found))
@@ -172,6 +173,10 @@ class Owner:
         except (ValueError, TypeError) as error:
             raise StoreError(f"{self._bucket.place.shown}: {name} names no owner ({error}).") from error
 
+    def refusal(self) -> NotOwnerError:
+        """Return the error of a home that knows that it lost its right. Asks no server."""
+        return self._refusal(self.lost_to())
+
     def _refusal(self, found: Ownership | None) -> NotOwnerError:
         place = self._bucket.place
         where = f"{place.shown}/{place.prefix}" if place.prefix else place.shown
@@ -183,7 +188,7 @@ class Owner:
     def _fresh(self) -> _Note:
         """Return a note without a right, under the home's id or a new one."""
         noted = self._noted()
-        return _Note(noted.home if noted else secrets.token_hex(8), _machine(), self._inode())
+        return _Note(noted.home if noted else secrets.token_hex(8), machine(), self._inode())
 
     def _inode(self) -> int:
         return self._home.stat().st_ino
@@ -200,7 +205,7 @@ class Owner:
             raise StoreError(
                 f"{self._home / NOTE}: cannot be read ({error}). Remove it, then kgfs mount MNT."
             ) from error
-        return note if (note.machine, note.inode) == (_machine(), self._inode()) else None
+        return note if (note.machine, note.inode) == (machine(), self._inode()) else None
 
     def _note(self, note: _Note) -> None:
         write_note(self._home / NOTE, asdict(note), durable=True)
@@ -210,7 +215,8 @@ def _name(generation: int) -> str:
     return f"{OWNERS}{generation:010d}"
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return what tells this machine from others."""
     try:
         return _MACHINE.read_text().strip() or socket.gethostname()
     except OSError:
