@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kgfs.app import timing
-from kgfs.app.home import open_to_read
+from kgfs.app.home import open_to_read, request_settling
 from kgfs.app.progress import Advance
-from kgfs.app.settling import request_settling
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import open_home
+from kgfs.app.home import in_worker_place, open_home
 from kgfs.app.queries import named_document
-from kgfs.app.worker_place import in_worker_place
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.stores.resolve import ontology_called

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import open_deposits, open_home
+from kgfs.app.home import in_worker_place, open_deposits, open_home
 from kgfs.app.queries import named_document
-from kgfs.app.worker_place import in_worker_place
 from kgfs.config import Config
 from kgfs.errors import KgfsError
 from kgfs.stores.disk_reserve import DiskReserve

@@ -33,6 +33,7 @@ from kgfs.stores.snapshots import begun, replayed
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
+from kgfs.stores.worker_turn import in_place_of_worker
 
 if TYPE_CHECKING:  # needed by processes that write only
     from kgfs.ingest.writing.deposit import Deposits
@@ -296,3 +297,20 @@ def _begun(note: Path, due: bool) -> Iterator[bool]:
     yield begun
     if begun:
         note.unlink()
+
+
+@contextmanager
+def in_worker_place(config: Config) -> Iterator[Stores]:
+    """Yield the stores with their vectors, while the worker and every other process that may change the graph waits."""
+    with in_place_of_worker(config.run):
+        with open_home(config, make=False) as stores:
+            model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
+        with open_home(config, vectors_of=model, derive=False) as stores:
+            yield stores
+            ship_rest(config, stores)
+
+
+def request_settling(config: Config) -> None:
+    """Ask every process that settles files to do it now, without waiting for the quiet time."""
+    make_home(config)
+    (config.run / "settle.request").touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""Answer questions about a home: documents, versions, state and other homes. Nothing is changed."""
+"""Answer questions about a home: documents, versions and state. Nothing is changed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from kgfs.ingest.matching import index as index_module
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.stores import timing
-from kgfs.stores.document_objects import OWN
+from kgfs.stores.garage.keys import OWN
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.settling import request_settling
+from kgfs.app.home import request_settling
 from kgfs.config import load
 from tests.support.mounting import Library, sha
 

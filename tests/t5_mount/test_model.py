@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from kgfs.app.settling import request_settling
+from kgfs.app.home import request_settling
 from kgfs.config import load
 from tests.support.mounting import mounted_place, settled
 from tests.support.running import Place

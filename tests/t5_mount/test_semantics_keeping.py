@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.settling import request_settling
+from kgfs.app.home import request_settling
 from kgfs.config import load
 from kgfs.stores.worker_lock import worker_note
 from tests.support.mounting import SETTLE, STATISTICS, Library, catalog_of, mounted_place, run, sha

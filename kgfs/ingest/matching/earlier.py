@@ -3,8 +3,8 @@
 A publication knows the concepts of its moment only. Those that it founds stand in ``Graph.risen`` until the earlier
 documents that name them were looked through, in bounded batches: each place is noted, and a term that is such a concept
 gives it its forms and its telling sentences as evidence. A batch that changes anything is one fact with the new
-Decisions of its documents (``places.added``), so that rebuilds and other homes repeat it; one that changes nothing is
-noted in this home's graph alone, and another home looks for itself. What is stored of the new Decisions is what differs
+Decisions of its documents (``places.added``), so that a rebuild repeats it; one that changes nothing is
+noted in the graph alone. What is stored of the new Decisions is what differs
 from the former ones, so that a batch costs what it adds.
 
 The caller holds the worker lock.

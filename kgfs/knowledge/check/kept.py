@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 from kgfs.domain.documents import Document
 from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.document_objects import OWN
 from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.keys import OWN
 from kgfs.stores.part_notes import part_notes
 from kgfs.stores.readings import decode_reading, keys_of_decisions, reading_key
 from kgfs.stores.stores import Stores

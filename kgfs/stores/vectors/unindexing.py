@@ -11,7 +11,7 @@ from kgfs.stores.vectors.contract import Filter
 def unindex_dead(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> None:
     """Remove the rows of those documents and concepts that are not in the graph by now.
 
-    A process calls this after it has put rows of these documents and concepts into vectors that other machines also
+    A process calls this after it has put rows of these documents and concepts into vectors that other processes also
     write. Every process that removes something from the graph removes its rows *after* that. So either those rows are
     removed after they were put, or this call sees that their document or concept is gone. Raise the stores' UnavailableError
     and TimedOutError; then repeat the whole call.
