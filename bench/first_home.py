@@ -1,9 +1,9 @@
-"""How soon a new home on a bucket shows everything: ``python -m bench.first_home FOLDER make [--documents 1000]``,
+"""How soon a machine that takes over a bucket shows everything: ``python -m bench.first_home FOLDER make [--documents 1000]``,
 then ``python -m bench.first_home FOLDER measure``.
 
 ``make`` starts a SeaweedFS in FOLDER, and fills a bucket and a home with so many documents, each of 100 Sources, 1,000 concepts
-with three quotes each, and 500 relationships. ``measure`` has a new home begin there, mounts it
-without a worker, and prints the seconds from the call of ``kgfs mount`` until it returned, until ``ls`` had listed all
+with three quotes each, and 500 relationships, and puts a snapshot there. ``measure`` has a new home take over, mounts it
+without a worker, and prints the seconds from the call of ``kgfs mount --take-over`` until it returned, until ``ls`` had listed all
 concepts, until one ``concept.md`` was read, and until a search was answered; and the highest memory of both processes.
 What is in FOLDER stays, so that ``measure`` can be repeated; remove it afterwards.
 """
@@ -36,6 +36,7 @@ from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.settings import Models
 from kgfs.stores.readings import Reading
 from kgfs.stores.ship import ship_once
+from kgfs.stores.snapshots import make_snapshot
 from kgfs.stores.worker_lock import WorkerLock
 from scripts.servers import process, seaweedfs
 
@@ -146,6 +147,7 @@ def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
                 yield done
         ship_once(stores.catalog, stores.garage.ledger)
         yield done
+        make_snapshot(config, stores, stores.garage.objects, "")
 
 
 def measure_first_home(folder: Path, settings: str) -> None:
@@ -154,7 +156,7 @@ def measure_first_home(folder: Path, settings: str) -> None:
     mountpoint.mkdir(exist_ok=True)
     new_home(home, settings)
     begun = time.perf_counter()
-    kgfs(home, "mount", str(mountpoint), "--no-worker")
+    kgfs(home, "mount", str(mountpoint), "--no-worker", "--take-over")
     try:
         told("mounted", begun, memory_mib=highest(resource.RUSAGE_CHILDREN))
         listed = subprocess.run(["ls", mountpoint / ONTOLOGY / "concepts"], check=True, capture_output=True).stdout
