@@ -173,7 +173,7 @@ class Garage:
     cache_bytes: int = 1 << 30
     """Bytes of contents that are kept on the local disk; 0 for none."""
     snapshot_facts: int = 20_000
-    """Facts after which a worker puts a snapshot into the bucket, for another machine to begin with; 0 for none."""
+    """Facts after which a worker puts a snapshot into the bucket, with which a machine that takes over begins; 0 for none."""
 
     def __post_init__(self) -> None:
         if self.store not in ("files", "s3"):
