@@ -105,6 +105,7 @@ def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seawe
     far.environment |= FOREVER
     far.run("ingest", written(tmp_path, 1), "--ontology", "Notes")
     far.mount("--no-worker")
+    (far.mountpoint / "Notes" / "documents" / "earlier").mkdir()  # the first change waits until the ledger was asked
     until(lambda: far.status()["away"] is None)
     server = running(seaweedfs.folder)
     assert server
