@@ -11,17 +11,20 @@ from kgfs.ingest import timing
 from kgfs.ingest.storing.content import only_in_garage
 from kgfs.stores.garage.prefixes import by_length
 from kgfs.stores.part_notes import PartNote, is_being_read, note_parts, part_notes, parts_under_way, unwanted
+from kgfs.stores.ship import ship_once
 from kgfs.stores.stores import Stores
 
 
 def delete_unheld(stores: Stores, spool: Path, keys: Sequence[str], under_way: Container[str]) -> KgfsError | None:
     """Delete those of the originals that nothing promises, and take them out of the list of unheld ones.
 
-    What is ``under_way`` stays, and so does the only copy of a file that is being
-    settled. Return the error (NoSpaceError or CorruptError) of an original that had to stay because earlier versions rest
+    The facts that gave them up are shipped first: a home that takes over must not count on an original that is gone. What
+    is ``under_way`` stays, and so does the only copy of a file that is being settled. Return the error (NoSpaceError or CorruptError) of an original that had to stay because earlier versions rest
     on it. The caller holds the settle lock.
     """
     failed: KgfsError | None = None
+    if keys:
+        ship_once(stores.catalog, stores.garage.ledger)
     coming = {sha256[:32] for sha256 in only_in_garage(stores, spool)}
     gone = []
     for key in by_length(stores.garage.objects, stores.catalog.unheld(keys)):
