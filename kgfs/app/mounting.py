@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 from kgfs.app import timing
 from kgfs.app.confirming import Confirming
 from kgfs.app.home import make_home, open_deposits, open_home, open_to_read
-from kgfs.app.ownership import is_lost, own, refusal
 from kgfs.app.working import chores_of
 from kgfs.config import Config
-from kgfs.errors import BusyError, KgfsError, MissingError
+from kgfs.errors import BadInputError, BusyError, KgfsError, MissingError
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
@@ -53,6 +52,12 @@ def prepare_mount(
     Parameters and errors are those of :func:`.own`.
     """
     make_home(config)
+    if config.garage_store.store == "files":
+        if take_over:
+            raise BadInputError("--take-over is for a home in a bucket. A home in files belongs to whoever opens it.")
+        return
+    from kgfs.app.ownership import is_lost, own  # needed by homes in a bucket only
+
     if take_over or not is_lost(config):
         own(config, take_over=take_over, progress=progress, report=report)
 
@@ -123,7 +128,7 @@ def run_mount(
         if is_current():
             gate.open()
         if stores.garage.taken_over_by():
-            gate.refuse(refusal(config))
+            gate.refuse(_refusal(config))
         ending = threading.Event()
         ship = _unless(ending, lambda: ship_from_reserve(config.home, stores))
         chores = chores_of(config, stores, deposits.settler, ship, is_current)
@@ -136,7 +141,7 @@ def run_mount(
                     if keeper and paused.is_set():
                         keeper.poll()
                 await pulse.rest()
-            gate.refuse(refusal(config))
+            gate.refuse(_refusal(config))
             if keeper:
                 await trio.to_thread.run_sync(keeper.stop)
 
@@ -180,6 +185,12 @@ def run_mount(
                     _take_back(config, stores)
     if refused:
         raise refused[0]
+
+
+def _refusal(config: Config) -> KgfsError:
+    from kgfs.app.ownership import refusal  # needed by a home that lost its bucket only
+
+    return refusal(config)
 
 
 async def _first_pause(requests: Requests, gate: Gate) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from kgfs.config import Config
-from kgfs.errors import BadInputError, BusyError, NotOwnerError
+from kgfs.errors import BusyError, NotOwnerError
 from kgfs.failpoints import border
 from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.stores import snapshots
@@ -35,17 +35,13 @@ def own(
     progress: Progress = lambda done, total: None,
     report: Report = lambda step: None,
 ) -> None:
-    """Make sure that this home has the right to write its bucket, and databases to begin with. Nothing to do in files.
+    """Make sure that this home, whose garage is in a bucket, has the right to write there, and databases to begin with.
 
     A home that knows that it is the owner asks no server. With ``take_over`` the home becomes the owner whoever is; raise
     BusyError if it has changes that never reached the bucket while another home has written there. Without it raise
     NotOwnerError if another home is the owner. Raise UnavailableError or TimedOutError if the bucket must be asked and
     is away. ``progress`` is called with (done, total) in bytes of a snapshot, ``report`` with a step in words.
     """
-    if config.garage_store.store == "files":
-        if take_over:
-            raise BadInputError("--take-over is for a home in a bucket. A home in files belongs to whoever opens it.")
-        return
     with closing(open_garage(config, cached=False)) as garage:
         assert isinstance(garage, S3Garage)
         assert garage.owner is not None
@@ -66,8 +62,6 @@ def own(
 
 def is_lost(config: Config) -> bool:
     """Return whether another home has taken over, as far as this home knows. Asks no server."""
-    if config.garage_store.store == "files":
-        return False
     with closing(open_garage(config, cached=False)) as garage:
         assert isinstance(garage, S3Garage)
         return garage.owner is not None and garage.owner.lost_to() is not None

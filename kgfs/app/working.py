@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from kgfs.app import timing as app_timing
 from kgfs.app.embedder import load_models, wanted
 from kgfs.app.home import derive_vectors, make_home, open_home, ship_rest
-from kgfs.app.ownership import refusal
 from kgfs.config import Config
 from kgfs.errors import CorruptError, KgfsError, MachineError, MissingError
 from kgfs.fuse.connection import free_clients
@@ -211,6 +210,8 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
 def _assert_owner(config: Config, stores: Stores) -> None:
     """Raise NotOwnerError if another home has taken over, as far as this home knows."""
     if stores.garage.taken_over_by():
+        from kgfs.app.ownership import refusal  # needed by a home that lost its bucket only
+
         raise refusal(config)
 
 

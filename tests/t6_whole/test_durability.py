@@ -128,7 +128,7 @@ def test_killed_while_it_rebuilds(home: Path, tmp_path: Path, border: str) -> No
     knowledge, vectors = knowledge_of(place.home), vectors_of(place.home)
     for path in place.home.glob("*.sqlite*"):
         path.unlink()
-    place.run("status", expect=-9, env={"KGFS_FAIL_AT": border})
+    place.run("worker", "--until-idle", expect=-9, env={"KGFS_FAIL_AT": border})
     place.run("worker", "--until-idle")
     assert knowledge_of(place.home) == knowledge
     assert vectors_of(place.home) == vectors

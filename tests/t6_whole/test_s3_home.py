@@ -82,7 +82,8 @@ def test_a_home_in_a_bucket(far: Place, server: Server) -> None:
     for path in far.home.iterdir():
         if path.name != "config.toml":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    far.mount()
+    assert "--take-over" in far.run("mount", far.mountpoint, expect=5).stderr
+    far.mount("--take-over")
     assert tree(documents.parent) == after, "everything comes from the bucket"
 
 
