@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kgfs.app.backlog import FailedDocumentsError, wait
     from kgfs.app.deciding import merge_concepts, split_concept
     from kgfs.app.forgetting import Proposal, forget
-    from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed
+    from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed, with_transcripts
     from kgfs.app.matching import get_document, match_chunks
     from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
     from kgfs.app.queries import (
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     )
     from kgfs.app.rereading import Outdated, regenerate, reprocess
     from kgfs.app.searching import search, search_passages
-    from kgfs.app.transcript_folders import with_transcripts
     from kgfs.app.upkeep import (
         back_up_home,
         check_home,
@@ -65,13 +64,12 @@ _MODULES = {
     "kgfs.app.backlog": "FailedDocumentsError wait",
     "kgfs.app.deciding": "merge_concepts split_concept",
     "kgfs.app.forgetting": "Proposal forget",
-    "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed",
+    "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed with_transcripts",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
     "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status unshipped get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
     "kgfs.app.searching": "search search_passages",
-    "kgfs.app.transcript_folders": "with_transcripts",
     "kgfs.app.upkeep": "back_up_home check_home rebuild_home rebuild_projection restore_home",
     "kgfs.app.watching": "confirm_removals watch_in_foreground watched",
     "kgfs.app.windows": "prepare_for_contradiction_check prepare_for_reranking rerank",

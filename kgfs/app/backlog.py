@@ -1,4 +1,7 @@
-"""Wait until the backlog is empty: either a live worker empties it, or this process becomes the worker."""
+"""Wait until the backlog is empty: either a live worker empties it, or this process becomes the worker.
+
+It reports what is done of what is new, the file that is read now, and the time that is left.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,22 @@ from typing import TYPE_CHECKING
 
 from kgfs.app import timing
 from kgfs.app.home import open_to_read, request_settling
-from kgfs.app.progress import Advance
 from kgfs.config import Config
 from kgfs.domain.documents import State
+from kgfs.domain.names import decode_name
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
-from kgfs.knowledge.backlog import Owed, owed
-from kgfs.knowledge.unread import lines, unread, unread_count
+from kgfs.knowledge.backlog import Owed, lines, owed, unread, unread_count
+from kgfs.knowledge.document_location import standing_of
 from kgfs.render.words import counted
 from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import reason_of_last_end, worker_alive, worker_note
 
-if TYPE_CHECKING:  # needed where this process reads
+if TYPE_CHECKING:
     from kgfs.ingest.storing.settle import Settler
+
+ENOUGH = 2.0
+"""Seconds of work from which on the time that is left is told."""
 
 Progress = Callable[[int, int, str], None]
 """A callback that is called with (done, total, subject)."""
@@ -219,3 +225,50 @@ def away(config: Config, haste: float | None = None) -> KgfsError | None:
     from kgfs.app import asking
 
     return asking.away(config, haste)
+
+
+class Advance:
+    """Tells how far the work is that was owed when this was made, and has come since."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        start = owed(catalog)
+        self._ended = _ended(start)
+        self._begun = time.monotonic()
+        self._bytes = 0
+        """The most bytes that were to be read at any time, with those that were read since."""
+        self._left = 0
+
+    def measure(self, found: Owed) -> tuple[int, int, str]:
+        """Return the documents done of those that are new, and a description for people, given the present backlog."""
+        done = max(_ended(found) - self._ended, 0)
+        _, left = self._catalog.jobs.to_read()
+        self._bytes += max(left - self._left, 0)
+        self._left = left
+        return done, done + found.total, self._now(found)
+
+    def _now(self, found: Owed) -> str:
+        working = next((job for job in found.working if job.kind == "read"), None)
+        if working is None:
+            return ""
+        path = standing_of(self._catalog.names, working.doc_id).origin.path.removeprefix("documents/")
+        named = decode_name(path).decode("utf-8", "replace")
+        stage = f", {working.stage} {working.progress:.0%}" if working.stage else ""
+        return f"{named}{stage}{self._time_left()}"
+
+    def _time_left(self) -> str:
+        worked, read = time.monotonic() - self._begun, self._bytes - self._left
+        if worked < ENOUGH or read <= 0:
+            return ""
+        return f", {duration(worked * self._left / read)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people: ``40 s``, ``3 min``, ``2 h``."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
+
+
+def _ended(found: Owed) -> int:
+    return found.done + found.failed + found.unsupported

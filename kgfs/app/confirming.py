@@ -17,7 +17,7 @@ from kgfs.stores.ship import refuse_older
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:
-    from kgfs.tree.gate import Gate
+    from kgfs.tree.threads import Gate
 
 
 class Confirming:

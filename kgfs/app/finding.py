@@ -38,7 +38,7 @@ class Finder:
         return as_data(rank(self._opened(), self._asking, parse(words), ontology, doc_ids, min_score, patience))
 
     def _opened(self) -> Graph:
-        from kgfs.stores.graph.opening import open_graph
+        from kgfs.stores.graph.sqlite import open_graph
 
         with self._lock:
             if self._graph is None:

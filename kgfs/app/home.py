@@ -25,15 +25,14 @@ from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.graph.sqlite import open_graph
 from kgfs.stores.locks import locked
 from kgfs.stores.run_files import VECTORS_AFTER
 from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog, ship_from_reserve
 from kgfs.stores.snapshots import begun, replayed
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
-from kgfs.stores.worker_lock import worker_note
-from kgfs.stores.worker_turn import in_place_of_worker
+from kgfs.stores.worker_lock import in_place_of_worker, worker_note
 
 if TYPE_CHECKING:  # needed by processes that write only
     from kgfs.ingest.writing.deposit import Deposits
@@ -130,7 +129,7 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
 
     On exit, facts that were not shipped yet are shipped, unless the bucket is silent for timing.HASTE seconds.
     """
-    from kgfs.ingest.storing.sessions import open_session
+    from kgfs.ingest.storing.settle import open_session
     from kgfs.ingest.writing.deposit import Deposits
 
     session = DiskReserve(config.home).run(lambda: open_session(config.run))

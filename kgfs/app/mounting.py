@@ -30,8 +30,8 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
-    from kgfs.fuse.metrics import Requests
-    from kgfs.tree.gate import Gate
+    from kgfs.fuse.handling import Requests
+    from kgfs.tree.threads import Gate
 
 COLLECT_AFTER = 100_000
 """Net number of allocated objects before a mount collects garbage. What a mount remembers for the kernel is many
@@ -84,10 +84,10 @@ def run_mount(
     import trio
 
     from kgfs.fuse import mount as fuse
-    from kgfs.fuse.metrics import Requests
-    from kgfs.fuse.pulse import Pulse
+    from kgfs.fuse.handling import Requests
+    from kgfs.fuse.mount import Pulse
     from kgfs.tree.change_feed import ChangeFeed
-    from kgfs.tree.root import Root
+    from kgfs.tree.ontology import Root
     from kgfs.tree.tree_context import TreeContext
     from kgfs.tree.vfs import Vfs, space_of
     from kgfs.tree.views import TREE
@@ -216,7 +216,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     import trio
 
     from kgfs.fuse import mount as fuse
-    from kgfs.fuse.pulse import Pulse
+    from kgfs.fuse.mount import Pulse
     from kgfs.tree.garage import GarageRoot, GarageView
     from kgfs.tree.garage_feed import GarageFeed
     from kgfs.tree.vfs import Vfs, space_of

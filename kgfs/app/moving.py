@@ -18,12 +18,12 @@ from kgfs.failpoints import border
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.graph.sqlite import open_graph
 from kgfs.stores.locks import alone
 from kgfs.stores.ship import embedding_model_of, entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import open_vectors
-from kgfs.stores.worker_turn import in_place_of_worker
+from kgfs.stores.worker_lock import in_place_of_worker
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.ingest.repair.migrate import Goal, Plan, Progress

@@ -9,7 +9,7 @@ from contextlib import closing
 from kgfs.config import Config
 from kgfs.errors import BusyError, NotOwnerError
 from kgfs.failpoints import border
-from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import alive_sessions
 from kgfs.stores import snapshots
 from kgfs.stores.catalog.encoding import encode
 from kgfs.stores.catalog.facts import OwnerChanged

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kgfs.app.home import open_to_read
 from kgfs.config import Config
 from kgfs.stores.catalog.rows import Trashed
-from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.graph.sqlite import open_graph
 from kgfs.stores.mount_files import KNOWLEDGE, mount_notes
 from kgfs.stores.resolve import Found, find_document, ontology_called
 from kgfs.stores.stores import Stores
@@ -65,7 +65,7 @@ def status(config: Config) -> dict[str, Any]:
 def unshipped(config: Config) -> list[str]:
     """Return the files whose newest content or name the bucket does not have: below a mount of the home if there is
     one, else as ``ONTOLOGY/documents/PATH``."""
-    from kgfs.knowledge.unshipped import unshipped as paths_of
+    from kgfs.knowledge.status import unshipped as paths_of
 
     mounts = [note.mountpoint for note in mount_notes(config.run) if note.alive and note.view == KNOWLEDGE]
     with open_to_read(config) as stores:

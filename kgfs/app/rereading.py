@@ -18,7 +18,7 @@ from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
-    from kgfs.ingest.lifecycle.run_plan import Plan
+    from kgfs.ingest.lifecycle.runs import Plan
 
 
 CHARACTERS_IN_SECOND = 8_000
@@ -65,7 +65,7 @@ def regenerate(
     complete. Without ``wait``, the readings are only enqueued, durably.
     """
     from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.lifecycle.run_plan import plan
+    from kgfs.ingest.lifecycle.runs import plan
 
     with open_home(config, make=False) as stores:
         found = ontology_called(stores, ontology)

@@ -10,8 +10,7 @@ from kgfs.app.binding import refuse_others
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_home
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, UnsupportedError
-from kgfs.ingest.storing.sessions import alive_sessions
-from kgfs.ingest.storing.settle import Settler
+from kgfs.ingest.storing.settle import Settler, alive_sessions
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
@@ -21,8 +20,7 @@ from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.ship import is_graph_lost
-from kgfs.stores.worker_lock import worker_alive
-from kgfs.stores.worker_turn import in_place_of_worker
+from kgfs.stores.worker_lock import in_place_of_worker, worker_alive
 
 
 def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], None]) -> int:

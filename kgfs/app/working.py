@@ -19,9 +19,8 @@ from kgfs.app.home import derive_vectors, make_home, open_home, ship_rest
 from kgfs.config import Config
 from kgfs.errors import CorruptError, KgfsError, MachineError, MissingError
 from kgfs.fuse.connection import free_clients
-from kgfs.ingest.storing.sessions import alive_sessions
-from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.writing.chores import Chores
+from kgfs.ingest.storing.settle import Settler, alive_sessions
+from kgfs.ingest.writing.trash import Chores
 from kgfs.stores import timing as stores_timing
 from kgfs.stores.change_watch import ChangeWatch
 from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
@@ -33,8 +32,7 @@ from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
 from kgfs.stores.ship import ship_from_reserve
 from kgfs.stores.snapshots import keeping_snapshots
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import WorkerLock, worker_note
-from kgfs.stores.worker_turn import place_wanted
+from kgfs.stores.worker_lock import WorkerLock, place_wanted, worker_note
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute
@@ -133,7 +131,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
     the worker's place, and whether another embedding model is wanted.
     """
     from kgfs.ingest.lifecycle.backfill import Backfill
-    from kgfs.ingest.working.indexing_words import indexing_words
+    from kgfs.ingest.working.claims import indexing_words
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.worker import Worker
 

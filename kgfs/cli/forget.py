@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgfs.app import api
-from kgfs.cli.confirming import confirm
-from kgfs.cli.options import as_json, count, with_config
+from kgfs.cli.options import as_json, confirm, count, with_config
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError
 

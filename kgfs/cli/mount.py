@@ -15,9 +15,8 @@ from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
-from kgfs.cli import timing
-from kgfs.cli.logs import log_to_stderr
-from kgfs.cli.options import with_own_config
+from kgfs.cli import progress
+from kgfs.cli.options import log_to_stderr, with_own_config
 from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
@@ -25,7 +24,7 @@ from kgfs.fuse import probe
 from kgfs.fuse.connection import free_clients
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import MountState
-from kgfs.stores.log_files import open_log
+from kgfs.stores.error_log import open_log
 from kgfs.stores.mount_files import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
@@ -94,7 +93,7 @@ def command(
         if not foreground:
             options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
             _in_background(config, where, options)
-    for error in servers.errors(timing.SERVERS_ANSWER) if servers else ():
+    for error in servers.errors(progress.SERVERS_ANSWER) if servers else ():
         click.echo(f"The mount goes on without this server: {error}", err=True)
     if foreground:
         log_to_stderr()

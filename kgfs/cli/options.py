@@ -1,9 +1,14 @@
-"""Define the options that every command takes."""
+"""Define what commands share: the options that every command takes, a question before a change that cannot easily be
+undone, and the format of ``log/mount.log`` and ``log/worker.log``, which are the standard error of the logging
+processes.
+"""
 
 from __future__ import annotations
 
 import functools
+import logging
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -12,8 +17,7 @@ import click
 
 from kgfs.config import Config, default_home, load
 from kgfs.stores.core_dumps import keep_secrets_from_core_dumps
-from kgfs.stores.mount_files import mount_notes
-from kgfs.stores.mount_table import home_at
+from kgfs.stores.mount_files import home_at, mount_notes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,3 +84,38 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for p
 def count(number: int, what: str) -> str:
     """Return the number with its noun, such as ``1 document`` or ``2 documents``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+class Records(logging.Formatter):
+    """Format each record as one line. Further lines of the record, such as a traceback, begin with a tab.
+
+    So no quoted text can be taken for a record, and a purge finds where each record ends.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n\t".join(super().format(record).splitlines())
+
+
+def log_to_stderr() -> None:
+    """Log to standard error, in the format of :class:`Records`."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Records())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def confirm(question: str) -> None:
+    """Ask the question, and return if the answer is yes.
+
+    Raise click.Abort (exit code 1) if the answer is no, and click.UsageError (exit code 2) if stdin has no answer and
+    is no terminal.
+    """
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError) or sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise click.UsageError(f"'{question}' needs an answer, and stdin has none: give --yes.") from None

@@ -10,7 +10,14 @@ from types import TracebackType
 
 import click
 
-from kgfs.cli import timing
+SERVERS_ANSWER = 2.0
+"""Seconds that are waited, once the mount answers, for servers that have not answered."""
+STEP_SILENT = 2.0
+"""Seconds that a step may take before it is announced."""
+MOUNT_END = 20.0
+"""Seconds to wait for the mount's process and its worker to end."""
+MOUNT_END_LAZY = 1.0
+"""Seconds to wait with --lazy, when the process may go on as long as a program has a file open."""
 
 WIDTH = 30
 
@@ -43,7 +50,7 @@ class Bar:
 
 class Steps:
     """Announce steps: ``with Steps() as step: step("what is done now")``. A step is printed once, on a terminal or
-    not, if it takes longer than timing.STEP_SILENT.
+    not, if it takes longer than STEP_SILENT.
     """
 
     def __init__(self) -> None:
@@ -54,7 +61,7 @@ class Steps:
         if what != self._step:
             self._end()
             self._step = what
-            self._begun = threading.Timer(timing.STEP_SILENT, click.echo, (f"{what} …",), {"err": True})
+            self._begun = threading.Timer(STEP_SILENT, click.echo, (f"{what} …",), {"err": True})
             self._begun.daemon = True
             self._begun.start()
 

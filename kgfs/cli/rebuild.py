@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from kgfs.app import api
-from kgfs.cli.confirming import confirm
-from kgfs.cli.options import count, with_config
+from kgfs.cli.options import confirm, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.errors import BadInputError

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgfs.app import api
-from kgfs.cli.confirming import confirm
-from kgfs.cli.options import as_json, count, with_config
+from kgfs.cli.options import as_json, confirm, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.errors import BadInputError
@@ -17,7 +16,7 @@ from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
 
 if TYPE_CHECKING:
-    from kgfs.ingest.lifecycle.run_plan import Plan
+    from kgfs.ingest.lifecycle.runs import Plan
     from kgfs.knowledge.compare import Comparison, Difference
 
 

@@ -7,8 +7,7 @@ import json
 import click
 
 from kgfs.app import api
-from kgfs.cli.confirming import confirm
-from kgfs.cli.options import as_json, count, with_config
+from kgfs.cli.options import as_json, confirm, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import click
 
 from kgfs.app import api
-from kgfs.cli.confirming import confirm
-from kgfs.cli.options import as_json, count, with_config
+from kgfs.cli.options import as_json, confirm, count, with_config
 from kgfs.config import Config
 
 

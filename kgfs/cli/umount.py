@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.cli import timing
+from kgfs.cli import progress
 from kgfs.cli.options import with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
@@ -42,7 +42,7 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
         if not any(note.stuck for note in notes):
             raise
         unused = True  # another process has detached it already
-    deadline = time.monotonic() + (timing.MOUNT_END_LAZY if lazy else timing.MOUNT_END)
+    deadline = time.monotonic() + (progress.MOUNT_END_LAZY if lazy else progress.MOUNT_END)
     while (going_on := _going_on(notes)) and time.monotonic() < deadline:
         time.sleep(0.05)
     if going_on and not unused:

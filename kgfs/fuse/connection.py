@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 import kgfs
 from kgfs.errors import MachineError
 from kgfs.fuse import probe, timing
-from kgfs.stores.mount_files import MountNote, mount_notes
-from kgfs.stores.mount_table import mounts
+from kgfs.stores.mount_files import MountNote, mount_notes, mounts
 from kgfs.stores.processes import main_thread
 
 if TYPE_CHECKING:  # needed where something is mounted only

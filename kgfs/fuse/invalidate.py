@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import pyfuse3
 
-from kgfs.fuse.metrics import Requests
+from kgfs.fuse.handling import Requests
 from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 
 log = logging.getLogger(__name__)

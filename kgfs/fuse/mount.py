@@ -1,4 +1,7 @@
-"""Run a mount: check the mountpoint, mount, serve and shut down in order."""
+"""Run a mount: check the mountpoint, mount, serve and shut down in order.
+
+What a mount polls is paced: often while something happens in the home or in the mount, seldom else.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,16 +32,14 @@ from kgfs.errors import (
     RefusedError,
     from_os_error,
 )
-from kgfs.fuse import connection, machine, probe
+from kgfs.fuse import connection, machine, probe, timing
 from kgfs.fuse.adapter import Operations
-from kgfs.fuse.handling import LogError
+from kgfs.fuse.handling import LogError, Requests, serve
 from kgfs.fuse.invalidate import Invalidator
-from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import MountState
-from kgfs.fuse.pulse import Pulse
-from kgfs.fuse.serving import serve
+from kgfs.stores.change_watch import ChangeWatch
 from kgfs.stores.memory import give_back
-from kgfs.stores.mount_table import TYPE, source_of
+from kgfs.stores.mount_files import TYPE, source_of
 from kgfs.tree.invalidation import Invalidation
 from kgfs.tree.vfs import Vfs
 
@@ -286,3 +288,45 @@ async def _keep_running(task: Task, log_error: LogError) -> None:
             await trio.sleep(1)
         else:
             return
+
+
+class Pulse:
+    """The pace of one mount. Used on the event loop only."""
+
+    def __init__(self, watch: ChangeWatch | None = None, lively: float = 5.0) -> None:
+        """``watch`` is that of the home; without one, or without one that works, polls are always quick. ``lively`` is
+        how many seconds after a change polls are quick, since time must pass before a change is dealt with.
+        """
+        self._watch = watch
+        self._lively = lively
+        self._changed = trio.Event()
+        self._until = time.monotonic() + lively
+        self._works = watch is not None and watch.works
+
+    async def listen(self) -> None:
+        """Wait for changes of the home, without end. For a task of the mount."""
+        while self._watch is not None and self._works:
+            await trio.lowlevel.wait_readable(self._watch.fileno())
+            if self._watch.changed():
+                self._stir(self._lively)
+            await trio.sleep(timing.PULSE_QUICK)  # a busy home wakes this no more often
+
+    def requested(self) -> None:
+        """Note that the kernel has sent a request. Quick."""
+        self._stir(timing.PULSE_AFTER_REQUEST)
+
+    def _stir(self, seconds: float) -> None:
+        self._until = max(self._until, time.monotonic() + seconds)
+        if self._changed.statistics().tasks_waiting:
+            self._changed.set()
+            self._changed = trio.Event()
+
+    async def rest(self, quick: float = timing.PULSE_QUICK, slow: float = timing.PULSE_SLOW) -> None:
+        """Pause between two polls: ``quick`` seconds while something happens, else until something does, or ``slow``
+        seconds.
+        """
+        if not self._works or time.monotonic() < self._until:
+            await trio.sleep(quick)
+            return
+        with trio.move_on_after(slow):
+            await self._changed.wait()

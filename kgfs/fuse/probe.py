@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kgfs.errors import BusyError, MachineError, MissingError, StoreError
 from kgfs.fuse import timing
-from kgfs.stores.mount_table import Mount, mounts
+from kgfs.stores.mount_files import Mount, mounts
 
 
 class MountState(StrEnum):

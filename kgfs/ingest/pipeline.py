@@ -1,9 +1,11 @@
 """What happens to a file that is written, on one page: STAGES, in their order.
 
-The first four make a name and its bytes durable and end with a job that is owed. The reading stages turn the original into a Reading;
-they run in the worker or in a process of a cluster, for several documents at once. The text of a small document is published (``show``)
-before anything is extracted from any document. The last three publish the rest, one document at a time; the order in which the
-ledger has these publications is the order of matching, which every home and rebuild follows. A crash anywhere is resumed from the catalog; each stage may run twice with the same result.
+The first four make a name and its bytes durable and end with a job that is owed. The reading stages turn the original
+into a Reading; they run in the worker or in a process of a cluster, for several documents at once. The text of a
+small document is published (``show``) before anything is extracted from any document. The last three publish the
+rest, one document at a time; the order in which the ledger has these publications is the order of matching, which
+every home and rebuild follows. A crash anywhere is resumed from the catalog; each stage may run twice with the same
+result.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from kgfs.domain.text import Text
 from kgfs.failpoints import border
 from kgfs.formats.headings import section_paths
 from kgfs.ingest import timing
-from kgfs.ingest.matching import index, match, publication
+from kgfs.ingest.matching import match, naming, publication
 from kgfs.ingest.reading import stages
 from kgfs.ingest.reading.chunk import METHOD
 from kgfs.ingest.reading.clock import StageClock
@@ -78,7 +80,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("embed", "Sources and labels get vectors.", stages.embed, reads=True, share=stages.READ),
     Stage("match", "Concepts join known ones, or are founded; the Decisions are kept.", match.match),
     Stage("commit", "The graph shows the document in one transaction.", publication.carry_out),
-    Stage("index", "Its vectors are found by search.", index.index),
+    Stage("index", "Its vectors are found by search.", naming.index),
 )
 READING: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage.reads)
 TEXT: tuple[Stage, ...] = tuple(stage for stage in READING if stage.text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kgfs.domain.documents import Ontology
+from kgfs.knowledge.backlog import unread_count, unread_in
 from kgfs.knowledge.document_location import root_of, standing_of
-from kgfs.knowledge.unread import unread_count, unread_in
 from kgfs.render.about import About, MainConcept, NewDocument, UnreadDocument
 from kgfs.stores.stores import Stores
 

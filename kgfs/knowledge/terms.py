@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgfs.domain.forms import LONGEST, form_key
-from kgfs.render.terms import ShownTerm
+from kgfs.render.tsv import ShownTerm
 from kgfs.stores.graph.sqlite import Graph
 
 LIMIT = 20

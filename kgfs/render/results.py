@@ -21,7 +21,7 @@ from kgfs.render.search import (
     words_of,
 )
 from kgfs.render.source import Marks
-from kgfs.render.terms import ShownTerm
+from kgfs.render.tsv import ShownTerm
 from kgfs.render.words import counted, fold, json_page, lines_of, rendered, time_of
 
 

@@ -22,7 +22,7 @@ from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, Store
 from kgfs.render.words import below_size
 from kgfs.stores import timing
 from kgfs.stores.disk_reserve import DiskReserve
-from kgfs.stores.pacing import STEPS, Pacing
+from kgfs.stores.garage.durable import STEPS, Pacing
 from kgfs.stores.sqlite_files import fill, refuse_other, use_wal
 
 T = TypeVar("T")

@@ -8,7 +8,10 @@ forked shares the lock, which then lasts until both processes close the file.
 Lock files have mode 0600, are created if they are missing, and are never deleted: after a deletion two processes
 could hold locks of the same name. Only processes of one machine exclude each other. An OSError is raised
 unchanged, also for a missing folder. Files whose lock is queried or taken without waiting are never locked in
-shared mode for long, unlike folders."""
+shared mode for long, unlike folders.
+
+With the settle lock of a home, one process, and one thread in it, settles or gives up originals at a time.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,9 @@ from pathlib import Path
 
 from kgfs.errors import BusyError
 from kgfs.stores import timing
+from kgfs.stores.thread_slots import release_slot
+
+LOCK = "settle.lock"
 
 
 @contextmanager
@@ -114,3 +120,21 @@ def _try(descriptor: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@contextmanager
+def settle_lock(run: Path) -> Iterator[None]:
+    """Hold the settle lock of the home with this run folder. Two holders would mint two versions. Waits without a
+    limit."""
+    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    release_slot()  # the holder of the lock may be waiting for a bucket
+    with locked(run / LOCK):
+        yield
+
+
+@contextmanager
+def settle_lock_nowait(run: Path) -> Iterator[None]:
+    """Hold the settle lock as :func:`settle_lock` does, or raise BusyError where another thread or process holds it."""
+    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with alone(run / LOCK, "Files are being settled. Try again later."):
+        yield

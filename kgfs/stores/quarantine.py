@@ -13,10 +13,10 @@ from kgfs.config import Config
 from kgfs.errors import CorruptError, MissingError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.backup.layout import write
+from kgfs.stores.error_log import elder
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.durable import make_folder
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.log_files import elder
 from kgfs.stores.stores import Stores
 
 
@@ -105,7 +105,7 @@ def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
 
 
 _BEGINS = re.compile(rb'\{"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ')
-"""Matches the first line of a record, of errors.ndjson or of a log for people (kgfs.cli.logs)."""
+"""Matches the first line of a record, of errors.ndjson or of a log for people (kgfs.cli.options)."""
 
 
 def _not_about(marks: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -37,7 +37,7 @@ from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors, sync_folder
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.removing import remove_some
+from kgfs.stores.graph.merging import remove_some
 from kgfs.stores.graph.rows import LEAVING, SHOWN
 from kgfs.stores.locks import alone, locked
 from kgfs.stores.run_files import write_note

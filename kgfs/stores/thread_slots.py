@@ -2,15 +2,17 @@
 queues behind requests that wait for an unresponsive server.
 
 A thread also releases its slot before it waits for another thread that may be waiting for a server. Most threads
-have no slot, and nothing changes for them."""
+have no slot, and nothing changes for them.
+
+A function that is called without blocking returns its result, or raises WouldBlock and is then repeated in a thread.
+A function that may have to wait calls :func:`blocks` before it waits and before it changes anything.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from typing import Literal, TypeVar
-
-from kgfs.stores.blocking import blocks
 
 T = TypeVar("T")
 
@@ -64,3 +66,34 @@ class WaitingLock:
     def __exit__(self, *failure: object) -> Literal[False]:
         self._lock.release()
         return False
+
+
+class WouldBlock(Exception):  # noqa: N818  # not an error: the caller repeats the call in a thread
+    """The call would have to wait. Nothing was done."""
+
+
+class _Here(threading.local):
+    inline = False
+
+
+_HERE = _Here()
+
+
+def inline(call: Callable[[], T]) -> T:
+    """Return the result of ``call`` if it does not have to wait; else raise WouldBlock."""
+    _HERE.inline = True
+    try:
+        return call()
+    finally:
+        _HERE.inline = False
+
+
+def is_inline() -> bool:
+    """Return whether the calling thread is inside :func:`inline`."""
+    return _HERE.inline
+
+
+def blocks() -> None:
+    """Raise WouldBlock if the caller must not wait. Call this before waiting for anything."""
+    if _HERE.inline:
+        raise WouldBlock

@@ -28,13 +28,21 @@ from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.changes import DocumentChanged, DocumentPublished, DocumentPurged
-from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, Page, open_original, token_of
+from kgfs.tree.derived import (
+    PAGE,
+    DerivedFile,
+    DerivedFolder,
+    DerivedLink,
+    Page,
+    is_being_removed,
+    open_original,
+    token_of,
+)
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.places import DOCUMENT
 from kgfs.tree.spans import Spans
 from kgfs.tree.tree_context import TreeContext
-from kgfs.tree.tree_removal import is_being_removed
 
 
 class ArchiveFolder(DerivedFolder[None]):

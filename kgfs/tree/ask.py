@@ -1,8 +1,8 @@
 """Serve ``ask/<question>/``: the answer of the Sources to a question, in one ontology or, at the mount's root, in all.
 
-Every name is a question, as in ``search/`` (``kgfs.tree.asked``). It is worked out when its folder is opened or
-one of its files is looked up. A question that is longer than a name can be is split over nested folders, which are read as one
-question joined by spaces. ``touch`` also has a saved question asked anew.
+Every name is a question, as in ``search/`` (``kgfs.tree.search``). It is worked out when its folder is opened or one
+of its files is looked up. A question that is longer than a name can be is split over nested folders, which are read
+as one question joined by spaces. ``touch`` also has a saved question asked anew.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from kgfs.knowledge.ask.answer import Answer, State
 from kgfs.knowledge.ask.page import page
 from kgfs.render.answer_files import answer_json, answer_md, context_md
 from kgfs.stores import saved_answers
-from kgfs.stores.blocking import blocks
 from kgfs.stores.catalog.facts import QuestionRemoved, QuestionSaved
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
-from kgfs.tree.asked import FILES, AskedFolder, Kind, found_changed, is_question, words_in
 from kgfs.tree.changes import SearchesChanged
 from kgfs.tree.derived import derived_attr
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
 from kgfs.tree.node import FILE_MODE, Attr, AttrChange, Folder, Handle, Node, Rendered
-from kgfs.tree.search import ResultFile
+from kgfs.tree.search import FILES, AskedFolder, Kind, ResultFile, found_changed, is_question, words_in
 from kgfs.tree.searches import Content
 from kgfs.tree.timing import SEARCH
 from kgfs.tree.tree_context import TreeContext

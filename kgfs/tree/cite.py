@@ -17,8 +17,8 @@ from kgfs.ingest.lifecycle.citable import issued
 from kgfs.knowledge.cite import Cited, cited, resolve
 from kgfs.knowledge.metadata import changed_at
 from kgfs.render.words import encode, json_page
-from kgfs.stores.blocking import blocks
 from kgfs.stores.chunk_index import ChunkRef
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
 from kgfs.tree.changes import SearchesChanged
 from kgfs.tree.derived import DerivedFile, DerivedFolder, DerivedLink

@@ -10,14 +10,13 @@ from kgfs.render.concept import render
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.tree import keys
 from kgfs.tree.changes import ConceptChanged
-from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, StayingFile, token_of
+from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, StayingFile, is_being_removed, token_of
 from kgfs.tree.evidence import EvidenceFolder, Owner, living
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.listing import MadeOnAccess, name_bytes
 from kgfs.tree.node import FOLDER_MODE, Attr, Folder, Node, inode_of_concept
 from kgfs.tree.places import CONCEPT
 from kgfs.tree.tree_context import TreeContext
-from kgfs.tree.tree_removal import is_being_removed
 
 SUFFIX = ".concept"
 

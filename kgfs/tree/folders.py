@@ -10,14 +10,13 @@ from functools import partial
 
 from kgfs.domain.names import encode_name
 from kgfs.errors import MissingError
-from kgfs.stores.blocking import WouldBlock, inline
-from kgfs.tree.handles import Handles, OpenFolder
+from kgfs.stores.thread_slots import WouldBlock, inline
+from kgfs.tree.handles import Handles, OpenFolder, raise_gone
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import ROOT_INODE, Folder
 from kgfs.tree.threads import Threads
-from kgfs.tree.unlinked import raise_gone
 
 PAGE = 24
 """Number of entries of a stale listing that are looked up together, about as many as the kernel takes in one reply.

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from kgfs.domain.documents import Document, Ontology
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError, NoSuchAttributeError, ReadOnlyError
-from kgfs.stores.blocking import blocks
 from kgfs.stores.garage.contract import GarageEntry, Segment, SegmentReader
 from kgfs.stores.stores import Stores
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
 from kgfs.tree.derived import Original
 from kgfs.tree.listing import MadeOnAccess

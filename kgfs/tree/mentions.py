@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kgfs.errors import MissingError
-from kgfs.render.mentions import HEADER
-from kgfs.stores.blocking import blocks
+from kgfs.render.tsv import MENTIONS_HEADER
 from kgfs.stores.graph.vocabulary import Concept
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
 from kgfs.tree.changes import MentionsChanged
 from kgfs.tree.derived import DerivedFile
@@ -30,16 +30,16 @@ class MentionsTsv(DerivedFile[None]):
         found = self.context.stores.graph.named.file(self._concept_id)
         if found is None:
             raise MissingError("The concept is gone.")
-        return len(HEADER) + found.size, found.mtime
+        return len(MENTIONS_HEADER) + found.size, found.mtime
 
     def handle(self) -> Handle:
         blocks()
         graph, concept_id = self.context.stores.graph, self._concept_id
         size, mtime = self.measure()
-        parts = [("", len(HEADER)), *graph.named.documents(concept_id)]
+        parts = [("", len(MENTIONS_HEADER)), *graph.named.documents(concept_id)]
 
         def lines(doc_id: str) -> bytes:
-            return graph.named.lines(concept_id, doc_id) if doc_id else HEADER
+            return graph.named.lines(concept_id, doc_id) if doc_id else MENTIONS_HEADER
 
         if size <= AT_ONCE:
             return Rendered(b"".join(lines(doc_id) for doc_id, _ in parts))

@@ -2,7 +2,7 @@
 each other.
 
 All methods are synchronous. *Quick* methods (local indexed reads) never wait. Methods that *may block* are called
-inline first, on the event loop, and again in a thread if they raise WouldBlock (:mod:`kgfs.stores.blocking`); so is
+inline first, on the event loop, and again in a thread if they raise WouldBlock (:mod:`kgfs.stores.thread_slots`); so is
 any method that turns out to need a server. Methods that *block* are called in a thread. Names are encoded
 (``domain.names.encode_name``). An operation that a view does not allow raises the error that the design states; for
 derived entries this is ReadOnlyError (EROFS).

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from kgfs.errors import StoreError
 from kgfs.knowledge.joined import Span
-from kgfs.stores.blocking import blocks
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree.node import Fixed
 
 

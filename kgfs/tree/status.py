@@ -9,8 +9,8 @@ from pathlib import Path
 from kgfs.errors import MissingError, from_os_error
 from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
-from kgfs.stores.blocking import blocks
 from kgfs.stores.catalog.rows import Job
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFolder, Page, derived_attr, refuse_writing
 from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, inode_of

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Generic, TypeVar
 
 from kgfs.errors import GoneError
-from kgfs.stores.blocking import blocks
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree.node import Fixed
 
 P = TypeVar("P")

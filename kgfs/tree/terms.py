@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kgfs.domain.documents import Ontology
 from kgfs.errors import MissingError
-from kgfs.render.terms import HEADER
-from kgfs.stores.blocking import blocks
+from kgfs.render.tsv import TERMS_HEADER
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFile
 from kgfs.tree.node import Handle, Rendered
@@ -29,16 +29,16 @@ class TermsTsv(DerivedFile[None]):
         if stores.catalog.names.ontology(ontology_id) is None:
             raise MissingError("The ontology was removed.")
         changed = max(self._ontology.made_at, stores.graph.changed_at(ontology_id))
-        return len(HEADER) + stores.graph.terms.size(ontology_id), changed
+        return len(TERMS_HEADER) + stores.graph.terms.size(ontology_id), changed
 
     def handle(self) -> Handle:
         blocks()
         graph, ontology_id = self.context.stores.graph, self._ontology.id
         size, mtime = self.measure()
-        parts = [(("", ""), len(HEADER)), *graph.terms.parts(ontology_id, AT_ONCE)]
+        parts = [(("", ""), len(TERMS_HEADER)), *graph.terms.parts(ontology_id, AT_ONCE)]
 
         def lines(part: tuple[str, str]) -> bytes:
-            return graph.terms.lines(ontology_id, *part) if part[1] else HEADER
+            return graph.terms.lines(ontology_id, *part) if part[1] else TERMS_HEADER
 
         if size <= AT_ONCE:
             return Rendered(b"".join(lines(part) for part, _ in parts))

@@ -26,10 +26,10 @@ from kgfs.tree.changes import DocumentPublished, NameChanged, NameShown
 from kgfs.tree.derived import DerivedFile, open_original, token_of
 from kgfs.tree.documents import children, live
 from kgfs.tree.invalidation import Invalidations
-from kgfs.tree.mirrors import Mirror, MirrorFolder
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.spans import Spans
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.versions import Mirror, MirrorFolder
 
 SUFFIX = ".md"
 

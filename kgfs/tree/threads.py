@@ -2,8 +2,10 @@
 
 Questions and changes each have a bounded number of slots, and searches have a few slots of their own. A slot is for a
 call that waits for this machine: for its disk, or for other such calls. A call that begins to wait for a server, or
-for another call that may do so, releases its slot (:mod:`kgfs.stores.thread_slots`) and continues in its thread. So calls
-that the disk can answer never queue behind a silent server.
+for another call that may do so, releases its slot (:mod:`kgfs.stores.thread_slots`) and continues in its thread. So
+calls that the disk can answer never queue behind a silent server.
+
+A gate holds changes back until it is known that they are allowed.
 """
 
 from __future__ import annotations
@@ -18,9 +20,7 @@ import trio
 
 from kgfs.compute.deadline import Deadline
 from kgfs.errors import CrowdedError, KgfsError, StoppingError, TimedOutError
-from kgfs.stores.blocking import WouldBlock, inline
-from kgfs.stores.thread_slots import in_place
-from kgfs.tree.gate import Gate
+from kgfs.stores.thread_slots import WouldBlock, in_place, inline
 from kgfs.tree.timing import SEARCH, SEARCH_ENDS
 
 if TYPE_CHECKING:
@@ -243,3 +243,32 @@ def ends(pid: int) -> bool:
     except OSError:
         return False
     return any(line.startswith(b"SigPnd:") and int(line.split()[1], 16) & _KILLED for line in lines)
+
+
+class Gate:
+    """A gate that is closed at first, and is opened or refused. Used on the event loop only."""
+
+    def __init__(self) -> None:
+        self.wanted = trio.Event()
+        """Set once a task waits at the gate."""
+        self._decided = trio.Event()
+        self._refusal: KgfsError | None = None
+
+    async def passing(self) -> None:
+        """Return once the gate is open. Raise the error with which the gate is refused."""
+        self.wanted.set()
+        await self._decided.wait()
+        if self._refusal is not None:
+            raise self._refusal
+
+    def open(self) -> None:
+        """Open the gate. No effect if the gate was refused before."""
+        self._decided.set()
+
+    def refuse(self, error: KgfsError) -> None:
+        """Refuse every change from now on with the error, also if the gate was open."""
+        self._refusal = error
+        self._decided.set()
+
+    def is_open(self) -> bool:
+        return self._decided.is_set() and self._refusal is None

@@ -28,10 +28,9 @@ from kgfs.errors import (
     RefusedError,
     UnsupportedError,
 )
-from kgfs.stores.blocking import WouldBlock, inline
+from kgfs.stores.thread_slots import WouldBlock, inline
 from kgfs.tree.folders import OpenFolders
-from kgfs.tree.gate import Gate
-from kgfs.tree.handles import Handles
+from kgfs.tree.handles import Handles, changed, left_open, raise_gone, resized, unlinked
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.node import (
@@ -46,10 +45,8 @@ from kgfs.tree.node import (
     Link,
     Node,
 )
-from kgfs.tree.open_files import OpenFiles, open_node
-from kgfs.tree.pinned_sizes import PinnedSizes
-from kgfs.tree.threads import THREADS, Threads
-from kgfs.tree.unlinked import changed, left_open, raise_gone, resized, unlinked
+from kgfs.tree.open_files import OpenFiles, PinnedSizes, open_node
+from kgfs.tree.threads import THREADS, Gate, Threads
 
 T = TypeVar("T")
 P = ParamSpec("P")

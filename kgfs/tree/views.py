@@ -34,7 +34,6 @@ from kgfs.tree import (
     versions,
 )
 from kgfs.tree.about import about_md
-from kgfs.tree.asked import FirstFolder
 from kgfs.tree.changes import (
     ConceptChanged,
     DocumentChanged,
@@ -51,6 +50,7 @@ from kgfs.tree.changes import (
 from kgfs.tree.garage import LEDGER, LedgerFolder
 from kgfs.tree.places import CONCEPT, DOCUMENT, GARAGE, ONTOLOGY, ROOT
 from kgfs.tree.readme import agents_md, ignore, readme_md
+from kgfs.tree.search import FirstFolder
 from kgfs.tree.status import NAME as STATUS
 from kgfs.tree.status import StatusFolder
 from kgfs.tree.view import View, Views, on

@@ -10,7 +10,7 @@ from threading import Lock
 from kgfs.errors import BadInputError, ExistsError, MissingError, OvertakenError, StoreError
 from kgfs.stores.garage.contract import GarageEntry, GarageObjects, Ledger, Reader, Segment, SegmentReader, Sums
 from kgfs.stores.garage.durable import os_errors
-from kgfs.stores.garage.keys import check_key
+from kgfs.stores.garage.listing import check_key
 from kgfs.stores.garage.prefixes import PrefixObjects
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.segments import check_entries, encode_line, segment_path

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from kgfs.errors import BadInputError
-from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
-from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector, checked, is_empty, same_dimensions, unit
 
 Key = tuple[str, str, int]
 

@@ -12,7 +12,7 @@ import pytest
 
 from kgfs.config import Config, load
 from kgfs.domain.documents import Name, Ontology
-from kgfs.ingest.storing.sessions import Session, open_session
+from kgfs.ingest.storing.settle import Session, open_session
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.opening import open_garage

@@ -42,7 +42,7 @@ from kgfs.stores.ship import ship_once
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
-from kgfs.tree.root import Root
+from kgfs.tree.ontology import Root
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.views import TREE
 from tests.support.library import read

@@ -23,16 +23,16 @@ from kgfs.errors import IsAFolderError, NotAFolderError
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.joining import introductions
-from kgfs.ingest.storing.sessions import open_session
+from kgfs.ingest.storing.settle import open_session
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.graph.sqlite import open_graph
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from kgfs.tree.node import Caller, File, Folder, Link, Node
-from kgfs.tree.root import Root
+from kgfs.tree.ontology import Root
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.views import TREE
 

@@ -41,7 +41,7 @@ LOOK_AGAIN_AT_ONCE = {CONSTANTS: "kgfs.knowledge.timing.CHECK_SECOND_PASS=0"}
 TRY_AGAIN_SOON = {CONSTANTS: "kgfs.ingest.timing.JOB_RETRY=0.5"}
 """The environment of a command that works itself, and tries in vain."""
 
-HEAR_ALL_SERVERS = {CONSTANTS: "kgfs.cli.timing.SERVERS_ANSWER=60"}
+HEAR_ALL_SERVERS = {CONSTANTS: "kgfs.cli.progress.SERVERS_ANSWER=60"}
 """The environment of a mount that waits for all that its servers say, also where loading their clients takes long."""
 
 

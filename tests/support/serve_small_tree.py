@@ -16,7 +16,7 @@ from pathlib import Path
 import trio
 
 from kgfs.errors import KgfsError
-from kgfs.fuse.metrics import Requests
+from kgfs.fuse.handling import Requests
 from kgfs.fuse.mount import mount
 from kgfs.stores.mount_files import mount_note
 from kgfs.tree.node import Caller

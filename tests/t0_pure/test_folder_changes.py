@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from kgfs.ingest import timing
 from kgfs.ingest.watching.changes import FEWEST_HELD, Noted, Plan, plan
-from kgfs.ingest.watching.ignoring import Ignoring
-from kgfs.ingest.watching.scan import Scan, Seen, is_being_written, scan
+from kgfs.ingest.watching.scan import Ignoring, Scan, Seen, is_being_written, scan
 
 NOW = 1_000_000 * 10**9
 OLD = NOW - 3600 * 10**9

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain.knowledge import Mention
 from kgfs.errors import BadInputError
-from kgfs.render.summary import plain_form, summarise, surface_forms
+from kgfs.render.concept import plain_form, summarise, surface_forms
 
 
 def mention(

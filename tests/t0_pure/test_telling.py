@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.cli import timing
+from kgfs.cli import progress
 from kgfs.cli.progress import Steps
 from scripts.servers import fetching, minio
 from scripts.servers.fetching import fetch
@@ -46,11 +46,11 @@ def test_steps_that_take_longer_than_a_moment(
         reported += capsys.readouterr().err
         return reported
 
-    monkeypatch.setattr(timing, "STEP_SILENT", 0.0)
+    monkeypatch.setattr(progress, "STEP_SILENT", 0.0)
     with Steps() as step:
         for _ in range(3):
             step("Copying the graph")
         until(lambda: told() == "Copying the graph …\n")
-        monkeypatch.setattr(timing, "STEP_SILENT", 600.0)
+        monkeypatch.setattr(progress, "STEP_SILENT", 600.0)
         step("Starting the mount")
     assert told() == "Copying the graph …\n"

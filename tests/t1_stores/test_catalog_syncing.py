@@ -15,7 +15,7 @@ import pytest
 
 from kgfs.errors import StoreError
 from kgfs.stores import timing
-from kgfs.stores.catalog import syncing
+from kgfs.stores.catalog import writer
 from kgfs.stores.catalog.sqlite import Catalog
 from tests.support.catalog_building import Disk, Hand, folder_below
 
@@ -161,7 +161,7 @@ def test_many_commits_are_copied_to_the_database_beside_the_writers(
     catalog = Catalog(path)
     root = Hand(catalog).root
     size = path.stat().st_size
-    for n in range(syncing.CHECKPOINT_AFTER + 10):
+    for n in range(writer.CHECKPOINT_AFTER + 10):
         catalog.record(folder_below(root, f"folder {n}"))
     until(lambda: path.stat().st_size > size)
     assert b"folder 0" in path.read_bytes()
@@ -170,8 +170,8 @@ def test_many_commits_are_copied_to_the_database_beside_the_writers(
 
 def test_a_large_wal_starts_anew(path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "SYNC_WITHIN", 0.01)
-    monkeypatch.setattr(syncing, "CHECKPOINT_AFTER", 20)
-    monkeypatch.setattr(syncing, "LARGE", 100)
+    monkeypatch.setattr(writer, "CHECKPOINT_AFTER", 20)
+    monkeypatch.setattr(writer, "LARGE", 100)
     catalog = Catalog(path)
     root = Hand(catalog).root
     wal = path.with_name("front.sqlite-wal")

@@ -14,7 +14,7 @@ from kgfs.config import Config
 from kgfs.stores.catalog.facts import SettingChanged
 from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.change_watch import ChangeWatch
-from kgfs.stores.worker_turn import in_place_of_worker
+from kgfs.stores.worker_lock import in_place_of_worker
 
 
 @pytest.fixture

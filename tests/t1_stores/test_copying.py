@@ -11,7 +11,7 @@ import pytest
 from kgfs.errors import CorruptError, ExistsError
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, prove_ledger
-from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.opening import FileGarage
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.sqlite import Graph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, publish

@@ -32,12 +32,11 @@ from kgfs.errors import (
 from kgfs.stores import timing
 from kgfs.stores.garage import files as files_module
 from kgfs.stores.garage.contract import BLOCK, Objects, Sums
-from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.listing import object_path, sums_path
-from kgfs.stores.garage.sidecar import decode_sums, encode_sums
-from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.garage.opening import FileGarage
+from kgfs.stores.garage.sums import decode_sums, encode_sums, sums_of
 from tests.support.peers.buckets import GARAGES, garage_of
 from tests.support.required import missing
 from tests.support.small_disk import small_file_system

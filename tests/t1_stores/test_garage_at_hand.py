@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from kgfs.errors import CorruptError
 from kgfs.ingest.storing.content import SMALL, Kept
-from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
+from kgfs.stores.garage.reader import buffer_of
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
 from tests.support.peers.buckets import GARAGES, garage_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.stores.garage.buffer import Buffers
+from kgfs.stores.garage.reader import Buffers
 
 SIZE = 8192
 

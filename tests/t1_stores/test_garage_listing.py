@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, CorruptError, MissingError
 from kgfs.stores.garage.contract import Garage, Ledger
-from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.ledger import SegmentLedger
+from kgfs.stores.garage.opening import FileGarage
 from tests.fakes.garage import MemoryGarage
 from tests.support.peers.buckets import GARAGES, garage_of
 

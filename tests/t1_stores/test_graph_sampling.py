@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.stores.graph.sampling import draw, stepwise
+from kgfs.stores.graph.scoped import draw, stepwise
 
 IDS = [f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}" for number in range(300)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from kgfs.stores.graph import kinds
 from kgfs.stores.graph.comparing import difference
-from kgfs.stores.graph.derived import Derived
 from kgfs.stores.graph.kinds import KINDS, OF_DOCUMENTS, RowKind
+from kgfs.stores.graph.rows import Derived
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Batch, DocumentRow, Fault
 from kgfs.stores.sqlite_files import fill

@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores import log_files
-from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.log_files import elder, open_log
+from kgfs.stores import error_log
+from kgfs.stores.error_log import ErrorLog, elder, open_log
 
 pytestmark = pytest.mark.logs("Note: words")
 
 
 @pytest.fixture(autouse=True)
 def enough(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(log_files, "ENOUGH", 10_000)
-    return log_files.ENOUGH
+    monkeypatch.setattr(error_log, "ENOUGH", 10_000)
+    return error_log.ENOUGH
 
 
 def test_a_log_and_its_elder_are_all_there_is(tmp_path: Path, enough: int) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kgfs.stores.lazy import Lazy
+from kgfs.stores.garage.s3.bucket import Lazy
 
 
 def test_it_is_made_once_for_all_threads() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores import pacing, timing
+from kgfs.stores import timing
 from kgfs.stores.database import Database
+from kgfs.stores.garage import durable
 from kgfs.stores.garage.files import FileObjects
 
 MB = 1 << 20
@@ -87,5 +88,5 @@ def test_a_large_object_is_synced_in_pieces(size: int, kind: str, home: Path, sy
     objects.put("sources/a/b.txt", content if kind == "bytes" else source)
     pieces = [grown for _, grown in syncs.grown if grown >= MB]
     assert sum(grown for _, grown in syncs.grown if grown > 0) >= size
-    assert max(pieces) <= pacing.PIECE
+    assert max(pieces) <= durable.PIECE
     assert objects.get("sources/a/b.txt") == content

@@ -18,8 +18,7 @@ from kgfs.errors import CorruptError, MissingError
 from kgfs.stores.garage.contract import BLOCK, Garage, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path
-from kgfs.stores.garage.prefix_links import LINKS, OF, ON
-from kgfs.stores.garage.prefix_tidying import tidy_prefixes
+from kgfs.stores.garage.prefix_links import LINKS, OF, ON, tidy_prefixes
 from kgfs.stores.garage.prefixes import MIN_LINKED, PrefixObjects, by_length, everything
 from tests.fakes.garage import MemoryObjects
 from tests.support.peers.buckets import GARAGES, garage_of

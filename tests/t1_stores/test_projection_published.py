@@ -199,7 +199,7 @@ def test_what_the_page_names_is_there(projection: Projection) -> None:
 
 
 def test_the_page_names_every_constraint_and_index(projection: Projection) -> None:
-    from kgfs.stores.projection.schema import INDEXED, UNIQUE
+    from kgfs.stores.projection.writing import INDEXED, UNIQUE
 
     for label, columns in (*UNIQUE, *INDEXED):
         assert f"`{label}({', '.join(columns)})`" in PAGE

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from kgfs.errors import CorruptError, StoreError
 from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.s3.ledger import S3Ledger
-from kgfs.stores.garage.s3.merging import merge
-from kgfs.stores.garage.s3.pieces import ENTRIES, LAST, MERGED, Piece, chain, entries_name
+from kgfs.stores.garage.s3.pieces import ENTRIES, LAST, MERGED, Piece, chain, entries_name, merge
 from kgfs.stores.garage.segments import encode_line
 from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server
@@ -246,7 +245,7 @@ MERGER = """
 import sys
 from pathlib import Path
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.merging import merge
+from kgfs.stores.garage.s3.pieces import merge
 from kgfs.stores.garage.s3.endpoint import Endpoint
 
 endpoint, prefix, access, secret = sys.argv[1:]

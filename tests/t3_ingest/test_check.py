@@ -27,7 +27,7 @@ from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.repair.repair import repair
 from kgfs.ingest.storing.content import open_content
-from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import alive_sessions
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.ingest.writing.open_file import OpenFile
@@ -40,8 +40,7 @@ from kgfs.stores.garage import files
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
-from kgfs.stores.garage.sidecar import encode_sums
-from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.garage.sums import encode_sums, sums_of
 from kgfs.stores.locks import locked
 from kgfs.stores.quarantine import erase, quarantine, quarantine_file
 from kgfs.stores.vectors.contract import Filter

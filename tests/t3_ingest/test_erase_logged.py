@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.cli.logs import Records
+from kgfs.cli.options import Records
 from kgfs.config import Config, load
 from kgfs.stores import quarantine
-from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.log_files import elder
+from kgfs.stores.error_log import ErrorLog, elder
 from kgfs.stores.quarantine import erase_logged
 
 PURGED, OTHER = "0123456789abcdef", "fedcba9876543210"

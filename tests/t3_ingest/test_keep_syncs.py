@@ -11,7 +11,7 @@ import pytest
 from kgfs.config import Config
 from kgfs.domain.documents import Name
 from kgfs.settings import Tree
-from kgfs.stores.blocking import WouldBlock, inline
+from kgfs.stores.thread_slots import WouldBlock, inline
 from tests.support.depositing import Desk, desk_at
 
 

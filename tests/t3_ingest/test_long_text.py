@@ -13,7 +13,7 @@ from kgfs.ingest.lifecycle import backfill
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.matching import earlier
 from kgfs.ingest.reading import draft
-from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import alive_sessions
 from kgfs.ingest.working import pipeline
 from kgfs.knowledge.check import check
 from kgfs.stores import readings

@@ -8,7 +8,7 @@ import pytest
 
 from kgfs.ingest import timing
 from kgfs.ingest.storing import settle
-from kgfs.ingest.storing.write_burst import HURRY, SECOND, Lull
+from kgfs.ingest.storing.settle import HURRY, SECOND, Lull
 from tests.support.depositing import Desk
 
 

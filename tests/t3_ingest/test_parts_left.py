@@ -13,7 +13,7 @@ from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle.forget import carry_out, order
 from kgfs.ingest.lifecycle.forget_plan import plan
 from kgfs.ingest.writing import trash
-from kgfs.stores.garage.keys import OWN
+from kgfs.stores.garage.listing import OWN
 from kgfs.stores.part_notes import part_notes
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kgfs.domain.documents import NameKind
 from kgfs.errors import KgfsError
 from kgfs.ingest.lifecycle import forget, forget_plan
-from kgfs.ingest.storing import prefix_versions
+from kgfs.ingest.storing import settle
 from kgfs.ingest.writing import trash
 from kgfs.stores.garage import prefixes
 from kgfs.stores.garage.prefix_links import LINKS
@@ -37,7 +37,7 @@ class _Killed(BaseException):
 def test_what_is_promised_has_its_bytes_and_what_was_purged_has_none(steps: list[tuple[str, int, int]]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(prefixes, "MIN_LINKED", 4)
-        patch.setattr(prefix_versions, "MIN_LINKED", 4)
+        patch.setattr(settle, "MIN_LINKED", 4)
         with library_at(Path(folder) / "home") as library:
             library.ontology()
             for step, number, dies in steps:

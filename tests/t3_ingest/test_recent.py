@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest.writing.recent import MAX_REMEMBERED, RecentNames
+from kgfs.ingest.writing.open_file import MAX_REMEMBERED, RecentNames
 from tests.support.depositing import Desk, desk_at
 
 

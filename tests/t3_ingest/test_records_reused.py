@@ -12,8 +12,7 @@ from kgfs.app.home import open_deposits
 from kgfs.config import Config, load
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import forget, forget_plan
-from kgfs.ingest.lifecycle.run_plan import plan
-from kgfs.ingest.lifecycle.runs import living, owe_again
+from kgfs.ingest.lifecycle.runs import living, owe_again, plan
 from kgfs.knowledge.document import document_page
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.resolve import find_document

@@ -14,8 +14,7 @@ from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ing
 from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest import timing
 from kgfs.ingest.lifecycle.rebuild import rebuild
-from kgfs.ingest.lifecycle.run_plan import plan
-from kgfs.ingest.lifecycle.runs import Order, all_of, failed, outdated, owe, owe_again, recognise
+from kgfs.ingest.lifecycle.runs import Order, all_of, failed, outdated, owe, owe_again, plan, recognise
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.knowledge.compare import compare
 from kgfs.knowledge.document_location import standing_of

@@ -17,15 +17,14 @@ from kgfs.app.home import open_deposits, open_home
 from kgfs.config import Config
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild_vectors
-from kgfs.ingest.matching import index as index_module
+from kgfs.ingest.matching import naming
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.stores import timing
-from kgfs.stores.garage.keys import OWN
+from kgfs.stores.garage.listing import OWN
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter
-from kgfs.stores.vectors.unindexing import unindex
+from kgfs.stores.vectors.contract import Filter, unindex
 from tests.fakes.vectors import MemoryVectors
 from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, remove, throw, work
 
@@ -89,7 +88,7 @@ def test_concepts_that_died_with_a_document_whose_worker_was_killed_behind_the_c
             a="Zen is a school of Buddhism. A koan is a riddle that a school of Buddhism uses.",
         )
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
-        for module in (pipeline_module, index_module):
+        for module in (pipeline_module, naming):
             patch.setattr(module, "unindex", lambda *_: throw(KilledError()))
         work(config, stores, Embedding())
     work(config, stores, Embedding())

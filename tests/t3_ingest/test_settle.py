@@ -19,9 +19,8 @@ from kgfs.config import load
 from kgfs.domain.documents import Name, State, StorageTier
 from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
-from kgfs.ingest.storing.sessions import alive_sessions, open_session
-from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.storage_tier import bring_home, put_small
+from kgfs.ingest.storing.settle import Settler, alive_sessions, open_session
+from kgfs.ingest.storing.settling_batch import bring_home, put_small
 from kgfs.ingest.writing import trash
 from kgfs.settings import Pipeline
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
@@ -392,7 +391,7 @@ def test_inbox_rows_of_a_dead_session_go_unless_a_name_has_them(home: Path) -> N
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from kgfs.ingest.storing.sessions import open_session
+from kgfs.ingest.storing.settle import open_session
 session = open_session(Path(sys.argv[1]))
 print(session.id, flush=True)
 time.sleep(60)

@@ -14,10 +14,10 @@ import pytest
 from kgfs.errors import NoSpaceError, StoreError, UnavailableError
 from kgfs.ingest import timing
 from kgfs.ingest.storing.settle import BATCH
-from kgfs.ingest.writing import chores as chores_module
-from kgfs.ingest.writing.chores import Chores
+from kgfs.ingest.writing import trash
+from kgfs.ingest.writing.trash import Chores
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.opening import FileGarage
 from kgfs.stores.ship import entries, restore_catalog, ship_once
 from tests.support.depositing import Desk, desk_at
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_settled_while_the_trash_is_emptied_is_told_once_while_it
     monkeypatch.setattr(timing, "TRASH_EVERY", 0.0)
     errors, request = ErrorLog(desk.config.errors_log), desk.config.run / "settle.request"
     chores = Chores(desk.stores, desk.deposits.settler, errors, request, trash_days=0, ship=lambda: None)
-    empty, run_once, full = chores_module.trash.empty, desk.deposits.settler.run_once, True
+    empty, run_once, full = trash.empty, desk.deposits.settler.run_once, True
     emptying = False
 
     def emptied(*about: Any) -> int:
@@ -180,7 +180,7 @@ def test_what_cannot_be_settled_while_the_trash_is_emptied_is_told_once_while_it
             raise NoSpaceError("The disk is full.")
         return run_once(*about, **more)
 
-    monkeypatch.setattr(chores_module.trash, "empty", emptied)
+    monkeypatch.setattr(trash, "empty", emptied)
     monkeypatch.setattr(desk.deposits.settler, "run_once", settle)
     for told in (1, 2):
         for number in range(3):

@@ -15,14 +15,14 @@ from kgfs.config import Config
 from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError
 from kgfs.ingest.lifecycle.rebuild import rebuild
+from kgfs.ingest.matching.candidates import offer
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
-from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.embeddings import concept_rows
 from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
-from kgfs.stores.graph.sampling import SKIP
+from kgfs.stores.graph.scoped import SKIP
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading

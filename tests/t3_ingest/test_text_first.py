@@ -14,13 +14,13 @@ from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import alive_sessions
 from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.knowledge.check import check
 from kgfs.stores.catalog.facts import DocumentRead, DocumentText
 from kgfs.stores.resolve import find_document
 from kgfs.stores.stores import Stores
-from kgfs.tree.root import Root
+from kgfs.tree.ontology import Root
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.views import TREE
 from tests.support.histories import differences, seen_of

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.ingesting import Deposit
-from kgfs.app.transcript_folders import ONTOLOGY, with_transcripts
+from kgfs.app.ingesting import ONTOLOGY, Deposit, with_transcripts
 from kgfs.errors import BadInputError
 from kgfs.ingest.writing.intake import check_source
 

@@ -27,8 +27,8 @@ from kgfs.errors import (
 )
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.knowledge.ask import asking
-from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.resolve import Found, FoundKind, find_document
+from kgfs.stores.thread_slots import WouldBlock, inline
 from kgfs.tree import questions as questions_module
 from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import ReadOnlyError
-from kgfs.stores.blocking import WouldBlock, inline
+from kgfs.stores.thread_slots import WouldBlock, inline
 from kgfs.tree.node import File, Folder, Link
 from tests.support.library import ME, Library, library_at, read
 

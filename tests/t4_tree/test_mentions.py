@@ -10,7 +10,7 @@ import pytest
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.ingest.matching.concept_plans import plan_merge
 from kgfs.ingest.matching.concepts import decide
-from kgfs.render.mentions import HEADER
+from kgfs.render.tsv import MENTIONS_HEADER
 from kgfs.tree import mentions
 from kgfs.tree.node import File
 from kgfs.tree.streamed import Streamed
@@ -34,7 +34,7 @@ def named(library: Library, concept: str) -> list[str]:
     node = library.node(f"Zen/concepts/{concept}.concept/{mentions.NAME}")
     assert isinstance(node, File)
     raw = read(node)
-    assert raw.startswith(HEADER) and node.attr().size == len(raw)
+    assert raw.startswith(MENTIONS_HEADER) and node.attr().size == len(raw)
     words = []
     for line in raw.decode().splitlines()[1:]:
         doc_id, *numbers, chunk_id = line.split("\t")

@@ -16,7 +16,7 @@ from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.ingest.lifecycle.rebuild import rebuild
-from kgfs.ingest.storing.sessions import alive_sessions
+from kgfs.ingest.storing.settle import alive_sessions
 from kgfs.knowledge.check import check
 from kgfs.stores.database import remove_database
 from tests.support.histories import (

@@ -33,8 +33,8 @@ from kgfs.errors import (
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.knowledge.nesting import search_nested
 from kgfs.knowledge.search import search
-from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.resolve import Found, FoundKind
+from kgfs.stores.thread_slots import WouldBlock, inline
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, File, Folder

@@ -12,7 +12,7 @@ from kgfs.domain.documents import INGEST_VERSION
 from kgfs.ingest.lifecycle.rebuild import rebuild_graph
 from kgfs.knowledge.status import status
 from kgfs.knowledge.terms import found_terms
-from kgfs.render.terms import HEADER
+from kgfs.render.tsv import TERMS_HEADER
 from kgfs.tree import terms
 from kgfs.tree.node import File
 from kgfs.tree.streamed import Streamed
@@ -31,7 +31,7 @@ def listed(library: Library) -> dict[str, tuple[int, str]]:
     node = library.node(f"Zen/{terms.NAME}")
     assert isinstance(node, File)
     raw = read(node)
-    assert raw.startswith(HEADER) and node.attr().size == len(raw)
+    assert raw.startswith(TERMS_HEADER) and node.attr().size == len(raw)
     found = {}
     for line in raw.decode().splitlines()[1:]:
         term, count, doc_id, first, start, end = line.split("\t")

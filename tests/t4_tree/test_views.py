@@ -14,7 +14,7 @@ import pytest
 from kgfs.domain.names import encode_name
 from kgfs.render.words import visible
 from kgfs.tree.node import File, Folder, Link
-from kgfs.tree.root import Root
+from kgfs.tree.ontology import Root
 from tests.support.graph_building import Doc, Told, publish
 from tests.support.library import ASTRAL, CRLF, MARKDOWN, ZEN, Library, fill, kind_of, library_at, read
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.listing import object_path
+from kgfs.stores.garage.opening import FileGarage
 from tests.support.mounting import STATISTICS
 from tests.support.running import Place, one_line, until
 

@@ -11,8 +11,8 @@ import pytest
 import trio
 import trio.testing
 
-from kgfs.fuse import serving, timing
-from kgfs.fuse.serving import SPARES, Device, noticed
+from kgfs.fuse import handling, timing
+from kgfs.fuse.handling import SPARES, Device, noticed
 
 
 class Played:
@@ -24,7 +24,7 @@ class Played:
         self.ended = False
         self.loops = 0
         self.device: Device | None = None
-        monkeypatch.setitem(serving._inside, "_session_loop", self._loop)
+        monkeypatch.setitem(handling._inside, "_session_loop", self._loop)
 
     def ask(self, *handlers: Callable[[], Awaitable[None]]) -> None:
         self.requests += handlers
@@ -148,7 +148,7 @@ async def test_the_next_request_is_found_without_the_loop_but_the_loop_has_its_t
     async def loop(nursery: trio.Nursery, least: int, most: int) -> None:
         await trio.sleep_forever()
 
-    monkeypatch.setitem(serving._inside, "_session_loop", loop)
+    monkeypatch.setitem(handling._inside, "_session_loop", loop)
     monkeypatch.setattr(timing, "REQUEST_STREAK", 60.0)
     reading, writing = os.pipe()
     try:

@@ -192,7 +192,7 @@ def test_who_asks_the_garage_as_it_is_kept_waits_alone(far: Place, bucket: Peer,
 def test_a_mount_ends_without_asking_a_silent_bucket_anew(far: Place, bucket: Peer) -> None:
     """What was asked before is waited for once, and whoever unmounts is told nothing wrong meanwhile."""
     limit = 15.0
-    far.environment |= {"KGFS_GARAGE_TIMEOUT": f"{limit:g}", CONSTANTS: "kgfs.cli.timing.MOUNT_END=1"}
+    far.environment |= {"KGFS_GARAGE_TIMEOUT": f"{limit:g}", CONSTANTS: "kgfs.cli.progress.MOUNT_END=1"}
     far.mount("--no-worker")
     documents = far.ontology("Notes") / "documents"
     (documents / "first.txt").write_bytes(b"first")

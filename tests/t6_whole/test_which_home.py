@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores.mount_table import home_at, source_of
+from kgfs.stores.mount_files import home_at, source_of
 from tests.support.running import KGFS, QUICK, Place
 
 pytestmark = pytest.mark.mounted

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BusyError
-from kgfs.stores.worker_lock import worker_alive, worker_note
-from kgfs.stores.worker_turn import in_place_of_worker, place_wanted
+from kgfs.stores.worker_lock import in_place_of_worker, place_wanted, worker_alive, worker_note
 from tests.support.running import Place, until
 from tests.support.texts import ZEN
 

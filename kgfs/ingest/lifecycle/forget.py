@@ -39,7 +39,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import keep_text, load_reading
 from kgfs.stores.ship import ship_once
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.unindexing import unindex
+from kgfs.stores.vectors.contract import unindex
 
 
 @dataclass(frozen=True, slots=True)

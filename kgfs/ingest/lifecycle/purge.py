@@ -27,7 +27,7 @@ from kgfs.models.contract import Passage
 from kgfs.stores import saved_answers, snapshots
 from kgfs.stores.catalog.rows import Forgetting
 from kgfs.stores.database import remove_database
-from kgfs.stores.garage.keys import objects_of
+from kgfs.stores.garage.listing import objects_of
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.part_notes import part_notes, parts_under_way, unwanted

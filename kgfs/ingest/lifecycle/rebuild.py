@@ -45,8 +45,7 @@ from kgfs.stores.readings import (
 )
 from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter, Row, Vectors
-from kgfs.stores.vectors.unindexing import unindex_dead
+from kgfs.stores.vectors.contract import Filter, Row, Vectors, unindex_dead
 
 Progress = Callable[[int, int], None]
 """Called with (publications carried out, publications in all)."""

@@ -21,8 +21,7 @@ from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.graph.vocabulary import DocumentContent, Joining, Mark
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Row
-from kgfs.stores.vectors.unindexing import unindex
+from kgfs.stores.vectors.contract import Row, unindex
 
 Word = ConceptsMerged | ConceptSplit | PlacesAdded
 FACTS_BACK = 10_000

@@ -19,10 +19,8 @@ from kgfs.domain.forms import form_key
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
-from kgfs.ingest.matching.candidates import headings_of
+from kgfs.ingest.matching.candidates import NOTHING_KEPT, headings_of, offer, selected
 from kgfs.ingest.matching.forms import Forms
-from kgfs.ingest.matching.selecting import NOTHING_KEPT, selected
-from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.ingest.reading.joining import is_code, variants
 from kgfs.models.extractor.quotes import TELLING

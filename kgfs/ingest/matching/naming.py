@@ -1,19 +1,30 @@
-"""Find every place of a document that names a concept, and note it in the document's Decisions.
+"""Note what follows from the names of concepts around a publication: every place of a document that names one, concepts
+that were forgotten, and the vectors of what was published.
 
 A concept is named by the forms that the document itself has for it, and by all forms of concepts that the ontology
-knows already. The places of the document's terms are noted too, for the concepts that they may become. Decisions hold positions, no words. Only Sources that passed the gate are looked at.
+knows already. The places of the document's terms are noted too, for the concepts that they may become. Decisions hold
+positions, no words. Only Sources that passed the gate are looked at.
+
+Concepts that were forgotten with cascade ``all`` do not come back with documents that were deposited before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
+from kgfs.domain.documents import Document
 from kgfs.domain.forms import Span, Spans, form_key, known_among, places_of, singular
 from kgfs.domain.identity import concept_id_of, normalise_label
+from kgfs.domain.knowledge import FoundConcept
 from kgfs.ingest.matching.candidates import Suppressed, forms_of, placed
+from kgfs.ingest.reading import embeddings
+from kgfs.stores.catalog.names import Names
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.readings import Decisions, NamedConcept, Reading
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import unindex, unindex_dead
 
 
 def with_places(
@@ -89,3 +100,70 @@ def passed_spans(reading: Reading) -> list[Span]:
 
 def _flat(several: Sequence[Spans]) -> tuple[int, ...]:
     return tuple(position for span in sorted(span for spans in several for span in spans) for position in span)
+
+
+def without_suppressed(names: Names, document: Document, reading: Reading, decisions: Decisions) -> Decisions:
+    """Return the decisions without concepts that are suppressed for this document, and without their relationships.
+
+    A concept is suppressed under its id and under every form it was known by. A mention that founds a concept is
+    dropped if any of its forms is suppressed; a mention that joins a living concept is dropped only if that concept
+    is.
+    """
+    found = {concept.norm: concept for concept in reading.concepts}
+    ids = {
+        matched.norm: {
+            matched.concept_id,
+            *(_ids(document.ontology, found[matched.norm]) if matched.how == "new" else ()),
+        }
+        for matched in decisions.concepts
+    }
+    asked = sorted(set().union(*ids.values()))
+    suppressed = names.suppressed(asked, document.doc_id) if asked else frozenset[str]()
+    if not suppressed:
+        return decisions
+    kept = tuple(matched for matched in decisions.concepts if not ids[matched.norm] & suppressed)
+    living = {matched.concept_id for matched in kept}
+    relationships = tuple(r for r in decisions.relationships if {r.subject, r.object} <= living)
+    return replace(decisions, concepts=kept, relationships=relationships)
+
+
+def _ids(ontology: str, found: FoundConcept) -> set[str]:
+    return {concept_id_of(ontology, normalise_label(form)) for form in (found.norm, *found.forms)}
+
+
+class Vectors(Protocol):
+    """Loads the vectors of a Reading, or a part of them: those of a long document are large."""
+
+    def __call__(self, *, labels: bool = True, windows: bool = True) -> embeddings.Embeddings | None:
+        """Return them; None where there are none."""
+        ...
+
+
+def index(
+    stores: Stores,
+    document: Document,
+    reading: Reading,
+    decisions: Decisions,
+    load: Vectors,
+    superseded: Sequence[str],
+    touched: Collection[str],
+) -> None:
+    """Put the vectors of Sources and of founded concepts in place of those of ``superseded`` documents.
+
+    ``touched`` are concepts that may have left the graph; their vectors are removed if they have. The graph must show
+    the document already. Idempotent. The commit to the graph writes the full-text index itself.
+    """
+    unindex(stores, (*superseded, document.doc_id), touched)
+    if stores.vectors is None or (labels := load(windows=False)) is None:
+        return
+    founded = embeddings.concept_rows(document.ontology, reading, decisions, labels)
+    del labels
+    found = load(labels=False)
+    assert found is not None, "it was loaded just now"
+    payloads = embeddings.payloads(stores.graph, stores.vectors, document.doc_id)
+    rows = embeddings.source_rows(found, document.ontology, document.doc_id, payloads)
+    # In a repeated run, a founded concept may have been merged into another one since.
+    living = stores.graph.concepts_by_id([row.item for row in founded])
+    rows += [row for row in founded if row.item in living]
+    stores.vectors.upsert(rows)
+    unindex_dead(stores, [document.doc_id], living.keys())

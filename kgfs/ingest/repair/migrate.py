@@ -2,6 +2,9 @@
 
 Most is copied while the home is in use. A last pass, during which other processes wait, copies what came meanwhile.
 Every step is idempotent, so the next attempt completes a migration that was killed.
+
+The catalog may lack what its graph shows where a process that changed the graph was killed, or gave up on a slow
+server, before it recorded the change. The next worker completes the record.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Protocol
 
 from kgfs.config import Config
 from kgfs.domain.documents import Name, StorageTier
+from kgfs.domain.identity import commit_id_of_text
 from kgfs.errors import BusyError, CorruptError, KgfsError, MissingError, StoreError, from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.rebuild import (
@@ -26,7 +31,7 @@ from kgfs.ingest.lifecycle.rebuild import (
     rebuild_vectors,
     replay_in_graph,
 )
-from kgfs.ingest.repair.progress_file import unnoted
+from kgfs.ingest.matching.concepts import last_word
 from kgfs.ingest.storing.settle import Settler
 from kgfs.stores.backup.layout import opened
 from kgfs.stores.batched import batched
@@ -37,6 +42,7 @@ from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, pro
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.sqlite import Graph
+from kgfs.stores.graph.vocabulary import TEXT_ONLY, DocumentRow
 from kgfs.stores.ship import entries
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
@@ -317,3 +323,42 @@ class Migration:
 
 def _unsettled(catalog: Catalog) -> list[Name]:
     return catalog.names.unsettled(quiet_before=EVERYTHING)
+
+
+def unnoted(catalog: Catalog, graph: Graph) -> str:
+    """Return, for people, one difference between catalog and graph; '' where there is none.
+
+    A difference is a document that only one of them shows or that has different Readings, or a merge or split of
+    concepts that was not carried out. Nothing may publish meanwhile.
+    """
+    names = catalog.names
+    for ontology in [*names.ontologies(), *names.removed_ontologies()]:
+        for shown, known in zip_longest(_shown(graph, ontology.id), _known(catalog, ontology.id)):
+            if shown != known:
+                return f"document {min(one for one in (shown, known) if one)[0]}"
+    word = last_word(catalog)
+    return f"word {word.commit_id}" if word and graph.published(word.commit_id) is None else ""
+
+
+def _shown(graph: Graph, ontology: str) -> Iterator[tuple[str, str]]:
+    """Yield (``doc_id``, Reading) of the documents that the graph shows, by ``doc_id``."""
+    after = ""
+    while page := graph.documents(ontology, after):
+        yield from ((row.doc_id, _shown_as(row)) for row in page)
+        after = page[-1].doc_id
+
+
+def _known(catalog: Catalog, ontology: str) -> Iterator[tuple[str, str]]:
+    """Yield (``doc_id``, Reading) of the documents that the catalog records as shown, by ``doc_id``."""
+    after = ""
+    while page := catalog.names.documents(ontology, after):
+        for document in page:
+            if document.text or document.commit_id:
+                yield document.doc_id, document.text or document.reading
+        after = page[-1].doc_id
+
+
+def _shown_as(row: DocumentRow) -> str:
+    if row.status == TEXT_ONLY:
+        return commit_id_of_text(row.doc_id, row.reading, row.deposit)
+    return row.reading

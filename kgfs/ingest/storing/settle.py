@@ -3,13 +3,22 @@
 A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or on request.
 Each process settles what its own session wrote. Any process settles what dead sessions left. One process at a time
 settles.
+
+Settling is postponed during write bursts. The bytes of a version that are the beginning of its successor, as those of
+transcripts and logs are, are given up.
+
+A session is a lock file that a mount or a command keeps locked. The kernel releases the lock when the process ends,
+however it ends. So the unsettled work of a dead session can be told from that of a living one.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from pathlib import Path
 
 from kgfs.config import Config
@@ -17,15 +26,26 @@ from kgfs.domain.documents import Name
 from kgfs.errors import AWAY, KgfsError, NoSpaceError
 from kgfs.ingest import timing
 from kgfs.ingest.storing.identify import Decision
-from kgfs.ingest.storing.prefix_versions import give_up_prefixes
-from kgfs.ingest.storing.sessions import alive_sessions
 from kgfs.ingest.storing.settling_batch import Batch
 from kgfs.ingest.storing.spool import WorkingCopies
-from kgfs.ingest.storing.write_burst import BACKLOG, Lull
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.settle_lock import settle_lock
+from kgfs.stores.garage.prefixes import MIN_LINKED
+from kgfs.stores.locks import lock_nowait, settle_lock
 from kgfs.stores.spool_file import is_held
 from kgfs.stores.stores import Stores
+
+_PREFIX, _SUFFIX = "session-", ".lock"
+
+SECOND = 10**9
+HURRY = 20
+"""Contents kept per second from which it counts as a write burst: a program that copies, not a person who saves."""
+BACKLOG = 20_000
+"""Number of unsettled names above which settling is not postponed. Their contents fill the inbox, with up to 64 KiB
+each."""
+
+STEPS = 8
+"""Earlier versions that are looked at when a version is minted. More than one is left only by a kill, an outage, or a
+kgfs from before; the rest follows with the next versions."""
 
 BATCH = 64
 """Decisions that are recorded, and made durable, together."""
@@ -253,3 +273,98 @@ class Settler:
                 self._failed[name.id] = time.monotonic() + timing.SETTLE_RETRY
                 self._errors.add("settle", error, name=name.name, id=name.id)
         return settled
+
+
+def give_up_prefixes(stores: Stores, name_id: int) -> int:
+    """Have the versions of a path need no bytes of their own where they are the beginning of the version after them;
+    return how many do so from now on.
+
+    Looks at the newest versions only, and stops at the first that keeps its bytes. Costs reading and hashing as many
+    bytes as such a version has, and nothing worth naming for other files. The caller holds the settle lock. Idempotent;
+    a kill at any point loses nothing. Raises what the garage raises.
+    """
+    done = 0
+    newest_first = [*reversed(stores.catalog.names.versions(name_id))]
+    for later, earlier in pairwise(newest_first[: STEPS + 1]):
+        if not MIN_LINKED <= earlier.size < later.size:
+            break
+        if not stores.garage.objects.keep_as_prefix(earlier.key, later.key):
+            break
+        done += 1
+    return done
+
+
+class Lull:
+    """Detect write bursts.
+
+    Settling costs the disk several times what keeping does, and no caller waits for it. So it is postponed, within
+    bounds, while many contents are being kept. One thread at a time may call.
+    """
+
+    def __init__(self, kept: Callable[[], int]) -> None:
+        """``kept`` returns how many contents were kept so far."""
+        self._kept = kept
+        self._before = kept()
+        self._since = 0
+        self._hurry = False
+
+    def over(self, now: int) -> bool:
+        """Return whether a write burst is under way at ``now`` (monotonic nanoseconds): in this second so far, or in
+        the one before."""
+        kept, seconds = self._kept() - self._before, (now - self._since) / SECOND
+        if seconds >= 1:
+            self._hurry = kept >= HURRY * seconds
+            self._before, self._since = self._before + kept, now
+        return self._hurry or kept >= HURRY
+
+
+class Session:
+    """A living session, by its id. It ends with :meth:`close` or with the process."""
+
+    def __init__(self, session_id: str, path: Path, descriptor: int) -> None:
+        self.id = session_id
+        self._path = path
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """End the session, and remove its lock file. Idempotent."""
+        if self._descriptor < 0:
+            return
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def open_session(run: Path) -> Session:
+    """Return a new session. It is alive until it is closed or this process ends."""
+    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        session_id = secrets.token_hex(4)
+        path = run / f"{_PREFIX}{session_id}{_SUFFIX}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        # Another process that looked between the opening and the locking took the file for that of a dead session,
+        # and removed it. Then a new file is made.
+        try:
+            if lock_nowait(descriptor) and path.stat().st_ino == os.fstat(descriptor).st_ino:
+                return Session(session_id, path, descriptor)
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)
+
+
+def alive_sessions(run: Path) -> list[str]:
+    """Return the ids of the sessions whose process lives, sorted. Remove the lock files of the others."""
+    alive = []
+    for path in sorted(run.glob(f"{_PREFIX}*{_SUFFIX}")):
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            if lock_nowait(descriptor):
+                path.unlink(missing_ok=True)
+            else:
+                alive.append(path.name[len(_PREFIX) : -len(_SUFFIX)])
+        finally:
+            os.close(descriptor)
+    return alive

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kgfs.ingest import timing
-from kgfs.stores.inotify import ATTRIB, CLOSE_WRITE, CREATE, DELETE, MOVED_FROM, MOVED_TO, ONLY_FOLDERS, Inotify
+from kgfs.stores.change_watch import ATTRIB, CLOSE_WRITE, CREATE, DELETE, MOVED_FROM, MOVED_TO, ONLY_FOLDERS, Inotify
 
 CHANGES = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ATTRIB | ONLY_FOLDERS
 

@@ -28,20 +28,17 @@ from kgfs.ingest.lifecycle.backfill import give
 from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
 from kgfs.ingest.matching import joinings
+from kgfs.ingest.matching.candidates import kept_from, offer
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.earlier import EarlierDocuments, look_back
-from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
-from kgfs.ingest.matching.naming import with_places
+from kgfs.ingest.matching.naming import index, with_places, without_suppressed
 from kgfs.ingest.matching.publication import carry_out, show_text
-from kgfs.ingest.matching.selecting import kept_from
-from kgfs.ingest.matching.strategy import offer
-from kgfs.ingest.matching.suppress import without_suppressed
 from kgfs.ingest.pipeline import ReadDocument, ReadText
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.related_documents import first_source, related_documents
-from kgfs.ingest.working.parts import found_parts
+from kgfs.ingest.working.claims import found_parts
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, DocumentText
 from kgfs.stores.catalog.rows import Job
 from kgfs.stores.disk_reserve import DiskReserve
@@ -58,7 +55,7 @@ from kgfs.stores.readings import (
     text_of,
 )
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.unindexing import unindex
+from kgfs.stores.vectors.contract import unindex
 
 
 @dataclass(frozen=True, slots=True)

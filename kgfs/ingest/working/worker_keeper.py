@@ -9,7 +9,7 @@ import time
 
 from kgfs.config import Config
 from kgfs.ingest import timing
-from kgfs.stores.log_files import open_log
+from kgfs.stores.error_log import open_log
 from kgfs.stores.worker_lock import worker_alive
 
 

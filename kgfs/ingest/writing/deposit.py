@@ -33,10 +33,8 @@ from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.storing.spool import WorkingCopies
 from kgfs.ingest.writing.duplicates import Duplicates
 from kgfs.ingest.writing.intake import ATTEMPTS, Ingested, folder_at, take_in, take_in_many
-from kgfs.ingest.writing.open_file import OpenFile
-from kgfs.ingest.writing.recent import RecentNames
+from kgfs.ingest.writing.open_file import OpenFile, RecentNames
 from kgfs.ingest.writing.rules import check_name, check_ontology_name, prefix_for
-from kgfs.stores.blocking import WouldBlock, blocks, is_inline
 from kgfs.stores.catalog.facts import (
     AttributesSet,
     Fact,
@@ -51,6 +49,7 @@ from kgfs.stores.catalog.facts import (
 )
 from kgfs.stores.resolve import find_ontology
 from kgfs.stores.stores import Stores
+from kgfs.stores.thread_slots import WouldBlock, blocks, is_inline
 
 PERMISSIONS = 0o7777
 

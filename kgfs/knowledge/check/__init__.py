@@ -9,10 +9,8 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.knowledge import timing
 from kgfs.knowledge.check.backlog import in_catalog
-from kgfs.knowledge.check.bucket import in_bucket
-from kgfs.knowledge.check.derived import in_graph, in_vectors
-from kgfs.knowledge.check.kept import in_garage, in_ledger
-from kgfs.knowledge.check.projected import in_projection
+from kgfs.knowledge.check.derived import in_graph, in_projection, in_vectors
+from kgfs.knowledge.check.kept import in_bucket, in_garage, in_ledger
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of
 from kgfs.stores.stores import Stores

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from kgfs.config import Config
 from kgfs.errors import BusyError, CorruptError, MissingError, StoreError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.backup.layout import MANIFEST, Manifest, Progress, carry, copy, folders, snapshots, write
-from kgfs.stores.catalog.copied import newest_fact, working_copies
+from kgfs.stores.catalog.schema import typed
 from kgfs.stores.database import copy_database
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import make_folder
@@ -170,3 +172,23 @@ def _drop_old(folder: Path, pool: FileObjects, keep: int) -> None:
 
 def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def newest_fact(path: Path) -> int:
+    """Return the number of the newest fact that the file knows of: recorded in it, or in the ledger for certain."""
+    newest: int = _rows(path, "SELECT max(coalesce((SELECT max(seq) FROM entry), 0), (SELECT upto FROM shipped))")[0][0]
+    return newest
+
+
+def working_copies(path: Path) -> Iterator[str]:
+    """Return the names of the spool files that live files and the trash need."""
+    sql = "SELECT key FROM name WHERE place = 'spool' UNION SELECT key FROM trash WHERE place = 'spool'"
+    return (key for (key,) in _rows(path, sql))
+
+
+def _rows(path: Path, sql: str) -> list[Any]:
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            return connection.execute(sql).fetchall()
+    except sqlite3.Error as error:
+        raise typed(error, path) from error

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kgfs.domain.documents import State, StorageTier
 from kgfs.domain.names import is_document_name
-from kgfs.stores.catalog import forgetting, lineage, parts, path_states
+from kgfs.stores.catalog import forgetting, parts, path_states
 from kgfs.stores.catalog.facts import (
     ConceptsMerged,
     ConceptSplit,
@@ -25,7 +25,7 @@ from kgfs.stores.catalog.facts import (
     VersionMinted,
 )
 from kgfs.stores.catalog.fold_names import leave, placed, touch_folder
-from kgfs.stores.catalog.folding import Target, apply_one
+from kgfs.stores.catalog.path_states import Target, apply_one
 
 OWING = frozenset({"insert", "update", "reprocess", "revive"})
 """Decisions of a VersionMinted that enqueue a ``read`` job."""
@@ -67,7 +67,7 @@ def _(fact: VersionMinted, target: Target) -> None:
     db, seq = target.db, target.seq
     before = placed(fact.id, target)
     held = before.lineage
-    takes = lineage.adopted(db, fact.id)
+    takes = path_states.adopted(db, fact.id)
     affected = {fact.doc_id, before.doc_id}
     if takes:
         held = takes[0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import decode_name, is_document_name
-from kgfs.stores.catalog import lineage, path_states
+from kgfs.stores.catalog import path_states
 from kgfs.stores.catalog.facts import (
     AttributesSet,
     ContentKept,
@@ -25,7 +25,7 @@ from kgfs.stores.catalog.facts import (
     SearchSaved,
     SettingChanged,
 )
-from kgfs.stores.catalog.folding import Target, apply_one
+from kgfs.stores.catalog.path_states import Target, apply_one
 
 ROOT_NAME = "documents"
 
@@ -177,7 +177,7 @@ def placed(name_id: int, target: Target) -> Placed:
     row = target.db.execute(sql, (name_id,)).fetchone()
     if row is None:
         raise LookupError(f"no live name has the id {name_id}")
-    values = [*row, lineage.path_of(target.db, name_id) or ""]
+    values = [*row, path_states.path_of(target.db, name_id) or ""]
     values[4] = NameKind(row[4])
     return Placed(*values)
 
@@ -194,9 +194,9 @@ def leave(gone: Placed, at: int, target: Target) -> set[str]:
             " ON version.lineage = name.lineage AND n = name.version WHERE name.id = ?",
             (gone.path, at, gone.id),
         )
-        lineage.depart(target.db, gone.parent, gone.name, gone.lineage, at, removed=True)
+        path_states.depart(target.db, gone.parent, gone.name, gone.lineage, at, removed=True)
         if not is_document_name(gone.path):
-            lineage.removed_aside(target.db, gone.lineage)
+            path_states.removed_aside(target.db, gone.lineage)
         affected |= path_states.of_lineage(target.db, gone.lineage)
     target.db.execute("DELETE FROM name WHERE id = ?", (gone.id,))
     touch_folder(gone.parent, at, target)
@@ -218,14 +218,14 @@ def _(fact: Moved, target: Target) -> None:
             affected |= leave(replaced, fact.at, target)
     elsewhere = (before.parent, before.name) != (fact.parent, fact.name)
     if before.has_history and elsewhere:
-        lineage.depart(target.db, before.parent, before.name, before.lineage, fact.at, removed=False)
+        path_states.depart(target.db, before.parent, before.name, before.lineage, fact.at, removed=False)
     target.db.execute(
         "UPDATE name SET ontology = ?, parent = ?, name = ?, ctime = ?, arrived_at = ? WHERE id = ?",
         (fact.ontology, fact.parent, fact.name, fact.at, fact.at, fact.id),
     )
     touch_folder(before.parent, fact.at, target)
     touch_folder(fact.parent, fact.at, target)
-    after = lineage.path_of(target.db, fact.id) or ""
+    after = path_states.path_of(target.db, fact.id) or ""
     if before.kind is NameKind.FOLDER:
         affected |= _carry_folder(before, after, fact, target)
     elif before.kind is NameKind.FILE:

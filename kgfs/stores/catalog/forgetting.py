@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.domain.names import is_document_name
 from kgfs.stores.catalog import parts, path_states
-from kgfs.stores.catalog.lineage import path_of
+from kgfs.stores.catalog.path_states import path_of
 from kgfs.stores.catalog.rows import Forgetting, Trashed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from kgfs.domain.documents import Document, Name, Ontology, State, Succession, Version
 from kgfs.errors import MissingError
-from kgfs.stores.catalog import forgetting, lineage, parts
+from kgfs.stores.catalog import forgetting, parts, path_states
 from kgfs.stores.catalog.rows import (
     DOCUMENT,
     NAME,
@@ -119,7 +119,7 @@ class Names:
 
     def path(self, name_id: int) -> str | None:
         """Return the path below documents/; None if the name, or a folder above it, is not live."""
-        return lineage.path_of(self._db, name_id)
+        return path_states.path_of(self._db, name_id)
 
     def names_of(self, doc_id: str) -> list[Name]:
         """Return the live files whose newest version is this Document, in order of that version's deposit."""
@@ -225,7 +225,7 @@ class Names:
         A file without versions of its own continues the lineage that last left its place, if the lineage's holder was
         removed, was moved aside (to a name that is no document's), or left at most five seconds before this file
         came. Raises MissingError if there is no such file."""
-        found = lineage.next_version(self._db, name_id)
+        found = path_states.next_version(self._db, name_id)
         if found is None:
             raise MissingError(f"No live file has the id {name_id}.")
         return found

@@ -1,17 +1,29 @@
-"""Derive the state of documents and their jobs from the tables.
+"""Derive the lineage of names, and the state of documents and their jobs, from the tables.
 
-Both follow from the live names of a document, the end of its last reading, its presence in the graph and the state of
-its successors. A document with a live name is read once. A document without one has no ``read`` job. While the graph
-shows such a document, either the publication of a successor takes it out (until then it is stale), or it gets a
-``forget`` job. The successor of a transcript's segment is the one with its number in the next version of the transcript.
+State and jobs follow from the live names of a document, the end of its last reading, its presence in the graph and
+the state of its successors. A document with a live name is read once. A document without one has no ``read`` job.
+While the graph shows such a document, either the publication of a successor takes it out (until then it is stale), or
+it gets a ``forget`` job. The successor of a transcript's segment is the one with its number in the next version of
+the transcript.
+
+A lineage is the version history that a file continues. History follows the path that a person edits, not the inode.
+Editors save in three ways: they write in place, they write a new file and rename it over the old one, or they move
+the old file aside and create a new one under its name. The last two end with a file without versions at a place that
+a file with versions has just left. The new file continues the lineage of the file that left.
+
+:class:`Target` and ``apply_one`` are what the parts of the fold share: the tables, and the registry of functions that
+apply facts.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import singledispatch
 
 from kgfs.domain.documents import TEXT_FIRST, State
+from kgfs.domain.names import is_document_name
 from kgfs.stores import timing
 from kgfs.stores.catalog import parts
 
@@ -200,3 +212,73 @@ def count(db: sqlite3.Connection, ontology: str, state: str, change: int) -> Non
         "INSERT INTO tally VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET documents = documents + ?3",
         (ontology, state, change),
     )
+
+
+def path_of(db: sqlite3.Connection, name_id: int) -> str | None:
+    """Return the path of a name below documents/; None if the name, or a folder above it, is not live."""
+    parts: list[str] = []
+    while True:
+        row = db.execute("SELECT parent, name FROM name WHERE id = ?", (name_id,)).fetchone()
+        if row is None:
+            return None
+        if row[0] == 0:
+            return "/".join(reversed(parts))
+        name_id = row[0]
+        parts.append(row[1])
+
+
+def adopted(db: sqlite3.Connection, name_id: int) -> tuple[int, int | None] | None:
+    """Return the lineage that a file without versions takes over when its version is minted where it stands, with the
+    id of the live file that must give the lineage up, if any. Return None if the file starts a history of its own."""
+    sql = (
+        "SELECT departed.lineage, departed.at, departed.removed, name.arrived_at FROM name JOIN departed"
+        " ON departed.parent = name.parent AND departed.name = name.name WHERE name.id = ? AND name.version = 0"
+    )
+    row = db.execute(sql, (name_id,)).fetchone()
+    if row is None:
+        return None
+    lineage, left_at, removed, arrived_at = row
+    holder = db.execute("SELECT id FROM name WHERE lineage = ? AND lineage != 0", (lineage,)).fetchone()
+    if left_at >= arrived_at - timing.SAVE_GAP_NS:
+        return lineage, holder[0] if holder else None
+    if holder is None:
+        return (lineage, None) if removed else None
+    return None if is_document_name(path_of(db, holder[0]) or "") else (lineage, holder[0])
+
+
+def next_version(db: sqlite3.Connection, name_id: int) -> tuple[int, int] | None:
+    """Return (lineage, n) of the next version of a live file; None if there is no such file."""
+    row = db.execute("SELECT lineage FROM name WHERE id = ? AND kind = 'file'", (name_id,)).fetchone()
+    if row is None:
+        return None
+    takes = adopted(db, name_id)
+    lineage = takes[0] if takes else row[0]
+    (newest,) = db.execute("SELECT max(n) FROM version WHERE lineage = ?", (lineage,)).fetchone()
+    return lineage, (newest or 0) + 1
+
+
+def depart(db: sqlite3.Connection, parent: int, name: str, lineage: int, at: int, *, removed: bool) -> None:
+    """Note that the file with this lineage left its place."""
+    db.execute("INSERT OR REPLACE INTO departed VALUES (?, ?, ?, ?, ?)", (parent, name, lineage, at, removed))
+
+
+def removed_aside(db: sqlite3.Connection, lineage: int) -> None:
+    """Note that the holder of a lineage was removed under a temporary name: the place that it came from counts as
+    removed."""
+    db.execute("UPDATE departed SET removed = 1 WHERE lineage = ?", (lineage,))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The connection to the tables, and the circumstances of the fact that is being applied."""
+
+    db: sqlite3.Connection
+    seq: int
+    session: str
+    """The mount that acts; '' in a replay."""
+
+
+@singledispatch
+def apply_one(fact: object, target: Target) -> None:
+    """Apply one checked fact to the tables. Each part of the fold registers the functions of its facts here."""
+    raise TypeError(f"{type(fact).__name__} is not a fact.")

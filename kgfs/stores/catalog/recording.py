@@ -1,4 +1,8 @@
-"""Facts on their way into a catalog: they are checked, folded into the tables, and kept as entries."""
+"""Facts on their way into a catalog: they are checked, folded into the tables, and kept as entries.
+
+Recording and replaying both call :func:`apply`, and nothing else writes what the ledger can restore. So the functions
+of the fold use no clock and ask no other process: they depend only on the fact, its number and the rows before it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from kgfs.errors import StoreError
-from kgfs.stores.catalog import fold
+from kgfs.stores.catalog import fold_documents, fold_names
 from kgfs.stores.catalog.checks import Before, check
 from kgfs.stores.catalog.encoding import decode, encode
 from kgfs.stores.catalog.facts import (
@@ -23,8 +27,14 @@ from kgfs.stores.catalog.facts import (
     VersionMinted,
 )
 from kgfs.stores.catalog.names import Names
+from kgfs.stores.catalog.path_states import Target, apply_one
 from kgfs.stores.catalog.schema import newest_entry
 from kgfs.stores.catalog.writer import Work
+
+PARTS = (fold_names, fold_documents)
+"""The modules that register the functions of facts."""
+
+__all__ = ["PARTS", "Target", "apply"]
 
 REMOVING = (
     Removed,
@@ -64,7 +74,7 @@ class Recording:
             for fact, entry in zip(facts, entries, strict=True):
                 check(fact, self._before)
                 seq += 1
-                fold.apply(fact, fold.Target(db, seq, session))
+                apply(fact, Target(db, seq, session))
                 db.execute("INSERT INTO entry (seq, body) VALUES (?, ?)", (seq, entry))
             return seq
 
@@ -78,6 +88,11 @@ def _has_inbox(db: sqlite3.Connection, sha256: str) -> bool:
 def replay_one(db: sqlite3.Connection, seq: int, entry: bytes) -> None:
     """Fold an entry of the ledger into the tables. Raises StoreError where it does not follow from those before."""
     try:
-        fold.apply(decode(entry), fold.Target(db, seq, ""))
+        apply(decode(entry), Target(db, seq, ""))
     except (LookupError, sqlite3.IntegrityError) as error:
         raise StoreError(f"Ledger entry {seq} does not follow from those before it: {error}.") from error
+
+
+def apply(fact: Fact, target: Target) -> None:
+    """Apply one checked fact to the tables."""
+    apply_one(fact, target)

@@ -1,9 +1,10 @@
-"""The catalog in one SQLite file in WAL mode, synced as :mod:`.syncing` describes.
+"""The catalog in one SQLite file in WAL mode, synced as :mod:`.writer` describes.
 
 The tables are a fold of the facts. ``record`` appends facts to the log and applies them to the tables in one durable
 transaction. A replay of the same facts from an empty catalog gives the same tables: ids, numbers, times and jobs.
 Leases and counts of attempts are excepted, since they are not recorded as facts. Reads are *quick* (indexed,
-microseconds) unless said otherwise.
+microseconds) unless said otherwise. Each thread has a reading connection of its own, so reads run inline and wait for
+no other thread.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sqlite3
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,14 +23,12 @@ from kgfs.stores import timing
 from kgfs.stores.catalog.jobs import Jobs
 from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.pending import Pending
-from kgfs.stores.catalog.readers import Readers
 from kgfs.stores.catalog.schema import connect_to_read, newest_entry, prepare, typed
-from kgfs.stores.catalog.syncing import WalSync
-from kgfs.stores.catalog.writer import Writer
+from kgfs.stores.catalog.writer import WalSync, Writer
 from kgfs.stores.database import scrub
 from kgfs.stores.disk_reserve import DiskReserve
 
-if TYPE_CHECKING:  # a process that only reads needs no class of fact
+if TYPE_CHECKING:
     from kgfs.stores.catalog.facts import Fact
     from kgfs.stores.catalog.recording import Recording
 
@@ -314,3 +313,37 @@ def _inbox(db: sqlite3.Connection, sha256: str) -> bytes | None:
 def _trim(db: sqlite3.Connection) -> None:
     """Delete the entries that the ledger has, except for the newest ``KEPT_ENTRIES``."""
     db.execute("DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (newest_entry(db) - KEPT_ENTRIES,))
+
+
+class Readers:
+    """Opens a reading connection for each thread that asks for one, and closes it after the thread has ended."""
+
+    def __init__(self, open_one: Callable[[], sqlite3.Connection]) -> None:
+        self._open_one = open_one
+        self._local = threading.local()
+        self._all: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._lock = threading.Lock()
+
+    def mine(self) -> sqlite3.Connection:
+        """Return the calling thread's connection. The first call of a thread opens it and closes those of ended
+        threads."""
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        return db if db is not None else self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        db = self._open_one()
+        with self._lock:
+            for thread, other in self._all:
+                if not thread.is_alive():
+                    other.close()
+            self._all = [(thread, other) for thread, other in self._all if thread.is_alive()]
+            self._all.append((threading.current_thread(), db))
+        self._local.db = db
+        return db
+
+    def close(self) -> None:
+        """Close all connections. No thread may be reading."""
+        with self._lock:
+            for _, db in self._all:
+                db.close()
+            self._all.clear()

@@ -14,7 +14,7 @@ from stat import S_ISREG
 
 from kgfs.errors import CorruptError, ExistsError, MissingError
 from kgfs.stores.garage.contract import BLOCK, GarageEntry, Reader, Sums
-from kgfs.stores.garage.durable import make_folder, os_errors, sync_folder
+from kgfs.stores.garage.durable import KEPT_MODE, make_folder, os_errors, staged, sweep, sync_folder, sync_in_place
 from kgfs.stores.garage.listing import (
     TEMPORARY,
     check_folder,
@@ -26,9 +26,7 @@ from kgfs.stores.garage.listing import (
     walk,
 )
 from kgfs.stores.garage.reader import FileReader, end_of_span
-from kgfs.stores.garage.sidecar import decode_sums, encode_sums
-from kgfs.stores.garage.staging import KEPT_MODE, staged, sweep, sync_in_place
-from kgfs.stores.garage.sums import is_named_by, may_be_named_by_hash, sums_of
+from kgfs.stores.garage.sums import decode_sums, encode_sums, is_named_by, may_be_named_by_hash, sums_of
 from kgfs.stores.locks import locked_folder
 
 _REPAIR = "Run kgfs check --deep --repair."

@@ -6,19 +6,24 @@ the earlier object, the other by the key of its successor::
     prefixes/of/<key of the earlier object>~<size, hex>~<digest of the successor's key>
     prefixes/on/<digest of the successor's key>~<digest of the earlier object's key>
 
-The content is a line of JSON, and the checksums of the earlier object as in :mod:`.sidecar`.
+The content is a line of JSON, and the checksums of the earlier object as in :mod:`.sums`. A kill between two steps of
+making or removing a record leaves objects that only take space; :func:`tidy_prefixes` removes them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
+import xxhash
+
 from kgfs.errors import CorruptError, MissingError, StoreError
-from kgfs.stores.garage.contract import Objects, Sums
-from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.garage.contract import BLOCK, GarageObjects, Objects, Reader, Sums
+from kgfs.stores.garage.reader import end_of_span
+from kgfs.stores.garage.sums import decode_sums, encode_sums
 
 LINKS = "prefixes/"
 """Everything that this module keeps is below this folder of keys, which no listing shows."""
@@ -111,3 +116,84 @@ def _read(stored: Objects, prefix: str) -> Iterator[Link]:
             yield decode_link(stored.get(name), name)
         except MissingError:
             continue  # deleted since it was listed
+
+
+class PrefixReader:
+    """A Reader of the first bytes of another object, as many as ``sums`` says.
+
+    The reader of the other object verifies every byte. Blocks that are read whole are compared with ``sums``, too.
+    """
+
+    def __init__(self, key: str, whole: Reader, sums: Sums) -> None:
+        self._key = key
+        self._whole = whole
+        self._sums = sums
+
+    @property
+    def sums(self) -> Sums:
+        return self._sums
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        end = end_of_span(self._sums.size, offset, length)
+        found = self._whole.read_at(offset, max(0, end - offset))
+        if len(found) != max(0, end - offset):
+            raise self._rot(offset // BLOCK)
+        view = memoryview(found)
+        for number in range(-(-offset // BLOCK), -(-end // BLOCK)):
+            start, stop = number * BLOCK, min((number + 1) * BLOCK, self._sums.size)
+            if (
+                stop <= end
+                and xxhash.xxh3_64_hexdigest(view[start - offset : stop - offset]) != self._sums.blocks[number]
+            ):
+                raise self._rot(number)
+        return found
+
+    def cached(self, offset: int, length: int) -> bytes | None:
+        end = end_of_span(self._sums.size, offset, length)
+        return self._whole.cached(offset, max(0, end - offset))
+
+    def close(self) -> None:
+        self._whole.close()
+
+    def _rot(self, number: int) -> CorruptError:
+        return CorruptError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
+
+
+def tidy_prefixes(objects: GarageObjects, alone: Callable[[], AbstractContextManager[None]], before: int) -> int:
+    """Remove records of links that were not completed, and the own bytes of originals that are linked. Return how many
+    objects were removed.
+
+    Only what was stored before the time ``before`` (nanoseconds) is removed, since another process may be about to
+    complete it. ``alone`` takes the settle lock, for one object at a time. Costs two listings, and one request for each linked
+    original. Raises what the garage raises; then a later call goes on.
+    """
+    stored = objects.stored
+    linked: dict[str, set[str]] = {}
+    """By key of a linked object: the digests of its successors."""
+    for name, _ in stored.keys(OF):
+        key, _, successor = name.removeprefix(OF).rsplit("~", 2)
+        linked.setdefault(key, set()).add(successor)
+    wanted = {f"{ON}{successor}~{digest(key)}" for key, successors in linked.items() for successor in successors}
+    done = 0
+    for name in _left(stored, wanted, before):
+        with alone():
+            done += stored.delete(name)
+    for key in linked:
+        if stored.exists(key) and stored.entry(key).kept_at < before:
+            with alone():
+                done += _give_up_twice(objects, key)
+    return done
+
+
+def _left(stored: Objects, wanted: set[str], before: int) -> Iterator[str]:
+    """Yield the records that belong to no link of those that were listed."""
+    for name, _ in list(stored.keys(ON)):
+        with suppress(MissingError):
+            if name not in wanted and stored.entry(name).kept_at < before:
+                yield name
+
+
+def _give_up_twice(objects: GarageObjects, key: str) -> bool:
+    """Delete the own bytes of a linked object where its link leads to the same bytes."""
+    links = links_of(objects.stored, key)
+    return any(objects.keep_as_prefix(key, link.successor) for link in links)

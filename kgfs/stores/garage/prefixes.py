@@ -16,12 +16,13 @@ from kgfs.errors import CorruptError, ExistsError, MissingError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import BLOCK, GarageEntry, Objects, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
-from kgfs.stores.garage.keys import MAX_PART
+from kgfs.stores.garage.listing import MAX_PART
 from kgfs.stores.garage.prefix_links import (
     LINKABLE,
     LINKS,
     OF,
     Link,
+    PrefixReader,
     digest,
     encode_link,
     is_linkable,
@@ -30,7 +31,6 @@ from kgfs.stores.garage.prefix_links import (
     links_on,
     sizes_of_linked,
 )
-from kgfs.stores.garage.prefix_reader import PrefixReader
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.sums import Summer, sums_of
 

@@ -1,4 +1,12 @@
-"""Incremental checksums of bytes: one SHA-256 for identity, one XXH3 for each MiB block to detect corruption."""
+"""Incremental checksums of bytes: one SHA-256 for identity, one XXH3 for each MiB block to detect corruption.
+
+The checksums of an object are kept as a small text file that detects its own corruption::
+
+    kgfs-sums 1 <size> <sha256>
+    <xxh3 of block 0>
+    …
+    <xxh3 of all lines above>
+"""
 
 from __future__ import annotations
 
@@ -9,6 +17,8 @@ from pathlib import Path
 import xxhash
 
 from kgfs.stores.garage.contract import BLOCK, Sums
+
+_MARK = "kgfs-sums 1"
 
 _DIGITS = re.compile(r"[0-9a-f]{15,64}")
 """Digits of a name that may be the beginning of a SHA-256. Fifteen tell damaged bytes as surely as an XXH3 of a block."""
@@ -72,3 +82,22 @@ def may_be_named_by_hash(name: str) -> bool:
 def is_named_by(name: str, sha256: str) -> bool:
     """Return whether a SHA-256 begins with digits that the name of an object has."""
     return any(sha256.startswith(digits) for digits in _DIGITS.findall(name))
+
+
+def encode_sums(sums: Sums) -> bytes:
+    """Return the file content for these checksums."""
+    body = "".join(f"{line}\n" for line in (f"{_MARK} {sums.size} {sums.sha256}", *sums.blocks)).encode()
+    return body + f"{xxhash.xxh3_64_hexdigest(body)}\n".encode()
+
+
+def decode_sums(raw: bytes) -> Sums | None:
+    """Return the checksums in ``raw``, or None if ``raw`` is not, or no longer, an output of :func:`encode_sums`."""
+    body, digest = raw[:-17], raw[-17:]
+    if digest != f"{xxhash.xxh3_64_hexdigest(body)}\n".encode():
+        return None
+    head, *blocks = body.decode("ascii").splitlines()
+    mark, _, rest = head.rpartition(_MARK + " ")
+    size, _, sha256 = rest.partition(" ")
+    if mark or not size.isdigit() or len(blocks) != -(-int(size) // BLOCK):
+        return None
+    return Sums(int(size), sha256, tuple(blocks))

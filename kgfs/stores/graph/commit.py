@@ -10,11 +10,9 @@ from kgfs.domain.knowledge import holds, strength
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import ConceptPage
 from kgfs.render.words import folded_size
-from kgfs.stores.graph.columns import of_document
-from kgfs.stores.graph.concepts import Concepts, Moved
-from kgfs.stores.graph.derived import Settled
+from kgfs.stores.graph.concepts import Concepts, Moved, count_in, count_out, rests_on_any
+from kgfs.stores.graph.editions import of_document
 from kgfs.stores.graph.feed import Feed
-from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.kinds import KINDS
 from kgfs.stores.graph.rows import (
     COUNTED,
@@ -23,12 +21,14 @@ from kgfs.stores.graph.rows import (
     LEAVING,
     MENTION,
     SHOWN,
+    Settled,
+    hidden_name,
     inverse,
+    is_hidden,
     listed,
     packed,
     slots,
 )
-from kgfs.stores.graph.sayings import count_in, count_out, rests_on_any
 from kgfs.stores.graph.vocabulary import ConceptRow, Publication, RelationshipRow
 
 _ADD_TO = f"""

@@ -1,15 +1,21 @@
 """Write the rows of editions. An edition is one document under one commit id. Its rows are written
-before it becomes visible and deleted after it has left."""
+before it becomes visible and deleted after it has left.
+
+Some columns follow from a document's row, for readers that query the file itself; kgfs does not read them. Columns of
+mails and of parts are empty for other documents.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from kgfs.domain.parts import archived_name, companion
+from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.words import folded_size
-from kgfs.stores.graph.columns import of_sources
-from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
-from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
+from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, packed, slots, source_values
+from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, Publication, SourceRow
 
 
 def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) -> int:
@@ -79,3 +85,56 @@ def _worded(connection: sqlite3.Connection, keys: Iterable[int]) -> Iterator[tup
     """Yield key and text of those of these sources that the full-text index contains."""
     for key in keys:
         yield from connection.execute("SELECT key, full_text FROM source WHERE key = ? AND gated = ''", (key,))
+
+
+def of_document(publication: Publication, chunk_ids: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of a published document. ``chunk_ids`` are those of its Sources, in order."""
+    row = publication.document
+    return {
+        "root_id": row.doc_id,
+        "file_path": row.source_uri,
+        "file_name": row.original_filename,
+        "processed_at": row.ingested_at,
+        "created_at": publication.deposited_at or row.ingested_at,
+        "updated_at": publication.at,
+        "archive_path": f"archive/{row.doc_id}",
+        "archive_browse_uri": browse_uri(row),
+        "archive_download_uri": download_uri(row),
+        "version": row.content_version,
+        "supersedes": next(iter(publication.supersedes), None),
+        "source_type": row.document_type,
+        "source_url": row.source_uri,
+        "title": row.source_title,
+        "storage_type": "single" if len(chunk_ids) == 1 else "chunk",
+        "chunk_ids": packed(chunk_ids),
+        **publication.about,
+    }
+
+
+def of_sources(row: DocumentRow) -> dict[str, Any]:
+    """Return the columns that all Sources of a document repeat."""
+    return {
+        "source_title": row.source_title,
+        "source_uri": row.source_uri,
+        "source_id": row.source_id,
+        "garage_key": row.garage_key,
+        "content_hash": row.content_hash,
+        "archive_browse_uri": browse_uri(row),
+        "archive_download_uri": download_uri(row),
+        "created_at": row.ingested_at,
+    }
+
+
+def browse_uri(row: DocumentRow) -> str:
+    """Return the path of the readable form, below the ontology's folder."""
+    name = _name(row)
+    return f"archive/{row.doc_id}/{companion(name) or name}"
+
+
+def download_uri(row: DocumentRow) -> str:
+    """Return the path of the original, below the ontology's folder."""
+    return f"archive/{row.doc_id}/{_name(row)}"
+
+
+def _name(row: DocumentRow) -> str:
+    return MAIL if row.document_type == "message/rfc822" else archived_name(row.source_id, row.doc_id)

@@ -13,8 +13,7 @@ from collections.abc import Collection, Sequence
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
 from kgfs.stores.database import Database
-from kgfs.stores.graph.hiding import is_hidden
-from kgfs.stores.graph.rows import SHOWN, words
+from kgfs.stores.graph.rows import SHOWN, is_hidden, words
 from kgfs.stores.graph.vocabulary import EVERYTHING, DocumentRow, Introduced, Joining, Scope
 
 _INTRODUCED = f"""

@@ -10,15 +10,17 @@ A new kind is a module with what writes, sums up and reads its rows, one row her
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kgfs.stores.graph import joined, named, terms
-from kgfs.stores.graph.derived import Derived
 from kgfs.stores.graph.editions import put_instances
-from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.rows import SHOWN, Derived
 from kgfs.stores.graph.vocabulary import DocumentRow
+
+_IDS = {"document": "d.doc_id", "concept": "(SELECT concept_id FROM concept WHERE key = t.concept)"}
+"""What stands in place of the columns that hold keys."""
 
 Put = Callable[[sqlite3.Connection, int, "DocumentRow | None", Sequence[Any]], None]
 """Inserts rows of the edition with this key; rows with the same primary key are replaced."""
@@ -116,3 +118,14 @@ KINDS: dict[str, RowKind] = {kind.table: kind for kind in _KINDS}
 
 OF_DOCUMENTS = ("earlier_text",)
 """Tables whose rows are about documents by ``doc_id`` and stay when these leave, until a purge takes them."""
+
+
+def rows_of(connection: sqlite3.Connection, table: str, ontology: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table in the visible editions of an ontology, in order of their values."""
+    columns = connection.execute(f'PRAGMA table_info("{table}")').fetchall()
+    values = [_IDS.get(name, f't."{name}"') if kind == "INTEGER" else f't."{name}"' for _, name, kind, *_ in columns]
+    yield from connection.execute(
+        f'SELECT {", ".join(values)} FROM document d CROSS JOIN "{table}" t ON t.document = d.key'
+        f" WHERE d.ontology = ? AND d.state = {SHOWN} ORDER BY {', '.join(str(n) for n in range(1, len(values) + 1))}",
+        (ontology,),
+    )

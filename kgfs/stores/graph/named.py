@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import norm_hash
-from kgfs.render.mentions import NamedPlace, lines
+from kgfs.render.tsv import NamedPlace, mention_lines
 from kgfs.stores.database import Database
-from kgfs.stores.graph.derived import Derived, Settled
-from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.rows import SHOWN, Derived, Settled
 from kgfs.stores.graph.vocabulary import DocumentRow, NamedFile, NamedRow
 
 _PLACE = struct.Struct("<IIII")
@@ -114,7 +113,9 @@ class NamedReads:
         places = sorted(
             (start, end, line, chunk) for _, packed in found for line, start, end, chunk in _unpacked(packed)
         )
-        return lines(doc_id, (NamedPlace(line, start, end, chunk_ids[chunk]) for start, end, line, chunk in places))
+        return mention_lines(
+            doc_id, (NamedPlace(line, start, end, chunk_ids[chunk]) for start, end, line, chunk in places)
+        )
 
 
 class Named(Derived):
@@ -255,7 +256,7 @@ def _chunk_ids(connection: sqlite3.Connection, edition: int) -> dict[int, str]:
 
 def _size(doc_id: str, chunk_ids: dict[int, str], row: NamedRow) -> int:
     places = (NamedPlace(line, start, end, chunk_ids[chunk]) for line, start, end, chunk in row.places)
-    return len(lines(doc_id, places))
+    return len(mention_lines(doc_id, places))
 
 
 def _packed(row: NamedRow) -> bytes:

@@ -11,9 +11,8 @@ from kgfs.stores.graph import scoped
 from kgfs.stores.graph.concept_reads import SELECT_CONCEPT, ConceptReads
 from kgfs.stores.graph.document_reads import DocumentReads
 from kgfs.stores.graph.feed import changes
-from kgfs.stores.graph.hiding import known_as
 from kgfs.stores.graph.joined import JoinedReads
-from kgfs.stores.graph.kind_rows import rows_of
+from kgfs.stores.graph.kinds import rows_of
 from kgfs.stores.graph.named import NamedReads
 from kgfs.stores.graph.rows import (
     COUNTED,
@@ -21,9 +20,10 @@ from kgfs.stores.graph.rows import (
     SHOWN,
     STAGED,
     THOSE,
+    known_as,
     mark_row,
 )
-from kgfs.stores.graph.sampling import draw, stepwise
+from kgfs.stores.graph.scoped import draw, stepwise
 from kgfs.stores.graph.terms import TermReads
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,

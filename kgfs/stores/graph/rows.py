@@ -1,17 +1,25 @@
 """Conversion between the data types of the vocabulary and table rows: lists of columns, and functions for both
-directions."""
+directions.
+
+After a purge a hash substitutes for the directory name of a dead concept; it suffices to never assign the name again.
+:class:`Derived` is the base of what a commit works out of the rows of a kind.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import fields
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
 from kgfs.errors import BadInputError
-from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow, InstanceRow, Mark, SourceRow
+
+_MARK = "/"
+"""The first character of a hidden name. No directory name contains it."""
 
 STAGED, SHOWN, LEAVING = 0, 1, 2
 """States of an edition (see schema.sql)."""
@@ -119,3 +127,62 @@ def mark_row(found: Sequence[str | int]) -> Mark:
     """Return a Mark from a row of the query MARKS; a hidden name becomes ''."""
     mark, ontology, concept_id, joined, name = found
     return Mark(str(mark), str(ontology), str(concept_id), bool(joined), "" if is_hidden(str(name)) else str(name))
+
+
+def hidden_name(ontology: str, name: str) -> str:
+    """Return the hash that hides a directory name. A name that is hidden already is returned unchanged."""
+    if name.startswith(_MARK):
+        return name
+    return _MARK + hashlib.sha256(f"{ontology}:{name}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a name is a hash that hides a directory name."""
+    return name.startswith(_MARK)
+
+
+def known_as(ontology: str, names: Collection[str]) -> dict[str, str]:
+    """Return each name by both forms that the table may hold: the name itself and its hidden form."""
+    return {hidden_name(ontology, name): name for name in names} | {name: name for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the concepts of a commit became."""
+
+    risen: Collection[str]
+    """Ids of concepts that live by this commit and did not before."""
+    forms_moved: Collection[tuple[str, str]]
+    """(ontology, key) of the forms that concepts gained or lost."""
+
+
+class Derived:
+    """The work on the rows of one kind in one commit, inside its transaction. It keeps what is summed up from them.
+
+    A kind overrides what concerns it: here the methods do nothing.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+        """Begin. ``at`` is the time of the commit, a Unix time in nanoseconds."""
+        self._sql = connection
+        self._at = at
+
+    def touch(self, edition: int, step: int) -> None:
+        """Count the rows of an edition that enters (``step`` 1) or leaves (-1)."""
+
+    def strike(self, key: int, concept_id: str) -> None:
+        """Remove what the rows of visible documents tell of a concept, which is about to die."""
+
+    def replace(self, edition: int, rows: Sequence[Any]) -> bool:
+        """Replace what an edition tells of concepts that it has. Return whether anything changed."""
+        return False
+
+    def rename(self, former: str, concept_id: str) -> None:
+        """Have the rows that only name one concept name another one."""
+
+    def part(self, younger: str) -> None:
+        """Undo what a joining did to rows, before the joining is deleted."""
+
+    def settle(self, settled: Settled) -> Iterable[tuple[str, str]]:
+        """Update what is summed up, once all concepts are final. Yield (ontology, owner) of what readers see change."""
+        return ()

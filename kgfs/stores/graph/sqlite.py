@@ -3,7 +3,8 @@
 A document version is staged in bounded batches (:meth:`Graph.stage`) that no reader sees. One small transaction
 (:meth:`Graph.publish`) then makes the version visible and removes the documents that it supersedes. A reader sees
 the version before or the version after, never both and never neither. Each publication and each forgetting raises
-the epoch by one."""
+the epoch by one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.errors import NoSpaceError, StoreError
 from kgfs.stores.database import Database, remove_database
@@ -34,7 +36,7 @@ from kgfs.stores.graph.vocabulary import (
 from kgfs.stores.graph.word_source import WordSource
 from kgfs.stores.locks import take
 
-if TYPE_CHECKING:  # numpy, which a mount needs only to search
+if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
     from kgfs.stores.words.index import WordIndex
@@ -279,7 +281,7 @@ class Graph(GraphReads):
         self, concepts: Sequence[str], relationships: Sequence[RelationshipRow], doc_ids: Sequence[str]
     ) -> Redaction:
         from kgfs.stores.graph.cascade import redact
-        from kgfs.stores.graph.removing import forget_earlier
+        from kgfs.stores.graph.merging import forget_earlier
 
         with self._database.write(durable=True) as connection:
             forget_earlier(connection, doc_ids)
@@ -310,7 +312,7 @@ class Graph(GraphReads):
 
     def clear(self) -> None:
         """Delete everything, the epoch included. ``rebuild`` begins with this."""
-        from kgfs.stores.graph.removing import empty
+        from kgfs.stores.graph.merging import empty
 
         with self._database.write(durable=True) as connection:
             empty(connection)
@@ -345,7 +347,7 @@ class Graph(GraphReads):
         """Delete the rows of editions in state LEAVING, in bounded transactions. After a kill the next call
         continues."""
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
-            from kgfs.stores.graph.removing import remove_some
+            from kgfs.stores.graph.merging import remove_some
 
             with self._database.write(durable=False) as connection:
                 remove_some(connection, REMOVED_BATCH)
@@ -443,3 +445,8 @@ def _taken_anew(path: Path) -> int:
             if os.path.samestat(os.fstat(held), path.stat()):
                 return held
         os.close(held)  # another process deleted the file, as that of a killed builder, before it was locked
+
+
+def open_graph(config: Config) -> Graph:
+    """Open the graph in the home's own file, creating the file if it is missing. Asks no server."""
+    return Graph(config.graph_db)

@@ -10,10 +10,9 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kgfs.render.terms import ShownTerm, line
+from kgfs.render.tsv import ShownTerm, term_line
 from kgfs.stores.database import Database
-from kgfs.stores.graph.derived import Derived, Settled
-from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.rows import SHOWN, Derived, Settled
 from kgfs.stores.graph.vocabulary import CandidateRow, DocumentRow
 
 HEADINGS = 4
@@ -124,7 +123,7 @@ class Terms(Derived):
         now = 0
         if headings < HEADINGS and not self._is_form(ontology, key):
             shown = self._sql.execute(f"{_SHOWN} AND term.ontology = ? AND term.folded = ?", (ontology, key)).fetchone()
-            now = len(line(ShownTerm(*shown)))
+            now = len(term_line(ShownTerm(*shown)))
             self._sql.execute("UPDATE term SET size = ? WHERE ontology = ? AND folded = ?", (now, ontology, key))
         return before, now
 
@@ -199,7 +198,7 @@ class TermReads:
             f"{_SHOWN} AND term.ontology = ? AND term.size > 0 AND term.folded BETWEEN ? AND ? ORDER BY term.folded",
             (ontology, first, last),
         )
-        return b"".join(line(ShownTerm(*row)) for row in rows)
+        return b"".join(term_line(ShownTerm(*row)) for row in rows)
 
     def find(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
         """Return the terms with these keys, the longest first, then those that have all the ``words`` in their key, those

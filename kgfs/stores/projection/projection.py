@@ -16,7 +16,6 @@ from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.touched import touched
 from kgfs.stores.projection.connection import Connection, Row
 from kgfs.stores.projection.endpoint import Endpoint
-from kgfs.stores.projection.schema import FORMAT, make_schema
 from kgfs.stores.projection.source import (
     LIVING,
     Catalog,
@@ -28,7 +27,7 @@ from kgfs.stores.projection.source import (
     shown_document,
     state_of,
 )
-from kgfs.stores.projection.writing import ROWS, Writer
+from kgfs.stores.projection.writing import FORMAT, ROWS, Writer, make_schema
 
 FOLLOWED_BATCH = 10_000
 """Rows of the change feed that are followed before the position is written; all of one commit in any case."""

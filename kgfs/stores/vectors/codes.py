@@ -1,19 +1,28 @@
 """Two bits for each number of a vector, and what of a dot product they tell: which rows are worth comparing exactly.
 
-A number is in one of four equal steps around 0, each as wide as the numbers of a unit vector spread. The question keeps more:
-16 steps. The estimate costs no multiplication, and a sixteenth of the memory: docs/search.md says what it misses.
+A number is in one of four equal steps around 0, each as wide as the numbers of a unit vector spread. The question
+keeps more: 16 steps. The estimate costs no multiplication, and a sixteenth of the memory: docs/search.md says what it
+misses.
+
+Codes and rows are in arrays that grow without a copy of what they have already.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kgfs.stores.vectors.contract import Vector
-from kgfs.stores.vectors.growing import Growing
+
+SPARE = 8
+"""An array that is full gets room for a SPARE-th more than it needs."""
+LEAST_SPARE = 1024
+Array = npt.NDArray[Any]
 
 Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.float32]
@@ -120,3 +129,29 @@ def _packed(bits: npt.NDArray[np.bool_]) -> Words:
     packed = np.zeros((len(bits), width), np.uint8)
     packed[:, : -(-bits.shape[1] // 8)] = np.packbits(bits, axis=1)
     return np.ascontiguousarray(packed.view(np.uint64).T)
+
+
+class Growing:
+    """Room for an array that grows along its last axis. What was returned never changes; any thread may read it.
+
+    Any thread may extend it. Threads that extend the same array at the same time append the same values.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._room: Array | None = None
+
+    def extended(self, known: Array | None, added: Array) -> Array:
+        """Return ``known`` with ``added`` behind it. ``known`` is what this object returned before, None for nothing; the
+        first time it may be any array."""
+        length = known.shape[-1] if known is not None else 0
+        total = length + added.shape[-1]
+        with self._lock:
+            room = self._room
+            if room is None or room.shape[-1] < total:
+                room = np.empty((*added.shape[:-1], total + total // SPARE + LEAST_SPARE), added.dtype)
+                if known is not None:
+                    room[..., :length] = known
+                self._room = room
+            room[..., length:total] = added
+            return room[..., :total]

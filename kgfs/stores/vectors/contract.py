@@ -1,13 +1,21 @@
-"""The interface of a vector store."""
+"""The interface of a vector store, with the checks that all of them share: vectors are normalised to length 1, and
+filters name only fields that rows have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from kgfs.errors import BadInputError
+from kgfs.stores.stores import Stores
+
+COMPARABLE = ("source_variant", "role", "domain", "authority")
+"""The fields of a row that :attr:`Filter.equal` may name."""
 
 Vector = npt.NDArray[np.float32]
 """An embedding of shape (dimensions,) and length 1. The store normalises the vectors that it is given."""
@@ -162,3 +170,68 @@ class Vectors(Protocol):
     def close(self) -> None:
         """Release files and connections."""
         ...
+
+
+def unit(vector: Vector, what: str) -> Vector:
+    """Return the vector scaled to length 1, as float32. A zero vector stays zero.
+
+    Raise BadInputError if it is empty, has not one axis, or has numbers that are not finite. ``what`` names it in the
+    message.
+    """
+    given = np.asarray(vector, np.float32)
+    if given.ndim != 1 or not given.size or not np.isfinite(given).all():
+        raise BadInputError(f"{what} is no vector of finite numbers (shape {given.shape}).")
+    length = float(np.linalg.norm(given.astype(np.float64)))
+    return (given / length).astype(np.float32) if length else given
+
+
+def same_dimensions(vector: Vector, dimensions: int, model: str) -> None:
+    """Raise BadInputError unless the vector has as many dimensions as the rows of the model. 0 dimensions allow any
+    vector."""
+    if dimensions and vector.size != dimensions:
+        raise BadInputError(f"A vector of {vector.size} numbers among rows of {dimensions} ({model}).")
+
+
+def checked(where: Filter) -> Filter:
+    """Return the filter. Raise BadInputError if it names a field that cannot be compared."""
+    unknown = sorted(set(where.equal) - set(COMPARABLE))
+    if unknown:
+        raise BadInputError(f"Rows cannot be filtered by '{unknown[0]}'; known are {', '.join(COMPARABLE)}.")
+    return where
+
+
+def is_empty(where: Filter) -> bool:
+    """Return whether the filter has no condition."""
+    named = where.items is not None or where.doc_ids is not None
+    return not (where.kind or where.ontology or named or any(where.equal.values()))
+
+
+def passes_none(where: Filter) -> bool:
+    """Return whether the filter can pass no row, since it names an empty set of items or documents."""
+    return frozenset() in (where.items, where.doc_ids)
+
+
+def unindex_dead(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> None:
+    """Remove the rows of those documents and concepts that are not in the graph by now.
+
+    A process calls this after it has put rows of these documents and concepts into vectors that other processes also
+    write. Every process that removes something from the graph removes its rows *after* that. So either those rows are
+    removed after they were put, or this call sees that their document or concept is gone. Raise the stores' UnavailableError
+    and TimedOutError; then repeat the whole call.
+    """
+    unindex(stores, [doc_id for doc_id in doc_ids if stores.graph.document(doc_id) is None], concept_ids)
+
+
+def unindex(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> frozenset[str]:
+    """Remove the Sources of these documents, and the rows of those concepts that are not alive. Return the ids of
+    these concepts.
+
+    Without a vector store do nothing and return an empty set.
+    """
+    if stores.vectors is None:
+        return frozenset()
+    if left := frozenset(doc_ids):
+        stores.vectors.delete(Filter(kind="source", doc_ids=left))
+    if gone := frozenset({*concept_ids} - stores.graph.concepts_by_id(concept_ids).keys()):
+        stores.vectors.delete(Filter(kind="concept", items=gone))
+    return gone

@@ -35,8 +35,7 @@ from kgfs.errors import BadInputError, KgfsError, StoreError, TimedOutError, Una
 from kgfs.settings import Vectors as Settings
 from kgfs.stores.batched import batched
 from kgfs.stores.servers import file_named, is_loopback, is_sayable, trusted
-from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
-from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector, checked, is_empty, passes_none, same_dimensions, unit
 
 T = TypeVar("T")
 

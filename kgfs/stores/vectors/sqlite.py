@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from kgfs.errors import BadInputError
 from kgfs.stores.database import Database
-from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
-from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
-from kgfs.stores.vectors.growing import Growing
+from kgfs.stores.vectors.codes import Growing
+from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector, checked, is_empty, same_dimensions, unit
 from kgfs.stores.vectors.matrix import MatrixFile
 from kgfs.stores.vectors.scan import ATTRIBUTES, NUMBERS, Column, Picture, Vocabulary
 

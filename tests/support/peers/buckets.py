@@ -15,8 +15,7 @@ import pytest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.garage.opening import FileGarage, open_garage
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage

@@ -26,7 +26,7 @@ from kgfs.errors import (
     NotEmptyError,
     StoreError,
 )
-from kgfs.stores.blocking import blocks
+from kgfs.stores.thread_slots import blocks
 from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import (
     FILE_MODE,

@@ -1,23 +1,25 @@
-"""One bucket, accessed by the ``minio`` client. It offers what this package needs of an S3 server, and no more."""
+"""One bucket, accessed by the ``minio`` client. It offers what this package needs of an S3 server, and no more. The
+client takes long to load, so :class:`Lazy` creates it on first use.
+"""
 
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from io import RawIOBase
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar, cast
 
 from kgfs.errors import MissingError, UnavailableError
 from kgfs.stores.garage.s3.endpoint import Endpoint
-from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
-from kgfs.stores.lazy import Lazy
+from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError
 from kgfs.stores.thread_slots import release_slot
 
-if TYPE_CHECKING:  # loaded with the first request
+if TYPE_CHECKING:
     from minio import Minio
     from urllib3 import BaseHTTPResponse
 
@@ -338,3 +340,22 @@ def _tag(response: BaseHTTPResponse) -> str:
 
 def _nanoseconds(moment: datetime | None) -> int:
     return int(moment.timestamp()) * 10**9 if moment else 0
+
+
+class Lazy(Generic[T]):
+    """A callable that returns the result of ``make``, which runs once, on the first call by any thread. If
+    ``make`` raises, the next call runs it again."""
+
+    __slots__ = ("_make", "_making", "made")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._making = threading.Lock()
+        self.made: T | None = None
+        """The result; None until the first successful call."""
+
+    def __call__(self) -> T:
+        with self._making:
+            if self.made is None:
+                self.made = self._make()
+            return self.made

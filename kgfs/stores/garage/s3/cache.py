@@ -23,7 +23,7 @@ from kgfs.stores.disk_reserve import missing_free
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.s3.names import key_hash
-from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.garage.sums import decode_sums, encode_sums
 from kgfs.stores.locks import locked
 
 PAGE = 4096

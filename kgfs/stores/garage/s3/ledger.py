@@ -10,7 +10,6 @@ from kgfs.errors import AWAY, CorruptError, MissingError, OvertakenError, StoreE
 from kgfs.stores import timing
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.merging import merge
 from kgfs.stores.garage.s3.pieces import (
     LAST,
     PATIENCE,
@@ -24,6 +23,7 @@ from kgfs.stores.garage.s3.pieces import (
     last_of,
     listed,
     listed_merged,
+    merge,
     read,
 )
 from kgfs.stores.garage.segments import check_entries, encode_line

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from kgfs.errors import BadInputError, NameTooLongError
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.garage.keys import MAX_KEY, check_key
-from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.garage.listing import MAX_KEY, check_key
+from kgfs.stores.garage.sums import decode_sums, encode_sums
 
 if TYPE_CHECKING:  # a home without a bucket sweeps its cache, and needs no client for that
     from kgfs.stores.garage.s3.bucket import Found

@@ -14,12 +14,11 @@ import xxhash
 
 from kgfs.errors import BadInputError, CorruptError, ExistsError, MissingError, UnavailableError
 from kgfs.stores.garage.contract import BLOCK, GarageEntry, Reader, Sums
-from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.garage.durable import check_size, os_errors
 from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Upload
 from kgfs.stores.garage.s3.cache import Cache
-from kgfs.stores.garage.s3.errors import ChangedError, NotAllowedError, ShortError
 from kgfs.stores.garage.s3.names import (
     BLOCKS_IN_META,
     OBJECTS,
@@ -32,9 +31,8 @@ from kgfs.stores.garage.s3.names import (
     sums_name,
 )
 from kgfs.stores.garage.s3.reader import FIRST, S3Reader
-from kgfs.stores.garage.sidecar import decode_sums, encode_sums
-from kgfs.stores.garage.staging import check_size
-from kgfs.stores.garage.sums import Summer, is_named_by, sums_of
+from kgfs.stores.garage.s3.speaking import ChangedError, NotAllowedError, ShortError
+from kgfs.stores.garage.sums import Summer, decode_sums, encode_sums, is_named_by, sums_of
 
 PART = 16 << 20
 """The size in bytes of a part. A longer object is put in parts."""
