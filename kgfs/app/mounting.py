@@ -128,7 +128,7 @@ def run_mount(
         if is_current():
             gate.open()
         if stores.garage.taken_over_by():
-            gate.refuse(_refusal(config))
+            gate.shut(_refusal(config))
         ending = threading.Event()
         ship = _unless(ending, lambda: ship_from_reserve(config.home, stores))
         chores = chores_of(config, stores, deposits.settler, ship, is_current)
@@ -141,7 +141,7 @@ def run_mount(
                     if keeper and paused.is_set():
                         keeper.poll()
                 await pulse.rest()
-            gate.refuse(_refusal(config))
+            gate.shut(_refusal(config))
             if keeper:
                 await trio.to_thread.run_sync(keeper.stop)
 

@@ -266,6 +266,11 @@ class Gate:
         self._decided.set()
 
     def refuse(self, error: KgfsError) -> None:
+        """Refuse the gate with the error. No effect if the gate was opened or refused before."""
+        if not self._decided.is_set():
+            self.shut(error)
+
+    def shut(self, error: KgfsError) -> None:
         """Refuse every change from now on with the error, also if the gate was open."""
         self._refusal = error
         self._decided.set()

@@ -16,7 +16,7 @@ from kgfs.stores.ship import entries
 from scripts.servers.process import running
 from tests.support.logs import AWAY
 from tests.support.peers.buckets import Server
-from tests.support.running import QUICK, TRY_AGAIN_SOON, Place, one_line, until
+from tests.support.running import QUICK, TRY_AGAIN_SOON, Place, until
 from tests.support.starting import CONSTANTS
 from tests.support.stopping import stopped
 
@@ -122,13 +122,13 @@ def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seawe
 def test_why_no_worker_could_begin_is_told_by_those_who_miss_one(place: Place, tmp_path: Path) -> None:
     place.environment |= QUICK
     place.run("ingest", written(tmp_path, 1), "--ontology", "Notes", "--no-wait")
-    unheard = {"KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_ADDRESS": "127.0.0.1:1", "KGFS_COMPUTE_TIMEOUT": "1"}
-    why = one_line(place.run("worker", env=unheard, expect=None).stderr)
-    assert "127.0.0.1:1" in why
+    (tmp_path / "no-folder").touch()
+    without = {"KGFS_MODELS_EMBEDDER": "minilm-int8", "XDG_CACHE_HOME": str(tmp_path / "no-folder")}
+    assert "kgfs: The quantised embedding model" in place.run("worker", env=without, expect=6).stderr
     assert "the last one ended before it could begin: " in place.run("status").stdout
     ended = "The last one ended before it could begin: "
     assert f"Start one: kgfs worker, or kgfs mount. {ended}" in place.run("search", "stupa").stderr
     assert f"Start one: kgfs worker, or kgfs mount. {ended}" in place.run("wait", "--timeout", "0.5", expect=9).stderr
     place.run("worker", "--until-idle")
-    assert "127.0.0.1" not in place.run("status").stdout
+    assert "quantised" not in place.run("status").stdout
     assert "Start one: kgfs worker" in place.run("search", "stupa").stderr
