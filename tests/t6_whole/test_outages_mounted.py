@@ -96,4 +96,6 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, bucket: Peer, 
     undisturbed.wait()
     undisturbed.umount()
     assert versions == minted(undisturbed.home)
+    for home in (far, undisturbed):
+        home.run("worker", "--until-idle")  # nothing waits for what is looked for in earlier documents
     assert knowledge_of(far.home) == knowledge_of(undisturbed.home)
