@@ -44,6 +44,7 @@ def owner(garage: S3Garage) -> Owner:
     return garage.owner
 
 
+@pytest.mark.claim("BUCKET-1")
 def test_the_first_home_owns_the_prefix_and_another_is_refused_in_one_sentence(
     garages: tuple[S3Garage, S3Garage], tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_of_two_takeovers_at_once_one_wins_and_the_other_is_told_of_it(garages: 
     assert (len(refused), generations) in ((1, {1}), (0, {1, 2}))  # at once, or one after the other
 
 
+@pytest.mark.claim("BUCKET-1")
 def test_a_former_owner_appends_and_deletes_nothing(garages: tuple[S3Garage, S3Garage]) -> None:
     old, new = garages
     owner(old).claim()
@@ -94,6 +96,7 @@ def test_a_former_owner_appends_and_deletes_nothing(garages: tuple[S3Garage, S3G
     assert [entry for _, entry in new.ledger.replay()] == [b'"one"', b'"two"', b'"new owner"']
 
 
+@pytest.mark.claim("BUCKET-1")
 def test_an_append_that_was_confirmed_before_the_takeover_fails_also_after_merges(
     place: Endpoint, tmp_path: Path
 ) -> None:

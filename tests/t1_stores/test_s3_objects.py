@@ -36,11 +36,11 @@ from kgfs.stores.garage.s3.bucket import Bucket, Download
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.endpoint import Endpoint
+from kgfs.stores.garage.s3.errors import NoBucketError
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.reader import FIRST, S3Reader
-from kgfs.stores.garage.s3.speaking import NoBucketError
 from kgfs.stores.garage.sums import encode_sums, sums_of
 from tests.support.peers.buckets import S3, Server
 

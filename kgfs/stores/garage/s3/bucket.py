@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Generic, TypeVar, cast
 
 from kgfs.errors import MissingError, UnavailableError
 from kgfs.stores.garage.s3.endpoint import Endpoint
-from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError
+from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
 from kgfs.stores.thread_slots import release_slot
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from urllib3.util import Retry, Timeout
 from kgfs.errors import BadInputError
 from kgfs.stores import timing
 from kgfs.stores.garage.s3.endpoint import Endpoint
-from kgfs.stores.garage.s3.speaking import NoKeysError
+from kgfs.stores.garage.s3.errors import NoKeysError
 from kgfs.stores.servers import asked, is_sayable
 
 _NOT_OF_INSTANCES = (

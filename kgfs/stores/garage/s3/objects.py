@@ -19,6 +19,7 @@ from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Upload
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.errors import ChangedError, NotAllowedError, ShortError
 from kgfs.stores.garage.s3.names import (
     BLOCKS_IN_META,
     OBJECTS,
@@ -31,7 +32,6 @@ from kgfs.stores.garage.s3.names import (
     sums_name,
 )
 from kgfs.stores.garage.s3.reader import FIRST, S3Reader
-from kgfs.stores.garage.s3.speaking import ChangedError, NotAllowedError, ShortError
 from kgfs.stores.garage.sums import Summer, decode_sums, encode_sums, is_named_by, sums_of
 
 PART = 16 << 20

@@ -12,8 +12,8 @@ from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import Bucket, Download
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.errors import ShortError
 from kgfs.stores.garage.s3.names import object_name, sha256_in
-from kgfs.stores.garage.s3.speaking import ShortError
 
 FIRST = 4
 """The number of blocks in the first request: most objects are no longer, and most readers read all of them."""

@@ -1,7 +1,5 @@
 """Translate the client's errors to those of kgfs. Messages have the address and the remedy, and nothing of keys or
 signatures.
-
-The errors that are defined here are between this package and a bucket. Importing them needs no client.
 """
 
 from __future__ import annotations
@@ -21,6 +19,14 @@ from urllib3.exceptions import (
 )
 
 from kgfs.errors import KgfsError, MissingError, NoSpaceError, StoreError, TimedOutError, UnavailableError
+from kgfs.stores.garage.s3.errors import (
+    ChangedError,
+    NoBucketError,
+    NoKeysError,
+    NotAllowedError,
+    ShortError,
+    TakenError,
+)
 
 _KEYS = frozenset(
     (
@@ -151,30 +157,3 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
             " later."
         )
     return StoreError(f"{where}: the server refuses {what}: {code}.")
-
-
-class NoKeysError(ValueError):
-    """There are no credentials to sign a request with. The message names files, never a key. Never leaves this
-    package."""
-
-
-class NoBucketError(UnavailableError):
-    """The bucket itself does not exist. Nothing but ``kgfs doctor --create`` makes one."""
-
-    exit_code = MissingError.exit_code
-
-
-class NotAllowedError(UnavailableError):
-    """The credentials do not permit the request."""
-
-
-class TakenError(KgfsError):
-    """The name is taken by another object. Never leaves this package."""
-
-
-class ChangedError(KgfsError):
-    """The bytes that arrived are not those that were hashed. Never leaves this package."""
-
-
-class ShortError(KgfsError):
-    """The object ends before the requested range. Never leaves this package."""
