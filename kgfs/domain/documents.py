@@ -56,6 +56,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; lines of links are quoted whole with their heading, and tags that state something of a note are no concepts"
         "; names that only a listing declares are terms"
     ),
+    10: IngestVersion("Texts in other scripts than the Latin one are not taken for English"),
 }
 """The versions of the ingest logic, by number.
 

@@ -28,6 +28,7 @@ FEWEST = 15
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_LETTER, _LATIN = re.compile(r"[^\W\d_]"), re.compile(r"[A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff\ufb00-\ufb06]")
 _DIFFERENT = 3
 """The fewest different function words by which another language than the expected one is told."""
 _SHARE = 0.12
@@ -45,9 +46,12 @@ _SPEAKERS: Mapping[str, tuple[str, ...]] = {
 def language_of(text: str, expected: str = ENGLISH) -> str:
     """Return the code of the language of a text; UNKNOWN for one of none of NAMES.
 
-    A text that is too short to tell, or has hardly any sentences, is of the ``expected`` language.
+    The script tells first: a text that is mostly in other letters than Latin ones is of none of NAMES. A text that is too
+    short to tell, or has hardly any sentences, is of the ``expected`` language.
     """
     read = text[:SCANNED]
+    if not read.isascii() and 2 * len(_LATIN.findall(read)) < len(_LETTER.findall(read)):
+        return UNKNOWN
     words = [word.casefold() for word in _WORD.findall(_COMMENT.sub(" ", read) if "<!--" in read else read)]
     if len(words) < FEWEST:
         return expected

@@ -82,6 +82,10 @@ class Chunk:
     """The page on which the chunk starts, where the document has pages."""
 
 
+FURNITURE = "menus, side bars, footers or repeated headers of a page"
+"""The reason for which a Source is gated that is no text of its document."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The gate's decision on one Source. ``reason`` is empty when the Source passes."""

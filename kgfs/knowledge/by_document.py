@@ -171,10 +171,10 @@ def _groups(
 
 
 def _group(stores: Stores, doc_id: str, best: Sequence[tuple[SourceRow, float]], shape: Shape) -> _Group | None:
-    """Return the document with those of its Sources that the gate let pass; None if nothing of it can be shown."""
+    """Return the document with its best Sources; None if nothing of it can be shown."""
     whole = whole_of(stores, doc_id)
     members = {one.doc_id for one in whole.members} if whole else set()
-    kept = tuple((row, score) for row, score in best if not row.gated and row.doc_id in members)[: shape.chunks]
+    kept = tuple((row, score) for row, score in best if row.doc_id in members)[: shape.chunks]
     return _Group(whole, kept) if whole is not None and kept else None
 
 

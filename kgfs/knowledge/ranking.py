@@ -25,6 +25,9 @@ PROSE_HEADER, PROSE_BESIDE = 0.25, 0.0
 """Those of prose: all Sources of a section share its header, and what stands beside a passage is another passage."""
 PRIOR, PROSE_PRIOR = 0.25, 0.5
 """The weight of the document's score."""
+ALONE = 1.5
+"""How many times the best BM25 of the Sources with a vector a Source without one must have to be as close as they are on
+average: then it has a word that they lack. Else it counts as the least close. Gated Sources have no vector."""
 BEST = 2
 """The number of Sources that make the document's score."""
 SMOOTHED = 50
@@ -130,11 +133,15 @@ def smoothed(
 def _own(matches: Sequence[Match]) -> Numbers:
     import numpy as np
 
-    known = [match.cosine for match in matches if match.cosine is not None]
-    least = min(known, default=0.0)
-    columns = np.array(
-        [(match.text, match.header, least if match.cosine is None else match.cosine, match.beside) for match in matches]
-    )
+    known = [(match.text, match.cosine) for match in matches if match.cosine is not None]
+    least = min((cosine for _, cosine in known), default=0.0)
+    mean = sum(cosine for _, cosine in known) / max(len(known), 1)
+    alone = ALONE * max((text for text, _ in known), default=0.0)
+
+    def closeness(match: Match) -> float:
+        return match.cosine if match.cosine is not None else mean if match.text > alone else least
+
+    columns = np.array([(match.text, match.header, closeness(match), match.beside) for match in matches])
     from_mean = columns - columns.mean(axis=0)
     spread = np.sqrt((from_mean**2).mean(axis=0))
     standard = np.where(spread > 1e-12, from_mean / np.maximum(spread, 1e-12), 0.0)

@@ -290,7 +290,7 @@ def _hits(graph: Graph, found: Found, limit: int) -> Iterator[Hit]:
             if doc_id not in documents:
                 documents[doc_id] = graph.document(doc_id)
             document, source = documents[doc_id], sources.get(place)
-            if document is None or source is None or source.gated:
+            if document is None or source is None:
                 continue  # the document left the graph, or was read again, between the two queries
             named = tuple(concept.name for concept in concepts.get(place, [])[:CONCEPTS])
             count += 1

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kgfs.domain.text import Block, Chunk, Text, Verdict
+from kgfs.domain.text import FURNITURE, Block, Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
 """Least number of words, numbers and ideographs; addresses are not counted."""
@@ -23,7 +23,6 @@ MOST_NOISE = 0.5
 """Largest share of addresses and emoji among the characters that are not white space."""
 
 _EXEMPT = frozenset({"code", "table"})
-FURNITURE = "menus, side bars, footers or repeated headers of a page"
 _MAIL = "message/rfc822"
 _SILENT = frozenset({"heading", "rule"})
 

@@ -225,7 +225,7 @@ def _looked(stores: Stores, found: Found, quotes: Sequence[Quote]) -> list[Looke
     scores = dict(found.order[: 4 * LOOKED])
     wanted = [*cited, *(place for place in scores if place not in cited)]
     rows = stores.graph.sources_at(wanted)
-    shown = [rows[place] for place in wanted if place in rows and not rows[place].gated]
+    shown = [rows[place] for place in wanted if place in rows]
     return [Looked(_whole(row), row.full_text, scores.get((row.doc_id, row.chunk_index), 0.0)) for row in shown][
         : len(cited) + LOOKED
     ]

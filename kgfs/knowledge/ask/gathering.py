@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from kgfs.domain.text import FURNITURE
 from kgfs.domain.word_forms import forms_in
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
@@ -123,7 +124,7 @@ def _add(
 ) -> None:
     number = len(gathered.documents)
     head, words = document.source_title, [document.source_title]
-    for run in _runs([row for row in sources.values() if not row.gated]):
+    for run in _runs([row for row in sources.values() if row.gated != FURNITURE]):
         text, origin = "".join(row.full_text for row in run), run[0].char_start
         words.append(text)
         for start, end, path in _sectioned(origin, origin + len(text), sections, run):

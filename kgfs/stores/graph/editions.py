@@ -39,7 +39,7 @@ def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) ->
 def put_sources(
     connection: sqlite3.Connection, edition: int, rows: Sequence[SourceRow], document: DocumentRow | None
 ) -> None:
-    """Insert sources of a staged edition, with their words in the full-text index unless they are gated. A source
+    """Insert sources of a staged edition, with their words in the full-text index: gated ones are found, too. A source
     with the same chunk index is replaced. ``document`` fills the columns that repeat what the document says."""
     repeated = of_sources(document) if document else {}
     columns = (*SOURCE, *repeated)
@@ -53,10 +53,9 @@ def put_sources(
             f"INSERT INTO source (document, {', '.join(columns)}) VALUES (?, {slots(len(columns))})",
             [edition, *source_values(row), *repeated.values()],
         )
-        if not row.gated:
-            connection.execute(
-                "INSERT INTO source_words (rowid, full_text) VALUES (?, ?)", (cursor.lastrowid, row.full_text)
-            )
+        connection.execute(
+            "INSERT INTO source_words (rowid, full_text) VALUES (?, ?)", (cursor.lastrowid, row.full_text)
+        )
 
 
 def put_instances(
@@ -82,9 +81,9 @@ def remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 
 def _worded(connection: sqlite3.Connection, keys: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Yield key and text of those of these sources that the full-text index contains."""
+    """Yield key and text of these sources."""
     for key in keys:
-        yield from connection.execute("SELECT key, full_text FROM source WHERE key = ? AND gated = ''", (key,))
+        yield from connection.execute("SELECT key, full_text FROM source WHERE key = ?", (key,))
 
 
 def of_document(publication: Publication, chunk_ids: Sequence[str]) -> dict[str, Any]:

@@ -50,8 +50,8 @@ _DANGLING = (
 )  # fmt: skip
 
 _WORDS = (
-    "SELECT chunk_id, '' FROM source WHERE gated = '' AND key NOT IN (SELECT id FROM source_words_docsize)"
-    " UNION ALL SELECT 'row ' || id, '' FROM source_words_docsize WHERE id NOT IN (SELECT key FROM source WHERE gated = '')"
+    "SELECT chunk_id, '' FROM source WHERE key NOT IN (SELECT id FROM source_words_docsize)"
+    " UNION ALL SELECT 'row ' || id, '' FROM source_words_docsize WHERE id NOT IN (SELECT key FROM source)"
 )
 
 

@@ -74,7 +74,7 @@ def _with_headers(
     from kgfs.stores.words.headers import header_of_prose, headers
 
     rows = connection.execute(
-        "SELECT chunk_index, full_text, section_path, gated FROM source WHERE document = ? ORDER BY chunk_index",
+        "SELECT chunk_index, full_text, section_path FROM source WHERE document = ? ORDER BY chunk_index",
         (edition,),
     )
     first = list[Any]()
@@ -82,10 +82,9 @@ def _with_headers(
     while length < BEGINNING and (row := rows.fetchone()):
         first.append(row)
         length += len(row[1])
-    if not may_be_code("".join(text for _, text, _, _ in first)):
-        passed = (row for row in chain(first, rows) if not row[3])
-        return False, ((at, text, header_of_prose(title, json.loads(path))) for at, text, path, _ in passed)
+    if not may_be_code("".join(text for _, text, _ in first)):
+        every = chain(first, rows)
+        return False, ((at, text, header_of_prose(title, json.loads(path))) for at, text, path in every)
     first += rows
-    is_code, heads = headers(title, [(text, json.loads(path)) for _, text, path, _ in first])
-    passed_with = zip(first, heads, strict=True)
-    return is_code, ((at, text, head) for (at, text, _, gated), head in passed_with if not gated)
+    is_code, heads = headers(title, [(text, json.loads(path)) for _, text, path in first])
+    return is_code, ((at, text, head) for (at, text, _), head in zip(first, heads, strict=True))

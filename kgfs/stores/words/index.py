@@ -21,7 +21,7 @@ from kgfs.stores.words.merging import LARGEST, MOST, to_join
 from kgfs.stores.words.scoring import WordView
 from kgfs.stores.words.segment import Array, Indexed, Segment, build, merge, opened, save
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "index.json"
 AT_ONCE = 2000
 """Sources that a search adds by itself; where more are missing the full text of the graph answers."""
