@@ -25,7 +25,7 @@ from pathlib import Path
 
 from bench.generated import composed, found_concept, reading
 from kgfs.app.home import open_deposits, open_home
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from bench import generated
 from kgfs.app.home import open_deposits, open_home
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import Document

@@ -28,8 +28,8 @@ from bench.searching import drawn
 from kgfs.app.forgetting import forget
 from kgfs.app.home import open_home
 from kgfs.compute.answering import answering
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.compute.questions import Materials, QuestionServer
 from kgfs.config import Config, load

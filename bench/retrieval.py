@@ -30,8 +30,8 @@ import numpy as np
 from bench.labelled import cranfield, discounted, judgements
 from kgfs.app.home import open_deposits, open_home
 from kgfs.compute.answering import answering
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.engine import LocalEngine
 from kgfs.compute.heartbeat import WithHeartbeat
 from kgfs.compute.local import LocalCompute
 from kgfs.compute.questions import Materials, QuestionServer

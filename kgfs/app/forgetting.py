@@ -14,8 +14,8 @@ from kgfs.errors import KgfsError
 from kgfs.stores.disk_reserve import DiskReserve
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
+    from kgfs.ingest.lifecycle.forget import Outcome
     from kgfs.ingest.lifecycle.forget_plan import Plan
-    from kgfs.ingest.lifecycle.forgotten import Outcome
 
 NOTED = (
     "What was asked is noted all the same: the files have left, and the rest is done by a mount or kgfs worker once that is over;"
@@ -49,9 +49,8 @@ def forget(
     appended, and a mount or worker does the rest. Raise MissingError for words that name nothing, and BadInputError
     for words that name two things.
     """
-    from kgfs.ingest.lifecycle.forget import carry_out, order
+    from kgfs.ingest.lifecycle.forget import carry_out, order, outcome
     from kgfs.ingest.lifecycle.forget_plan import plan, unsettled
-    from kgfs.ingest.lifecycle.forgotten import outcome
 
     with open_home(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         targets = [named_document(config, stores, each, trashed=purge) for each in words]

@@ -27,9 +27,8 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.sqlite import open_graph
 from kgfs.stores.locks import locked
-from kgfs.stores.run_files import VECTORS_AFTER
+from kgfs.stores.run_files import VECTORS_AFTER, begun, replayed
 from kgfs.stores.ship import embedding_model_of, is_graph_lost, restore_catalog, ship_from_reserve
-from kgfs.stores.snapshots import begun, replayed
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import in_place_of_worker, worker_note

@@ -65,7 +65,7 @@ def status(config: Config) -> dict[str, Any]:
 def unshipped(config: Config) -> list[str]:
     """Return the files whose newest content or name the bucket does not have: below a mount of the home if there is
     one, else as ``ONTOLOGY/documents/PATH``."""
-    from kgfs.knowledge.status import unshipped as paths_of
+    from kgfs.knowledge.unshipped import unshipped as paths_of
 
     mounts = [note.mountpoint for note in mount_notes(config.run) if note.alive and note.view == KNOWLEDGE]
     with open_to_read(config) as stores:

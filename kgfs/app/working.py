@@ -35,8 +35,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, place_wanted, worker_note
 
 if TYPE_CHECKING:  # models, which the chores of a mount do not need
-    from kgfs.compute.contract import Compute
-    from kgfs.compute.engine import Engine, WorkerSlot
+    from kgfs.compute.contract import Compute, Engine, WorkerSlot
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.projecting import Projecting
@@ -247,7 +246,7 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     if is_local:
         return here
     from kgfs.compute.cluster import RayEngine, about
-    from kgfs.compute.engine import WorkerSlot
+    from kgfs.compute.contract import WorkerSlot
 
     cluster = f"ray://{config.cluster.address}"
     if config.cluster.address and is_open_to_others(cluster, encrypted=False):
@@ -261,7 +260,7 @@ def place_of(config: Config, in_use: str = "") -> WorkerSlot:
 
     ``in_use`` is the embedding model that the home has vectors of. Raise MachineError if the node lacks a garage that is kept in files.
     """
-    from kgfs.compute.engine import WorkerSlot
+    from kgfs.compute.contract import WorkerSlot
     from kgfs.compute.local import LocalCompute
 
     keep_secrets_from_core_dumps(config)

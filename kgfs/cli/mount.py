@@ -16,7 +16,8 @@ from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli import progress
-from kgfs.cli.options import log_to_stderr, with_own_config
+from kgfs.cli.logs import log_to_stderr
+from kgfs.cli.options import with_own_config
 from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError

@@ -1,12 +1,10 @@
-"""Define what commands share: the options that every command takes, a question before a change that cannot easily be
-undone, and the format of ``log/mount.log`` and ``log/worker.log``, which are the standard error of the logging
-processes.
+"""Define what commands share: the options that every command takes, and a question before a change that cannot easily be
+undone.
 """
 
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -84,26 +82,6 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for p
 def count(number: int, what: str) -> str:
     """Return the number with its noun, such as ``1 document`` or ``2 documents``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-class Records(logging.Formatter):
-    """Format each record as one line. Further lines of the record, such as a traceback, begin with a tab.
-
-    So no quoted text can be taken for a record, and a purge finds where each record ends.
-    """
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n\t".join(super().format(record).splitlines())
-
-
-def log_to_stderr() -> None:
-    """Log to standard error, in the format of :class:`Records`."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(Records())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def confirm(question: str) -> None:

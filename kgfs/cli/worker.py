@@ -8,7 +8,8 @@ from collections.abc import Callable
 import click
 
 from kgfs.app import api
-from kgfs.cli.options import log_to_stderr, with_config
+from kgfs.cli.logs import log_to_stderr
+from kgfs.cli.options import with_config
 from kgfs.config import Config
 
 

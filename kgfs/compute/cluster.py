@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kgfs.compute import timing
-from kgfs.compute.engine import Engine, Progress, Work, WorkerSlot
+from kgfs.compute.contract import Engine, Progress, Work, WorkerSlot
 from kgfs.domain.documents import INGEST_VERSION
 from kgfs.errors import BadInputError, KgfsError, MachineError, UnavailableError
 from kgfs.settings import Cluster

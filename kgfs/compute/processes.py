@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kgfs.compute import timing
-from kgfs.compute.contract import Compute
-from kgfs.compute.engine import Progress, Work, WorkerSlot
+from kgfs.compute.contract import Compute, Progress, Work, WorkerSlot
 from kgfs.compute.reading_process import ReadingProcess
 from kgfs.errors import LostLeaseError, MachineError
 from kgfs.stores.garage.contract import Objects

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from kgfs.compute import timing
-from kgfs.compute.engine import Progress, Work, WorkerSlot
+from kgfs.compute.contract import Progress, Work, WorkerSlot
 from kgfs.errors import MachineError
 
 T = TypeVar("T")

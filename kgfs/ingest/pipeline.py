@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kgfs.compute.contract import Compute
-from kgfs.compute.engine import Progress, WorkerSlot
+from kgfs.compute.contract import Compute, Progress, WorkerSlot
 from kgfs.compute.heartbeat import WithHeartbeat
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.domain.text import Text

@@ -13,8 +13,6 @@ from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.knowledge.backlog import owed, unread
 from kgfs.knowledge.document_location import standing_of
-from kgfs.stores.catalog.encoding import decode
-from kgfs.stores.catalog.facts import ContentKept, FileMade, LinkMade, Moved, Settled, TrashRestored, VersionMinted
 from kgfs.stores.catalog.rows import Job
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.graph.sqlite import Graph
@@ -22,10 +20,6 @@ from kgfs.stores.mount_files import mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.watch_files import watch_states
 from kgfs.stores.worker_lock import worker_alive, worker_note
-
-NAMED = (ContentKept, FileMade, LinkMade, Moved, Settled, TrashRestored, VersionMinted)
-"""Facts that give a file its content or its name."""
-EVERYTHING = 2**63 - 1
 
 UNREAD = 100
 """The number of documents that were not read which a status names."""
@@ -122,15 +116,3 @@ def _projection_page(config: Config, graph: Graph) -> dict[str, Any] | None:
     from kgfs.stores.projection.progress import projection_page  # loads what only a projection needs
 
     return projection_page(config, graph)
-
-
-def unshipped(stores: Stores) -> list[str]:
-    """Return the paths, as ``ONTOLOGY/documents/PATH``, of the live files whose newest content or name was never shipped,
-    in the order in which they were last written. A folder stands for what is below it."""
-    names = stores.catalog.names
-    facts = map(decode, stores.catalog.unshipped(EVERYTHING)[1])
-    ids = [fact.id for fact in facts if isinstance(fact, NAMED)]
-    ids += [name.id for name in names.unsettled(quiet_before=EVERYTHING)]
-    ontologies = {ontology.id: ontology.name for ontology in names.ontologies()}
-    found = ((names.name(name_id), names.path(name_id)) for name_id in dict.fromkeys(ids))
-    return [f"{ontologies[name.ontology]}/documents/{path}" for name, path in found if name is not None and path]

@@ -52,11 +52,6 @@ def select(settings: Models, loaded: Selection | None = None, in_use: str = "") 
     return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
 
 
-def setting_of(model: str) -> str:
-    """Return the setting that names an embedding model; '' for a model that this version does not have."""
-    return SETTINGS.get(model, "")
-
-
 def _embedder(settings: Models, in_use: str, notes: list[str]) -> Embedder | None:
     if settings.embedder == "none":
         return None

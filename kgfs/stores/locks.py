@@ -130,11 +130,3 @@ def settle_lock(run: Path) -> Iterator[None]:
     release_slot()  # the holder of the lock may be waiting for a bucket
     with locked(run / LOCK):
         yield
-
-
-@contextmanager
-def settle_lock_nowait(run: Path) -> Iterator[None]:
-    """Hold the settle lock as :func:`settle_lock` does, or raise BusyError where another thread or process holds it."""
-    run.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with alone(run / LOCK, "Files are being settled. Try again later."):
-        yield

@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from kgfs.config import Config
 from kgfs.stores.garage.durable import os_errors, sync_folder
 
 
@@ -30,6 +31,8 @@ def home_id(home: Path) -> str:
     return path.read_text()
 
 
+BEGUN = "snapshot.begun"
+"""Note in the run folder of a home that has not replayed what came after the snapshot that it began with."""
 VECTORS_AFTER = "vectors.after"
 """File in the run folder of a home that took over: the number of the fact up to which its vectors are known to be
 complete."""
@@ -57,3 +60,17 @@ def write_note(note: Path, content: Any, *, durable: bool = False) -> None:
 
 def _for_the_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def begun(config: Config) -> int | None:
+    """Return the position of the snapshot that this home began with, while it has not replayed what came after."""
+    try:
+        return int(json.loads((config.run / BEGUN).read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def replayed(config: Config) -> None:
+    """Note that the home has replayed what came after its snapshot."""
+    with os_errors(f"Removing {config.run / BEGUN}"):
+        (config.run / BEGUN).unlink(missing_ok=True)

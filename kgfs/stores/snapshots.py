@@ -40,7 +40,7 @@ from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.merging import remove_some
 from kgfs.stores.graph.rows import LEAVING, SHOWN
 from kgfs.stores.locks import alone, locked
-from kgfs.stores.run_files import write_note
+from kgfs.stores.run_files import BEGUN, write_note
 from kgfs.stores.sqlite_files import HOME_FORMAT
 from kgfs.stores.stores import Stores
 
@@ -60,8 +60,6 @@ STEPS = 10_000
 LOCK = "snapshot.lock"
 MAKING, FETCHED = "snapshot.making", "snapshot.fetched"
 """Folders in the run folder: the copies while they are put, and what was fetched so far of one to begin with."""
-BEGUN = "snapshot.begun"
-"""Note in the run folder of a home that has not replayed what came after the snapshot that it began with."""
 EVER = 2**63 - 1
 
 Stop = Callable[[], bool]
@@ -366,7 +364,7 @@ def install(
 ) -> Manifest | None:
     """Begin a home that has no databases with the newest usable snapshot; return it, None if there is none.
 
-    The databases then show the ledger up to its position, which :func:`begun` returns from then on. A damaged snapshot
+    The databases then show the ledger up to its position, which :func:`.begun` returns from then on. A damaged snapshot
     is passed over with a line in the log. After a kill the next call goes on with the parts that were fetched. Raise
     UnavailableError or TimedOutError if the bucket is away, and NoSpaceError if the disk has no room. ``progress`` is
     called with (done, total) in bytes.
@@ -386,20 +384,6 @@ def install(
         return found
     _remove(config.run / FETCHED)
     return None
-
-
-def begun(config: Config) -> int | None:
-    """Return the position of the snapshot that this home began with, while it has not replayed what came after."""
-    try:
-        return int(json.loads((config.run / BEGUN).read_bytes()))
-    except FileNotFoundError:
-        return None
-
-
-def replayed(config: Config) -> None:
-    """Note that the home has replayed what came after its snapshot."""
-    with os_errors(f"Removing {config.run / BEGUN}"):
-        (config.run / BEGUN).unlink(missing_ok=True)
 
 
 def _install(config: Config, objects: Objects, found: Manifest, progress: Callable[[int, int], None]) -> None:

@@ -44,24 +44,8 @@ SEGMENTS_POLL = 1.0
 """The seconds between two listings of segments: a mount asks ten times a second."""
 SEGMENTS_RETRY = 5.0
 """The seconds without a listing after the server did not answer."""
-UPLOAD_REPLACED = 1.0
-"""The seconds within which another upload that checked the name earlier may overwrite what was put, on servers with
-:attr:`Bucket.looks_before_it_writes`. Milliseconds were observed. A server that takes longer breaks the promise of
-:meth:`S3Objects.put`."""
 CACHE_FRESH = 60.0
 """The seconds within which a second use of a cached file is not recorded again."""
-CACHE_LINGER = 0.1
-"""The seconds for which the writer of a bucket's cache waits for a smaller batch to grow while no caller waits for the
-queue."""
-CACHE_QUEUE_WAIT = 0.02
-"""The maximal seconds for which a reader waits for space in the queue of the cache. A block that finds no space then is
-not cached: a slow disk or a busy machine must not hold up readers."""
-CACHE_OPEN_WAIT = 1.0
-"""The seconds for which opening an object waits until its own blocks are written, so that they can be held open."""
-CACHE_FORGET_WAIT = 1.0
-"""The seconds for which forgetting an object waits until the blocks of other objects are written."""
-CACHE_CLOSE_WAIT = 5.0
-"""The seconds for which closing waits until the queue is written."""
 PROJECTION_RETRIED = 5.0
 """Seconds in which Neo4j's driver repeats what failed by a deadlock or the like. The caller repeats what fails for
 longer."""

@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import cast
 
-from kgfs.compute.contract import Compute
-from kgfs.compute.engine import Progress, WorkerSlot
+from kgfs.compute.contract import Compute, Progress, WorkerSlot
 from kgfs.errors import UnreadableTextError
 from kgfs.stores.garage.contract import Objects
 

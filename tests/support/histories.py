@@ -17,8 +17,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from kgfs.compute.contract import Compute
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import Compute, LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from kgfs.compute.contract import Compute
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import Compute, LocalEngine
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, Ontology
 from kgfs.domain.identity import normalise_label

@@ -13,7 +13,7 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_home
 from kgfs.app.working import run_worker
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgfs.ingest import timing
-from kgfs.ingest.watching.changes import FEWEST_HELD, Noted, Plan, plan
+from kgfs.ingest.watching.notes import FEWEST_HELD, Noted, Plan, plan
 from kgfs.ingest.watching.scan import Ignoring, Scan, Seen, is_being_written, scan
 
 NOW = 1_000_000 * 10**9

@@ -1,11 +1,19 @@
-"""What every Objects promises (by the garage's name), then what holds for files: rot, kills, a full disk."""
+"""What every Objects promises (by the garage's name), then what holds for files: rot, kills, a full disk.
+
+Small objects that are had without waiting: right or not at all.
+
+What every garage tells of itself as folders and files: names below a folder, looks, and the ledger's segments.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import mmap
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -29,14 +37,19 @@ from kgfs.errors import (
     NoSpaceError,
     StoreError,
 )
+from kgfs.ingest.storing.content import SMALL, Kept
 from kgfs.stores import timing
 from kgfs.stores.garage import files as files_module
-from kgfs.stores.garage.contract import BLOCK, Objects, Sums
+from kgfs.stores.garage.contract import BLOCK, Garage, Ledger, Objects, Sums
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.listing import object_path, sums_path
 from kgfs.stores.garage.opening import FileGarage
+from kgfs.stores.garage.reader import buffer_of
+from kgfs.stores.garage.s3.endpoint import Endpoint
+from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.sums import decode_sums, encode_sums, sums_of
+from tests.fakes.garage import MemoryGarage
 from tests.support.peers.buckets import GARAGES, garage_of
 from tests.support.required import missing
 from tests.support.small_disk import small_file_system
@@ -821,3 +834,216 @@ def test_the_same_content_again_takes_the_place_of_what_is_rotten(
     assert source.exists() is not move
     assert files.get(key) == LONG
     assert object_path(files._root, key).read_bytes() == LONG
+
+
+ZEN = b"The finger that points at the moon is not the moon.\n"
+
+
+def sha256_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("content", [b"", ZEN, bytes(SMALL)], ids=["empty", "zen", "largest"])
+def test_what_was_put_is_at_hand_by_its_hash(objects: Objects, content: bytes) -> None:
+    objects.put(KEY, content)
+    assert objects.cached(KEY, sha256_of(content), len(content)) == content
+    assert objects.cached(KEY, sha256_of(b"another"), len(content)) is None
+    assert objects.cached("sources/Philosophy/absent.txt", sha256_of(content), len(content)) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(content=st.binary(min_size=1, max_size=200), place=st.integers(0), how=st.sampled_from(["flip", "cut", "more"]))
+def test_rot_is_never_at_hand(tmp_path_factory: pytest.TempPathFactory, content: bytes, place: int, how: str) -> None:
+    folder = tmp_path_factory.mktemp("garage")
+    objects = FileObjects(folder)
+    objects.put(KEY, content)
+    path, place = object_path(folder, KEY), place % len(content)
+    damaged = {
+        "flip": content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :],
+        "cut": content[:place],
+        "more": content + b"x",
+    }[how]
+    path.chmod(0o600)
+    path.write_bytes(damaged)
+    assert objects.cached(KEY, sha256_of(content), len(content)) is None
+
+
+def test_a_small_content_is_read_without_its_sums_and_a_rotten_one_is_told(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    objects.put(KEY, ZEN)
+    sums_path(object_path(tmp_path, KEY)).unlink()
+    kept = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
+    assert kept.cached(4, 6) == b"finger"
+    assert kept.read_at(4, 6) == b"finger"
+    kept.close()
+    path = object_path(tmp_path, KEY)
+    path.chmod(0o600)
+    path.write_bytes(ZEN.replace(b"moon", b"noon"))
+    rotten = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
+    assert rotten.cached(0, 100) is None
+    with pytest.raises(CorruptError):
+        rotten.read_at(0, 100)
+    rotten.close()
+
+
+def test_a_content_under_another_key_is_found_by_who_waits_for_it(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    objects.put(KEY, ZEN)
+    kept = Kept(objects, "sources/Zen/watts.txt", len(ZEN), lambda: KEY, sha256_of(ZEN))
+    assert kept.cached(0, 3) in (None, b"The")
+    assert kept.read_at(0, 3) == b"The"
+    kept.close()
+
+
+def test_nobody_waits_for_a_server_to_learn_that_nothing_is_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "one")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "two")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = Endpoint(f"http://127.0.0.1:{silent.getsockname()[1]}", "kgfs", region="us-east-1", timeout=1.0)
+        with closing(S3Garage(place, tmp_path, 1 << 20)) as garage:
+            for size in (len(ZEN), SMALL + 1):
+                kept = Kept(garage.objects, KEY, size, sha256=sha256_of(ZEN))
+                assert kept.cached(0, 3) is None
+            silent.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent.accept()
+
+
+@pytest.mark.parametrize("size", [1, mmap.PAGESIZE + 1, BLOCK])
+def test_blocks_are_read_to_the_start_of_a_page(size: int) -> None:
+    buffer = buffer_of(size)
+    assert len(buffer) == size
+    assert ctypes.addressof(ctypes.c_char.from_buffer(buffer)) % mmap.PAGESIZE == 0
+
+
+@pytest.fixture(params=GARAGES)
+def garage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Garage]:
+    with closing(garage_of(request.param, tmp_path, request)) as made:
+        yield made
+
+
+def test_names_are_those_directly_below(garage: Garage) -> None:
+    for key in ("sources/A/one.txt", "sources/A/two.txt", "sources/B/one.txt", "readings/d/r.json", "plain"):
+        garage.objects.put(key, key.encode())
+    assert garage.objects.names() == ["plain", "readings/", "sources/"]
+    assert garage.objects.names("sources") == ["A/", "B/"]
+    assert garage.objects.names("sources/A") == ["one.txt", "two.txt"]
+    assert garage.objects.names("sources/A/one.txt") == []
+    assert garage.objects.names("sources/nothing") == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    keys=st.sets(
+        st.lists(st.sampled_from(["a", "ab", "b.x", "c~1"]), min_size=1, max_size=3).map("/".join)
+        | st.sampled_from(["a", "ab/x", "ab/y", "b.x"]).map("texts/0123456789abcdef/{}".format)
+    )
+)
+def test_walking_the_names_finds_every_key_and_nothing_else(
+    keys: set[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for objects in (FileGarage(tmp_path_factory.mktemp("garage")).objects, MemoryGarage().objects):
+        for key in keys:
+            objects.put(key, b"x")
+        found, folders = set(), [""]
+        while folders:
+            folder = folders.pop()
+            assert not objects.exists(folder or "nothing") or folder in keys
+            names = objects.names(folder)
+            assert names == sorted(names)
+            for name in names:
+                path = f"{folder}/{name}".strip("/")
+                assert objects.entry(path).folder is (name.endswith("/") and path not in keys)
+                folders += [path] if name.endswith("/") else []
+                found |= set() if name.endswith("/") else {path}
+        assert found == keys
+
+
+def test_a_look_tells_size_and_when_it_was_kept(garage: Garage, tmp_path: Path) -> None:
+    before = time.time_ns()
+    garage.objects.put("sources/A/one.txt", b"12345")
+    look = garage.objects.entry("sources/A/one.txt")
+    assert (look.folder, look.size) == (False, 5)
+    assert before - 10**8 <= look.kept_at <= time.time_ns() + 10**8
+    garage.objects.put("sources/A/one.txt", b"12345")
+    assert garage.objects.entry("sources/A/one.txt") == look
+    assert garage.objects.entry("sources/A").folder
+    for absent in ("sources/A/two.txt", "sources/B", "sourc"):
+        with pytest.raises(MissingError):
+            garage.objects.entry(absent)
+    with pytest.raises(BadInputError):
+        garage.objects.entry("../etc")
+    with pytest.raises(BadInputError):
+        garage.objects.names("@tmp")
+
+
+def test_what_was_deleted_is_not_named(garage: Garage) -> None:
+    garage.objects.put("a/b", b"x")
+    garage.objects.delete("a/b")
+    assert garage.objects.names("a") == []
+    with pytest.raises(MissingError):
+        garage.objects.entry("a/b")
+
+
+def read_all(ledger: Ledger) -> bytes:
+    content = b""
+    for segment in ledger.segments():
+        with closing(ledger.open_segment(segment.name)) as reader:
+            piece = b""
+            while part := reader.read_at(len(piece), 7):
+                piece += part
+        assert len(piece) == segment.size
+        content += piece
+    return content
+
+
+def test_segments_are_read_while_they_grow(garage: Garage) -> None:
+    ledger = garage.ledger
+    assert ledger.segments() == []
+    ledger.append(1, [b'{"a":1}', b'{"a":2}'])
+    [segment] = ledger.segments()
+    with closing(ledger.open_segment(segment.name)) as reader:
+        before = reader.read_at(0, 1 << 20)
+        assert [line.split(b" ", 2)[2] for line in before.splitlines()] == [b'{"a":1}', b'{"a":2}']
+        assert reader.read_at(len(before), 10) == b""
+        ledger.append(3, [b'{"a":3}'])
+        assert reader.read_at(len(before), 1 << 20).endswith(b'{"a":3}\n')
+    assert ledger.segments()[0].size > segment.size
+    assert read_all(ledger).count(b"\n") == 3
+    with pytest.raises(MissingError):
+        ledger.open_segment("0000000000000009.log")
+
+
+def test_segments_of_a_file_ledger_are_its_files(tmp_path: Path) -> None:
+    ledger = SegmentLedger(tmp_path, segment_size=50)
+    for seq in range(1, 6):
+        ledger.append(seq, [b'{"number":%d}' % seq])
+    files = sorted(path for path in tmp_path.iterdir() if path.suffix == ".log")
+    assert len(files) > 1
+    assert [(s.name, s.size) for s in ledger.segments()] == [(f.name, f.stat().st_size) for f in files]
+    assert read_all(ledger) == b"".join(file.read_bytes() for file in files)
+
+
+def test_a_torn_tail_is_not_shown(tmp_path: Path) -> None:
+    ledger = SegmentLedger(tmp_path)
+    ledger.append(1, [b'{"a":1}'])
+    [segment] = ledger.segments()
+    with (tmp_path / segment.name).open("ab") as file:
+        file.write(b"0123 2 {tor")
+    for looking in (ledger, SegmentLedger(tmp_path)):
+        assert [s.size for s in looking.segments()] == [segment.size]
+        assert len(read_all(looking)) == segment.size
+
+
+def test_a_flipped_bit_in_a_segment_is_rot(tmp_path: Path) -> None:
+    ledger = SegmentLedger(tmp_path)
+    ledger.append(1, [b'{"a":1}', b'{"a":2}'])
+    [segment] = ledger.segments()
+    path = tmp_path / segment.name
+    raw = bytearray(path.read_bytes())
+    raw[25] ^= 1
+    path.write_bytes(raw)
+    with closing(ledger.open_segment(segment.name)) as reader, pytest.raises(CorruptError):
+        reader.read_at(0, 10)

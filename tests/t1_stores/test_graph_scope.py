@@ -1,4 +1,7 @@
-"""Asking for matching within a scope: as if only some mentions were there."""
+"""Asking for matching within a scope: as if only some mentions were there.
+
+Drawing a sample of ids that others may take away meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain.identity import norm_hash
 from kgfs.stores.graph import scoped
+from kgfs.stores.graph.scoped import draw, stepwise
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish, rid
@@ -132,3 +136,14 @@ def test_choosing_within_a_scope_is_choosing_among_its_mentions(
         everyone = most_popular(documents, 1 << 30, scope)
         assert len(drawn[0]) == min(limit, len(everyone)) and set(drawn[0]) <= set(everyone)
     graph.close()
+
+
+IDS = [f"{number * 0x9E3779B97F4A7C15 % 2**64:016x}" for number in range(300)]
+
+
+@pytest.mark.parametrize("left", [300, 250, 20, 1])
+def test_a_sample_comes_to_an_end_where_most_ids_left_since_they_were_counted(left: int) -> None:
+    ids = sorted(IDS[:left])
+    drawn = draw(7, 100, 300, stepwise(lambda at, n: [i for i in ids if i >= at][:n]), lambda: ids)
+    assert len(drawn) == len(set(drawn)) == min(100, left)
+    assert set(drawn) <= set(ids)

@@ -19,7 +19,7 @@ from kgfs.app import upkeep
 from kgfs.app.home import open_deposits, open_home
 from kgfs.app.upkeep import check_home
 from kgfs.app.working import run_worker
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.errors import StoreError

@@ -1,9 +1,17 @@
-"""The use cases of depositing: ontologies, names, and files taken in without a mount."""
+"""The use cases of depositing: ontologies, names, and files taken in without a mount.
+
+``kgfs ingest FOLDER``: the transcripts below it, and nothing else.
+
+Many files taken in at once: the same as one by one, with far fewer waits for the disk.
+
+Rows of names that are remembered, and no longer than they are right.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +21,8 @@ from typing import NoReturn
 
 import pytest
 
+from kgfs.app.ingesting import ONTOLOGY, Deposit, with_transcripts
+from kgfs.config import Config
 from kgfs.domain.documents import NameKind, StorageTier
 from kgfs.domain.names import encode_name
 from kgfs.errors import (
@@ -27,7 +37,9 @@ from kgfs.errors import (
     RefusedError,
     UnavailableError,
 )
-from kgfs.ingest.writing.intake import Ingested
+from kgfs.ingest.writing.intake import TOGETHER, Ingested, check_source
+from kgfs.ingest.writing.open_file import MAX_REMEMBERED, RecentNames
+from kgfs.settings import Tree
 from tests.support.depositing import Desk, desk_at
 
 BIG = b"0123456789abcdef" * 20_000
@@ -418,3 +430,182 @@ def test_a_file_is_moved_over_one_that_another_process_replaces_meanwhile(
     desk.deposits.move(saved.id, root, "a.txt", replace=True)
     (name,) = desk.catalog.names.children(root)
     assert (name.name, desk.read(name.id)) == ("a.txt", b"saved")
+
+
+CLAUDE = json.dumps({"type": "user", "sessionId": "s", "message": {"role": "user", "content": "Hello."}})
+CODEX = json.dumps({"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "c"}})
+
+
+def test_the_transcripts_below_a_folder_are_found_by_their_content(tmp_path: Path) -> None:
+    for path, line in {
+        "-home-me/a.jsonl": CLAUDE,
+        "2026/03/rollout-c.jsonl": CODEX,
+        "2026/rows.jsonl": '{"a": 1}',
+        "2026/.hidden.jsonl": CLAUDE,
+        "notes.txt": CLAUDE,
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"{line}\n")
+    files, asked = with_transcripts([tmp_path], Deposit())
+    assert [asked.named[path] for path in files] == ["-home-me/a.jsonl", "2026/03/rollout-c.jsonl"]
+    assert asked.ontology == ONTOLOGY
+    both, asked = with_transcripts([tmp_path, tmp_path / "notes.txt"], Deposit(ontology="Mine"))
+    assert len(both) == 3 and asked.ontology == "Mine" and tmp_path / "notes.txt" not in asked.named
+
+
+def test_a_folder_without_transcripts_and_a_place_for_one_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Notes.\n")
+    files, asked = with_transcripts([tmp_path], Deposit(ontology="Mine"))
+    assert files == [tmp_path]
+    assert not asked.named
+    with pytest.raises(BadInputError, match="has no transcripts"):
+        check_source(tmp_path)
+    with pytest.raises(BadInputError, match="--as"):
+        with_transcripts([tmp_path], Deposit(ontology="Mine", as_path="a.txt"))
+
+
+def sources(folder: Path, contents: dict[str, bytes]) -> list[Path]:
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return [folder / name for name in contents]
+
+
+def taken(desk: Desk, files: list[Path], *, force: bool = False) -> list[tuple[str, str]]:
+    """(name, decision or kind of error) of each, in order."""
+    done = list(desk.deposits.ingest_files([(file, file.name) for file in files], "Notes", force=force))
+    return [(path.name, told.decision if isinstance(told, Ingested) else type(told).__name__) for path, told in done]
+
+
+def test_many_wait_for_the_journal_once_a_batch(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = sources(tmp_path, {f"{n}.txt": b"number %d" % n for n in range(3 * TOGETHER)})
+    desk.ontology("Notes")
+    monkeypatch.setattr("kgfs.stores.timing.SYNC_WITHIN", 3600.0)  # what the second's passing syncs is not counted
+    syncs: list[str] = []
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda descriptor: syncs.append(os.readlink(f"/proc/self/fd/{descriptor}")))
+    assert {decision for _, decision in taken(desk, files)} == {"insert"}
+    # Each object of the garage has its own, side by side with others; the catalog, one after the other, one a batch.
+    assert sum(path.endswith("front.sqlite-wal") for path in syncs) <= len(files) // TOGETHER + 1
+    assert desk.catalog.names.unsettled(quiet_before=2**63 - 1) == []
+
+
+def test_each_is_told_of_what_would_be_alone(desk: Desk, tmp_path: Path) -> None:
+    files = sources(
+        tmp_path,
+        {"a.txt": b"one", "b.txt": b"one", "c.txt": b"", "other/a.txt": b"two", "large.txt": b"x" * 200_000},
+    )
+    files.insert(2, tmp_path / "missing.txt")
+    assert sorted(taken(desk, files)) == [
+        ("a.txt", "insert"),
+        ("a.txt", "update"),
+        ("b.txt", "in_progress"),
+        ("c.txt", "none"),
+        ("large.txt", "insert"),
+        ("missing.txt", "MissingError"),
+    ]
+    standing = desk.catalog.names.child(desk.ontology().root, "a.txt")
+    assert standing is not None
+    assert desk.read(standing.id) == b"two"
+    assert desk.spool_files() == []
+    assert taken(desk, [tmp_path / "b.txt", tmp_path / "c.txt"]) == [("b.txt", "skip"), ("c.txt", "none")]
+
+
+@pytest.mark.logs("refuse DuplicateError")
+def test_what_is_refused_is_told_of_and_the_others_go_on(home: Path, tmp_path: Path) -> None:
+    with desk_at(home, Config(home, tree=Tree(on_duplicate="refuse"))) as desk:
+        files = sources(tmp_path, {"a.txt": b"one", "b.txt": b"one", "c.txt": b"three"})
+        assert taken(desk, files) == [("a.txt", "insert"), ("b.txt", "DuplicateError"), ("c.txt", "insert")]
+
+
+def test_a_name_that_somebody_has_open_is_left_to_its_writer(desk: Desk, tmp_path: Path) -> None:
+    """It is replaced as by a rename: the writer goes on with the bytes it has."""
+    files = sources(tmp_path, {"a.txt": b"one", "b.txt": b"two"})
+    open_file = desk.deposits.open(desk.file("a.txt", b"before").id, write=True)
+    assert taken(desk, files) == [("a.txt", "insert"), ("b.txt", "insert")]
+    assert open_file.read(0, 10) == b"before"
+    open_file.release()
+
+
+@pytest.fixture
+def asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Ids that the catalog was asked for."""
+    ids: list[int] = []
+    names = type(desk.catalog.names)
+    name = names.name
+    monkeypatch.setattr(names, "name", lambda self, name_id: (ids.append(name_id), name(self, name_id))[1])
+    return ids
+
+
+def test_nothing_is_remembered_where_no_news_are_heard(desk: Desk, asked: list[int]) -> None:
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
+    asked.clear()
+    assert recent.name(row.id) == recent.name(row.id) == row
+    assert asked == [row.id, row.id]
+
+
+def test_a_row_is_read_once_until_news_are_heard(desk: Desk, asked: list[int]) -> None:
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
+    recent.heard(1)
+    asked.clear()
+    assert recent.name(row.id) == recent.name(row.id) == row
+    assert asked == [row.id]
+    recent.heard(1)
+    recent.name(row.id)
+    assert asked == [row.id]
+    recent.heard(2)
+    recent.name(row.id)
+    assert asked == [row.id, row.id]
+
+
+def test_what_this_process_changes_counts_at_once(desk: Desk) -> None:
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
+    recent.heard(1)
+    recent.name(row.id)
+    desk.deposits.set_attributes(row.id, mode=0o600)
+    found = recent.name(row.id)
+    assert found is not None
+    assert found.mode == 0o600
+    desk.deposits.remove(row.id)
+    assert recent.name(row.id) is None
+
+
+def test_what_another_process_changes_counts_from_when_it_is_heard(home: Path, desk: Desk) -> None:
+    row, recent = desk.file("a.txt"), RecentNames(desk.catalog)
+    recent.heard(1)
+    recent.name(row.id)
+    with desk_at(home) as other:
+        other.deposits.set_attributes(row.id, mode=0o600)
+    assert recent.name(row.id) == row
+    recent.heard(2)
+    assert recent.name(row.id) != row
+
+
+def test_a_listing_is_remembered(desk: Desk, asked: list[int]) -> None:
+    rows, recent = [desk.file(f"{n}.txt") for n in range(3)], RecentNames(desk.catalog)
+    recent.heard(1)
+    asked.clear()
+    assert recent.children(rows[0].parent, "", 10) == rows
+    assert [recent.name(row.id) for row in rows] == rows
+    assert asked == []
+
+
+def test_a_missing_name_is_asked_for_each_time(desk: Desk, asked: list[int]) -> None:
+    recent = RecentNames(desk.catalog)
+    recent.heard(1)
+    asked.clear()
+    assert recent.name(MAX_REMEMBERED) is recent.name(MAX_REMEMBERED) is None
+    assert asked == [MAX_REMEMBERED, MAX_REMEMBERED]
+
+
+def test_what_a_listing_keeps_is_read_anew(home: Path, desk: Desk) -> None:
+    """Listings are kept by the number of the newest fact, which is known before its news are heard."""
+    row, deposits = desk.file("a.txt"), desk.deposits
+    deposits.recent.heard(1)
+    assert deposits.shown(row.id, lately=True) == row
+    with desk_at(home) as other:
+        other.deposits.set_attributes(row.id, mode=0o600)
+    assert deposits.shown(row.id, lately=True) == row
+    found = deposits.shown(row.id)
+    assert found is not None
+    assert found.mode == 0o600

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgfs.app.home import open_deposits, open_home
-from kgfs.compute.engine import Engine, LocalEngine, Progress, WorkerSlot
+from kgfs.compute.contract import Engine, LocalEngine, Progress, WorkerSlot
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import State

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.cli.options import Records
+from kgfs.cli.logs import Records
 from kgfs.config import Config, load
 from kgfs.stores import quarantine
 from kgfs.stores.error_log import ErrorLog, elder

@@ -10,8 +10,8 @@ from shutil import copytree, rmtree
 import pytest
 
 from kgfs.app.binding import NOTE, bind, is_bound, refuse_others
-from kgfs.app.confirming import Confirming
 from kgfs.app.home import as_they_are, make_home, open_home, open_to_read
+from kgfs.app.mounting import Confirming
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
 from kgfs.errors import (

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from kgfs.app.home import open_deposits, open_home
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import load
 from kgfs.domain.documents import State

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.home import open_deposits
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.ingest.lifecycle import forget, forget_plan

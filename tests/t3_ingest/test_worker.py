@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.home import open_deposits
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.errors import TimedOutError, UnavailableError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.home import open_deposits, open_home
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.ingest import timing as ingest_timing

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kgfs.app.home import open_deposits, open_home
-from kgfs.compute.engine import LocalEngine
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, Name, State

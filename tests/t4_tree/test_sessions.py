@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kgfs.compute.contract import LocalEngine
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.engine import LocalEngine
 from kgfs.domain.documents import State
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline

@@ -1,4 +1,4 @@
-"""``make run``: what its script does and shows."""
+"""``make run``: what its script does and shows. Commands that are forked: what tests need of them as of any other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from kgfs.stores.mount_files import mount_notes
-from tests.support.running import QUICK, ROOT, Place, until
+from kgfs.stores.worker_lock import worker_note
+from tests.support.running import OTHER_HASHES, QUICK, ROOT, Place, until
 from tests.support.texts import ZEN
 
 
@@ -59,3 +61,23 @@ def test_it_is_repeated_at_any_path_and_after_a_kill(home: Path, tmp_path: Path,
         assert "zen.rst" in first
     finally:
         place.close()
+
+
+def test_a_command_that_runs_ends_with_its_place(place: Place) -> None:
+    ended: list[int] = []
+    beside = Thread(target=lambda: ended.append(place.run("worker", expect=None, env=QUICK).returncode))
+    beside.start()
+    until(lambda: worker_note(place.home / "run").get("state") == "working")
+    [pid] = place.pids()
+    assert pid == worker_note(place.home / "run")["pid"]
+    place.close()
+    beside.join(60)
+    assert ended == [-signal.SIGKILL]
+    assert place.pids() == []
+
+
+def test_what_python_reads_when_it_starts_has_its_effect(place: Place) -> None:
+    """Also what nobody can tell a process that runs."""
+    assert not OTHER_HASHES.items() <= os.environ.items()
+    told = place.run("--version", env=OTHER_HASHES | {"PYTHONVERBOSE": "1"})
+    assert "import '" in told.stderr and told.stdout == place.run("--version").stdout

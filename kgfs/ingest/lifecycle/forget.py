@@ -4,17 +4,20 @@ The order is recorded first. One fact removes the names, sets tombstones and sup
 work. Then the process that holds the worker lock carries the order out, in one commit to the graph, whatever the
 number of documents. If a process is killed between these steps, the next holder of the worker lock continues. Each
 step is idempotent.
+
+The outcome of an order says which documents were forgotten, and what stayed. Anything that was deposited, named or written before the order was carried out stays.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from kgfs.config import Config
+from kgfs.domain.documents import Document, Name
 from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.errors import BusyError, CorruptError, KgfsError, MissingError
 from kgfs.failpoints import border
@@ -24,6 +27,7 @@ from kgfs.ingest.lifecycle.survivors import commit_of
 from kgfs.ingest.matching.joinings import part_before
 from kgfs.ingest.storing.settle import Settler
 from kgfs.ingest.writing.deposit import Deposits
+from kgfs.stores.catalog.encoding import decode
 from kgfs.stores.catalog.facts import (
     DocumentForgotten,
     Fact,
@@ -37,7 +41,7 @@ from kgfs.stores.catalog.rows import Forgetting
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import keep_text, load_reading
-from kgfs.stores.ship import ship_once
+from kgfs.stores.ship import entries, ship_once
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import unindex
 
@@ -194,3 +198,64 @@ def _keep_texts(stores: Stores, doc_ids: Iterable[str]) -> None:
         document, shown = stores.catalog.names.document(doc_id), stores.graph.document(doc_id)
         if document is not None and shown is not None:
             keep_text(objects, document, load_reading(objects, doc_id, shown.reading))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an order to forget did, and what stayed."""
+
+    forgotten: tuple[str, ...]
+    """``doc_id`` of the Documents that are forgotten, by this order or by another one with the same effect."""
+    standing: tuple[str, ...]
+    """What the plan had and what stays: paths, ontologies, and ``doc_id`` of Documents without a name."""
+
+
+def outcome(stores: Stores, ordered: Order, planned: Plan) -> Outcome:
+    """Return the outcome of the order ``ordered`` that was made from ``planned``.
+
+    Call it after all due orders were carried out, by whichever process. Reads the ledger from the order on.
+    """
+    done = _carried_out(stores, ordered)
+    forgotten: list[str] = []
+    standing: dict[str, None] = {}
+    for document in (leaving.document for leaving in planned.documents):
+        if document.doc_id in done or _is_gone(stores, document, planned):
+            forgotten.append(document.doc_id)
+        else:
+            named = stores.catalog.names.names_of(document.doc_id)
+            standing |= dict.fromkeys([_path(stores, name) for name in named] or [document.doc_id])
+    left = [stores.catalog.names.name(name.id) for name in planned.names]
+    standing |= dict.fromkeys(_path(stores, name) for name in left if name is not None)
+    ontologies = [stores.catalog.names.ontology(ontology.id) for ontology in planned.ontologies]
+    standing |= dict.fromkeys(ontology.name for ontology in ontologies if ontology is not None)
+    return Outcome(tuple(forgotten), tuple(standing))
+
+
+def _carried_out(stores: Stores, ordered: Order) -> frozenset[str]:
+    found = (decode(entry) for entry in _mentions(stores, ordered))
+    return frozenset(
+        doc_id
+        for fact in found
+        if isinstance(fact, ForgettingDone) and fact.order == ordered.id
+        for doc_id in fact.doc_ids
+    )
+
+
+def _mentions(stores: Stores, ordered: Order) -> Iterator[bytes]:
+    mark = ordered.id.encode()
+    return (entry for entry in entries(stores.catalog, stores.garage.ledger, ordered.after) if mark in entry)
+
+
+def _is_gone(stores: Stores, document: Document, planned: Plan) -> bool:
+    """Return whether the document is gone, for example by an order of another process."""
+    names = stores.catalog.names
+    if planned.purge:
+        return names.document(document.doc_id) is None
+    shown = planned.cascade != "none" and stores.graph.document(document.doc_id) is not None
+    return not (names.names_of(document.doc_id) or shown)
+
+
+def _path(stores: Stores, name: Name) -> str:
+    ontology = stores.catalog.names.ontology(name.ontology)
+    assert ontology is not None, "a name stands in no ontology"
+    return f"{ontology.name}/documents/{stores.catalog.names.path(name.id)}"

@@ -70,8 +70,7 @@ class KeepingParts:
             self._waiting.popleft().result()
 
     def _put(self, key: str, sha256: str, part: bytes) -> None:
-        if not self._objects.exists(key):  # else the bytes would be sent for nothing
-            self._objects.put(key, part, sums_knowing(sha256, part))
+        self._objects.put(key, part, sums_knowing(sha256, part))
         border("part-put")
 
     def __enter__(self) -> KeepingParts:

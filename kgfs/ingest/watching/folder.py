@@ -11,8 +11,7 @@ from pathlib import Path
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.errors import AWAY, BusyError, ExistsError, KgfsError, MissingError, NoSpaceError, NotEmptyError
 from kgfs.ingest import timing
-from kgfs.ingest.watching.changes import Noted, Plan, plan
-from kgfs.ingest.watching.notes import FolderNotes
+from kgfs.ingest.watching.notes import FolderNotes, Noted, Plan, plan
 from kgfs.ingest.watching.scan import Scan, Seen, is_being_written, scan
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.intake import Ingested

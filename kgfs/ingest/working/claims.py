@@ -19,7 +19,7 @@ from kgfs.domain.parts import Part
 from kgfs.errors import KgfsError
 from kgfs.failpoints import border
 from kgfs.ingest import timing
-from kgfs.ingest.storing.unheld import conclude_parts
+from kgfs.ingest.storing.content import conclude_parts
 from kgfs.stores.catalog.facts import PartsFound
 from kgfs.stores.catalog.rows import Job
 from kgfs.stores.error_log import ErrorLog, Trouble

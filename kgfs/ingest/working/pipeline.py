@@ -16,8 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kgfs.compute.contract import Compute
-from kgfs.compute.engine import Engine, Progress
+from kgfs.compute.contract import Compute, Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
 from kgfs.domain.identity import commit_id_of_text

@@ -18,8 +18,8 @@ from pathlib import Path
 from kgfs.domain.names import decode_name, encode_name
 from kgfs.errors import BadInputError, KgfsError, MissingError
 from kgfs.ingest import timing
+from kgfs.ingest.storing.content import delete_unheld, drop_notes, left_parts
 from kgfs.ingest.storing.settle import Settler
-from kgfs.ingest.storing.unheld import delete_unheld, drop_notes, left_parts
 from kgfs.ingest.writing import trash
 from kgfs.ingest.writing.deposit import Deposits
 from kgfs.ingest.writing.rules import check_path

@@ -1,10 +1,9 @@
-"""Read one object of a garage on files, block by block, into memory that the blocks share."""
+"""Read one object of a garage on files, block by block, into memory that begins at a page."""
 
 from __future__ import annotations
 
 import mmap
 import os
-import weakref
 from io import BytesIO, FileIO
 from threading import Lock
 
@@ -149,34 +148,3 @@ def buffer_of(size: int) -> memoryview:
     takes 2.4 times as long on some processors.
     """
     return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-
-
-class Buffers:
-    """A pool of equal buffers. A buffer is reused once no view of it is held; any thread may take one.
-
-    Allocating a new MiB costs as much as filling it.
-    """
-
-    def __init__(self, size: int, spare: int) -> None:
-        """Make a pool of buffers of ``size`` bytes that keeps at most ``spare`` unused buffers."""
-        self._size = size
-        self._spare = spare
-        self._free: list[memoryview] = []
-
-    def take(self, size: int) -> memoryview:
-        """Return a view of ``size`` bytes with arbitrary content.
-
-        The buffer stays in use as long as this view object exists. A caller that passes on slices of the view must
-        keep the view itself meanwhile.
-        """
-        try:
-            memory = self._free.pop()
-        except IndexError:
-            memory = buffer_of(self._size)
-        view = memory[:size]
-        weakref.finalize(view, self._put_back, memory).atexit = False
-        return view
-
-    def _put_back(self, memory: memoryview) -> None:
-        if len(self._free) < self._spare:
-            self._free.append(memory)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.concepts import count_out
+from kgfs.stores.graph.feed import reduce_to_ids
 from kgfs.stores.graph.rows import SHOWN, hidden_name, slots
-from kgfs.stores.graph.touched import reduce_to_ids
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 
 

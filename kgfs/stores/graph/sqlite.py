@@ -422,17 +422,6 @@ def build_aside(path: Path | None) -> Graph:
     return graph
 
 
-def remove_left_aside(path: Path) -> bool:
-    """Delete the graph that a killed builder left at ``path``. Return False, with nothing done, if a living
-    builder holds its lock; that builder deletes the graph itself."""
-    held = take(path)
-    if held is None:
-        return False
-    remove_database(path)
-    os.close(held)
-    return True
-
-
 def _taken_anew(path: Path) -> int:
     """Create a new, locked file and return its descriptor. The lock lasts while the descriptor is open and tells
     other processes that the builder lives."""

@@ -11,9 +11,9 @@ from typing import Any
 from kgfs.errors import BadInputError, LostLeaseError
 from kgfs.failpoints import border
 from kgfs.stores.batched import batched
+from kgfs.stores.graph.feed import touched
 from kgfs.stores.graph.rows import COUNTED
 from kgfs.stores.graph.sqlite import Graph
-from kgfs.stores.graph.touched import touched
 from kgfs.stores.projection.connection import Connection, Row
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.source import (

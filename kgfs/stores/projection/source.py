@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kgfs.stores.graph.feed import REDACTIONS, TOUCHED
 from kgfs.stores.graph.rows import COUNTED, DOCUMENT, INSTANCE, SHOWN, SOURCE, inverse, words
-from kgfs.stores.graph.touched import REDACTIONS, TOUCHED
 
 LONGEST_KEY = 1000
 """Characters of a form that is its own key: an entry of an index holds at most some 8 KB."""
