@@ -3,9 +3,8 @@
 A snapshot is a set of objects below ``snapshots/<position>-<random>/``: the SQLite files ``names``, ``graph`` and
 ``vectors`` (where the home keeps vectors in a file), each in compressed parts, and ``manifest.json``, which is put last
 and makes the snapshot complete. It is made only while everything is shipped and nothing is owed, so every file shows
-exactly the ledger up to the position. A purge deletes all snapshots, since they hold the purged text.
-
-The worker of the owner makes snapshots (:func:`keeping_snapshots`); :func:`install` begins a home with one.
+exactly the ledger up to the position. A purge deletes all snapshots, since they hold the purged text. The worker of the
+owner makes snapshots (:func:`keeping_snapshots`); :func:`install` begins a home with one.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ MAKING, FETCHED = "snapshot.making", "snapshot.fetched"
 """Folders in the run folder: the copies while they are put, and what was fetched so far of one to begin with."""
 EVER = 2**63 - 1
 
-Stop = Callable[[], bool]
-"""Called often; returns True if the snapshot is to be given up."""
+Stop = Callable[[], bool]  # called often; returns True if the snapshot is to be given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +79,6 @@ class File:
     name: str
     size: int
     parts: tuple[Part, ...]
-    model: str = ""
-    """The embedding model, for ``vectors``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +220,7 @@ def make_snapshot(config: Config, stores: Stores, objects: Objects, model: str, 
         try:
             copies = _copies(config, model, is_over)
             _give_up(_state(stores) != before, "The home was changed while it was copied.")
-            files = tuple(_put(objects, folder, name, path, model, is_over) for name, path in copies.items())
+            files = tuple(_put(objects, folder, name, path, is_over) for name, path in copies.items())
             manifest = Manifest(folder, int(time.time()), files)
             body = {"format": HOME_FORMAT, "made_at": manifest.made_at, "files": [*map(asdict, files)]}
             objects.put(folder + MANIFEST, json.dumps(body).encode())
@@ -303,7 +299,7 @@ def _take_out_of_vectors(db: sqlite3.Connection, model: str) -> int:
     return gone
 
 
-def _put(objects: Objects, folder: str, name: str, path: Path, model: str, stop: Stop) -> File:
+def _put(objects: Objects, folder: str, name: str, path: Path, stop: Stop) -> File:
     """Put a copy in parts, and return its entry for the manifest."""
 
     def put(number: int) -> Part:
@@ -318,7 +314,7 @@ def _put(objects: Objects, folder: str, name: str, path: Path, model: str, stop:
     with os_errors(f"Reading {path}"), ThreadPoolExecutor(CONCURRENCY) as pool:
         parts = tuple(pool.map(put, range(-(-size // PART))))
     path.unlink()
-    return File(name, size, parts, model if name == VECTORS else "")
+    return File(name, size, parts)
 
 
 def _vacuum_into(source: Path, target: Path, stop: Stop) -> None:
