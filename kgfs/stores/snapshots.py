@@ -48,10 +48,8 @@ MANIFEST = "manifest.json"
 NAMES, GRAPH, VECTORS = "names", "graph", "vectors"
 KEPT = 2
 """The number of complete snapshots that stay when a newer one is put."""
-PART = 16 << 20
-"""Bytes of a part before compression. Each part is one request."""
-LEVEL = 1
-"""The compression level of zlib: level 1 halves the bytes at 100 MB/s a core, and higher levels save little more."""
+PART, LEVEL = 16 << 20, 1
+"""Bytes of a part before compression, and the level of zlib: level 1 halves the bytes at 100 MB/s a core."""
 CONCURRENCY = 3
 """Parts that are put or fetched at the same time. Each takes at most 32 MiB of memory."""
 STEPS = 10_000

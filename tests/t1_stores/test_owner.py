@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kgfs.config import Config
 from kgfs.errors import NotOwnerError
+from kgfs.settings import Vectors
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.owner import NOTE, Owner
+from kgfs.stores.vectors.contract import Filter, Row
+from kgfs.stores.vectors.opening import open_vectors
 from tests.support.peers.buckets import S3, Server
 
 KEY = "sources/a/00112233445566778899aabbccddeeff.txt"
@@ -159,3 +165,27 @@ def test_a_claim_whose_answer_was_lost_is_found_to_be_this_homes(place: Endpoint
         bucket.put = unheard  # type: ignore[method-assign]
         Owner(bucket, tmp_path).claim()
         Owner(bucket, tmp_path).confirm()
+
+
+@pytest.mark.claim("BUCKET-1")
+def test_a_former_owner_writes_no_batch_to_qdrant(
+    garages: tuple[S3Garage, S3Garage], qdrant_wire_url: str, tmp_path: Path
+) -> None:
+    old, new = garages
+    owner(old).claim()
+    settings = Vectors(store="qdrant", url=qdrant_wire_url, prefix=f"test-{secrets.token_hex(6)}", timeout=20.0)
+    config = Config(home=tmp_path / "old", vectors=settings)
+    rows = [Row("source", item, 0, np.array((1, 0), np.float32)) for item in ("a", "b")]
+    with closing(open_vectors(config, "small/1", old.confirm_owner)) as vectors:
+        vectors.upsert(rows[:1])
+        owner(new).take_over()
+        writes: list[Callable[[], object]] = [
+            lambda: vectors.upsert(rows[1:]),
+            lambda: vectors.delete(Filter(kind="source")),
+            vectors.clear,
+            vectors.conclude,
+        ]
+        for write in writes:
+            with pytest.raises(NotOwnerError, match="/new, since"):
+                write()
+        assert vectors.count() == 1
