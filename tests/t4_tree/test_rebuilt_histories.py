@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.app.home import open_deposits, open_home
+from kgfs.app.home import derive_vectors, open_deposits, open_home
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.ingest.lifecycle.rebuild import rebuild
@@ -37,6 +37,7 @@ LOSSES = st.sampled_from([lost for size in (1, 2, 3) for lost in combinations(("
 def opened(home: Path, compute: LocalCompute) -> Iterator[Place]:
     config = Config(home)
     with open_home(config, vectors_of=compute.embedding_model) as stores, open_deposits(config, stores) as (desk, _):
+        derive_vectors(config, stores)
         yield open_place(config, stores, desk, compute)
 
 
