@@ -22,8 +22,6 @@ from kgfs.stores.run_files import VECTORS_AFTER, write_note
 from kgfs.stores.ship import ship_once
 from kgfs.stores.worker_lock import worker_alive
 
-FOREVER = 2**63 - 1
-
 Progress = Callable[[int, int], None]
 Report = Callable[[str], None]
 
@@ -75,7 +73,7 @@ def _refuse_unshipped(config: Config, garage: S3Garage) -> None:
     if not config.catalog_db.exists():
         return
     with closing(Catalog(config.catalog_db)) as catalog:
-        own = catalog.seq() - catalog.confirmed() + len(catalog.names.unsettled(quiet_before=FOREVER))
+        own = catalog.seq() - catalog.confirmed() + catalog.names.unsettled_count()
         if own and garage.ledger.last_seq() > catalog.confirmed():
             raise BusyError(
                 f"{config.home}: {own} changes made here never reached the bucket, and another home has written there since."

@@ -17,7 +17,7 @@ def unshipped(stores: Stores) -> list[str]:
     names = stores.catalog.names
     facts = map(decode, stores.catalog.unshipped(EVERYTHING)[1])
     ids = [fact.id for fact in facts if isinstance(fact, NAMED)]
-    ids += [name.id for name in names.unsettled(quiet_before=EVERYTHING)]
+    ids += [name.id for name in names.unsettled()]
     ontologies = {ontology.id: ontology.name for ontology in names.ontologies()}
     found = ((names.name(name_id), names.path(name_id)) for name_id in dict.fromkeys(ids))
     return [f"{ontologies[name.ontology]}/documents/{path}" for name, path in found if name is not None and path]

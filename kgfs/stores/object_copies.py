@@ -25,7 +25,7 @@ def is_wanted(stores: Stores, key: str) -> bool:
     if top != "sources":
         return catalog.names.document(rest.partition("/")[0]) is not None
     content = rest.rpartition("/")[2].partition(".")[0]
-    waiting = catalog.names.unsettled(quiet_before=2**63 - 1)
+    waiting = catalog.names.unsettled()
     return (
         catalog.promises(key)
         or bool(catalog.unheld([key]))

@@ -7,7 +7,7 @@ with :func:`replay_in_graph` and, where the fact changes vectors, with :func:`re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
@@ -107,10 +107,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     else:
         stores.vectors.clear()
     replayed = ReplayedVectors(stores, stores.vectors)
-    for fact in _facts(stores, ontology):
-        replayed.replay(fact)
-    replayed.carry_out()
-    unindex_dead(stores, sorted(replayed.documents), replayed.founded)
+    replayed.replay_all(_facts(stores, ontology))
     border("vectors-derived")
     if not ontology:
         stores.vectors.conclude()
@@ -121,7 +118,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
 def replay_rest(stores: Stores, after: int) -> None:
     """Carry out in the graph, which shows the facts up to number ``after``, those that followed. Repeatable after a
     kill."""
-    for _, fact in _facts_after(stores, after):
+    for fact in _facts_after(stores, after):
         if not is_carried_out(stores.graph, fact):
             replay_in_graph(fact, stores)
         if isinstance(fact, ForgettingDone) and fact.purge:
@@ -135,12 +132,12 @@ def is_carried_out(graph: Graph, fact: Fact) -> bool:
     return bool(commit_id) and not isinstance(fact, ForgettingDone) and graph.published(commit_id) is not None
 
 
-def _facts_after(stores: Stores, after: int) -> Iterator[tuple[int, Fact]]:
-    """Yield the facts after number ``after``, each with its number, without publications of documents that are purged
-    later."""
+def _facts_after(stores: Stores, after: int) -> Iterator[Fact]:
+    """Yield the facts after number ``after`` that changed graph or vectors, without publications of documents that are
+    purged later."""
     found = enumerate(map(decode, entries(stores.catalog, stores.garage.ledger, after)), after + 1)
     numbered = [(number, fact) for number, fact in found if _replayed(fact)]
-    return without_purged(iter(numbered), purges_among(numbered))
+    return (fact for _, fact in without_purged(iter(numbered), purges_among(numbered)))
 
 
 # ------------------------------------------------------------------------------------------------ graph
@@ -238,10 +235,7 @@ def replay_vectors(stores: Stores, after: int) -> None:
     """Carry out in the vectors, which show the facts up to number ``after``, those that followed. The graph is complete."""
     assert stores.vectors is not None
     replayed = ReplayedVectors(stores, stores.vectors)
-    for _, fact in _facts_after(stores, after):
-        replayed.replay(fact)
-    replayed.carry_out()
-    unindex_dead(stores, sorted(replayed.documents), replayed.founded)
+    replayed.replay_all(_facts_after(stores, after))
     if replayed.lost is not None:
         raise replayed.lost
 
@@ -263,6 +257,13 @@ class ReplayedVectors:
     _leaving: set[str] = field(default_factory=set)
     _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     _heavy: int = 0
+
+    def replay_all(self, facts: Iterable[Fact]) -> None:
+        """Replay these facts, write what waits, and remove the rows of what the graph does not have any more."""
+        for fact in facts:
+            self.replay(fact)
+        self.carry_out()
+        unindex_dead(self.stores, sorted(self.documents), self.founded)
 
     def replay(self, fact: Fact) -> None:
         """Replay the fact with :func:`replay_in_vectors`, or keep the error in ``lost``.

@@ -50,7 +50,6 @@ from kgfs.stores.vectors.contract import Vectors
 ATTEMPTS = 5
 """How often the last pass starts again when files are written during it."""
 INBOX_BATCH = 200
-EVERYTHING = 2**63 - 1
 
 Progress = Callable[[int, int, str], None]
 """Called with (number dealt with, number in all, what is counted)."""
@@ -75,7 +74,7 @@ class Plan:
 def plan(stores: Stores) -> Plan:
     """Return how much a migration of these stores has to copy and to derive."""
     sizes = [size for _, size in stores.garage.objects.stored.keys("")]
-    waiting = _unsettled(stores.catalog)
+    waiting = stores.catalog.names.unsettled()
     counts = stores.graph.counts()
     return Plan(
         objects=len(sizes),
@@ -210,7 +209,7 @@ class Migration:
                 catalog = Catalog(path)
                 try:
                     copy_news(self._source.garage.objects.stored, self._goal.garage.objects.stored, self._room)
-                    for name in _unsettled(catalog):
+                    for name in catalog.names.unsettled():
                         if name.place is StorageTier.SPOOL:
                             self._bring_working_copy(name)
                     return catalog
@@ -255,7 +254,7 @@ class Migration:
 
     def _bring_waiting(self, catalog: Catalog, front: Catalog) -> None:
         """Copy contents that are in no garage yet, and enqueue jobs that no fact records."""
-        names = [name for name in _unsettled(catalog) if name.place is StorageTier.INBOX]
+        names = [name for name in catalog.names.unsettled() if name.place is StorageTier.INBOX]
         for part in batched(sorted({name.sha256 for name in names}), INBOX_BATCH):
             front.record(inbox={sha256: self._small(catalog, sha256) for sha256 in part})
         owed = {(job.kind, job.doc_id) for job in front.jobs.all()}
@@ -319,10 +318,6 @@ class Migration:
             f"The graphs differ: {found}. Run kgfs rebuild on the home, then migrate again; if they still differ, that"
             " is a fault of kgfs."
         )
-
-
-def _unsettled(catalog: Catalog) -> list[Name]:
-    return catalog.names.unsettled(quiet_before=EVERYTHING)
 
 
 def unnoted(catalog: Catalog, graph: Graph) -> str:

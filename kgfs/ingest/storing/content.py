@@ -30,9 +30,6 @@ from kgfs.stores.stores import Stores
 SMALL = 64 << 10
 """Bytes. Contents up to this size stay in memory and become durable as an inbox row."""
 
-EVER = 2**63 - 1
-"""A time in nanoseconds later than any other: a bound that excludes nothing."""
-
 ATTEMPTS = 8
 """How often :func:`open_content` reads a row again when the bytes are not where the row says. Each time the bytes
 must have been moved since the row was read."""
@@ -225,7 +222,7 @@ def only_in_garage(stores: Stores, spool: Path) -> set[str]:
     The process that settled them was killed, or the server became unavailable, before the fact was recorded. Call it
     only while the settle lock is held.
     """
-    waiting = stores.catalog.names.unsettled(quiet_before=EVER)
+    waiting = stores.catalog.names.unsettled()
     return {name.sha256 for name in waiting if name.place is StorageTier.SPOOL and not (spool / name.key).exists()}
 
 

@@ -187,7 +187,7 @@ class Settler:
         # it is an orphan.
         alive = {*alive_sessions(self._config.run), self._session}
         left = [path for path in paths if path.name.partition("-")[0] not in alive and not is_held(path)]
-        wanted = {name.key for name in self._stores.catalog.names.unsettled(quiet_before=2**63 - 1)}
+        wanted = {name.key for name in self._stores.catalog.names.unsettled()}
         return [path for path in left if path.name not in wanted]
 
     # ------------------------------------------------------------------------------------- inside

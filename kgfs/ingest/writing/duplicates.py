@@ -22,8 +22,6 @@ from kgfs.ingest.storing.identify import Action, decide
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores
 
-EVER = 2**63 - 1
-
 
 class Duplicates:
     """Refuses duplicates. Any number of threads may call."""
@@ -73,7 +71,7 @@ class Duplicates:
         document = self._names.document_with(name.ontology, name.sha256)
         holders = self._names.names_of(document.doc_id) if document else []
         if self._names.arriving(name.ontology, name.sha256):
-            holders = [*holders, *self._names.unsettled(quiet_before=EVER)]
+            holders = [*holders, *self._names.unsettled()]
         for other in holders:
             same = (other.ontology, other.sha256) == (name.ontology, name.sha256)
             path = self._names.path(other.id) if same and other.id not in (name.id, replaces) else None

@@ -26,7 +26,7 @@ def in_catalog(config: Config, stores: Stores, alive: Sequence[str], *, worker: 
     # The order matters. A file without a writer is listed first, so its name is unsettled by now if it was kept. A
     # file with a writer may be new.
     paths = [path for path in sorted(config.spool.glob("*-*")) if not is_locked(path)]
-    waiting = names.unsettled(quiet_before=2**63 - 1)
+    waiting = names.unsettled()
     wanted = {name.key for name in waiting if name.place is StorageTier.SPOOL}
     for path in paths:
         if path.name not in wanted and path.name.partition("-")[0] not in alive and not _is_under_way(path):

@@ -23,8 +23,6 @@ from kgfs.stores.stores import Stores
 _CACHED = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{30})(\.\d+)?")
 """The pattern of a cached file's path below the cache. The second group is the hash of its object's key."""
 
-EVER = 2**63 - 1
-
 _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -45,7 +43,7 @@ def in_ledger(stores: Stores) -> Iterator[Damage]:
 def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
     objects, catalog = stores.garage.objects, stores.catalog
     # Read before the objects are listed: content that is settled meanwhile is then known to be in use.
-    coming = {name.sha256[:32] for name in catalog.names.unsettled(quiet_before=EVER) if name.sha256}
+    coming = {name.sha256[:32] for name in catalog.names.unsettled() if name.sha256}
     promised: set[str] = set()
     for key, _, doc_id in catalog.promised():
         if key not in promised and not objects.exists(key):

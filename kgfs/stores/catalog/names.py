@@ -25,6 +25,9 @@ from kgfs.stores.catalog.rows import (
     version_from,
 )
 
+EVER = 2**63 - 1
+"""A time in nanoseconds later than any other: a bound that excludes nothing."""
+
 _NAMES_OF = (
     f"SELECT {', '.join(f'name.{column}' for column in NAME.split(', '))}"
     " FROM name JOIN version ON version.lineage = name.lineage AND version.n = name.version"
@@ -191,9 +194,10 @@ class Names:
         return [doc_id for (doc_id,) in self._db.execute(sql, (json.dumps([*doc_ids]),)).fetchall()]
 
     def unsettled(
-        self, *, session: str | None = None, quiet_before: int, or_after: int = 2**63 - 1, alive: Sequence[str] = ()
+        self, *, session: str | None = None, quiet_before: int = EVER, or_after: int = EVER, alive: Sequence[str] = ()
     ) -> list[Name]:
-        """Return the unsettled names that last changed at or before ``quiet_before``, or later than ``or_after``.
+        """Return the unsettled names that last changed at or before ``quiet_before``, or later than ``or_after``: all by
+        default.
 
         With ``session``, only names that this session touched last. Without it, only names that were last touched by
         a session that is not in ``alive`` (its process is dead, or the fact had no session)."""
@@ -201,7 +205,7 @@ class Names:
         whose = f"session {'IN' if session is not None else 'NOT IN'} ({', '.join('?' * len(sessions))})"
         sql = f"SELECT {NAME} FROM name WHERE settled = 0 AND touched_at %s ? AND {whose} ORDER BY touched_at, id"
         rows = self._db.execute(sql % "<=", (quiet_before, *sessions)).fetchall()
-        if or_after < 2**63 - 1:
+        if or_after < EVER:
             rows += self._db.execute(sql % ">", (max(or_after, quiet_before), *sessions)).fetchall()
         return [name_from(row) for row in rows]
 
@@ -335,7 +339,7 @@ class Names:
 
     # -------------------------------------------------------------------------------- trash, forgetting
 
-    def trash(self, after: int = 0, limit: int = 1000, removed_before: int = 2**63 - 1) -> list[Trashed]:
+    def trash(self, after: int = 0, limit: int = 1000, removed_before: int = EVER) -> list[Trashed]:
         """Return removed files of all ontologies, also of removed ones, with an id above ``after`` and removed before
         ``removed_before``, in order of id."""
         sql = f"SELECT {forgetting.TRASHED} FROM trash WHERE id > ? AND at < ? ORDER BY id LIMIT ?"

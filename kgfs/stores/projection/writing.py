@@ -174,18 +174,17 @@ class Writer:
         there = {row["key"] for row in self._connection.read(question, keys=[self._edition(one) for one in doc_ids])}
         for doc_id in doc_ids:
             edition = self._edition(doc_id)
-            with self._graph.whole() as sql:
-                is_shown = shown_document(sql, doc_id) is not None
             if edition in there:
+                with self._graph.whole() as sql:
+                    is_shown = shown_document(sql, doc_id) is not None
                 self.flush()
                 self._remove_document(edition, is_shown)
-            if is_shown:
-                self._put_document(doc_id, edition)
+            self._put_document(doc_id, edition)
 
     def _put_document(self, doc_id: str, edition: str) -> None:
         with self._graph.whole() as sql:
             document = shown_document(sql, doc_id)
-            if document is None:  # by now; the feed leads here again
+            if document is None:  # it left the graph
                 return
             self._add("editions", {"edition": edition, "doc_id": doc_id})
             for source in document.sources():
