@@ -295,8 +295,9 @@ class Confirming:
     def ask(self) -> None:
         """Ask the ledger once, and bind the home to its own ledger if it is not bound yet.
 
-        Raise NotOwnerError if another home owns the bucket, OlderCopyError if the home lacks facts, and BadInputError if a home that is not bound yet is configured
-        with another ledger. Any other error of the ledger is logged, once while it lasts.
+        Raise NotOwnerError if another home owns the bucket, OlderCopyError if the home lacks facts, and BadInputError if
+        a home that is not bound yet is configured with another ledger. Any other error of the ledger is logged, once
+        while it lasts.
         """
         try:
             self._stores.garage.confirm_owner()

@@ -111,7 +111,7 @@ def run_worker(
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """What stays while a worker holds its lock."""
+    """The facts about a worker that stay while it holds its lock."""
 
     config: Config
     clock: StageClock
@@ -275,8 +275,11 @@ def place_of(config: Config, in_use: str = "") -> WorkerSlot:
 
 
 class _Note:
-    """What a worker writes about itself. ``waits_for`` says why its work stands still, ``reads_here`` why documents are not read on the
-    Ray cluster that is configured; either is absent while there is nothing to say."""
+    """The note that a worker writes about itself.
+
+    ``waits_for`` says why its work stands still, and ``reads_here`` why documents are not read on the configured Ray
+    cluster. Either is absent while there is nothing to say.
+    """
 
     def __init__(self, lock: WorkerLock, worker: Worker) -> None:
         self._lock, self._worker = lock, worker

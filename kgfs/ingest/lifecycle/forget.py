@@ -5,7 +5,8 @@ work. Then the process that holds the worker lock carries the order out, in one 
 number of documents. If a process is killed between these steps, the next holder of the worker lock continues. Each
 step is idempotent.
 
-The outcome of an order says which documents were forgotten, and what stayed. Anything that was deposited, named or written before the order was carried out stays.
+The outcome of an order says which documents were forgotten, and what stayed. Anything that was deposited, named or
+written before the order was carried out stays.
 """
 
 from __future__ import annotations

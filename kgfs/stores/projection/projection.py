@@ -41,8 +41,11 @@ Progress = Callable[[int, int], None]
 
 
 class Projection:
-    """One thread at a time. Nothing is asked before the first call. Every call may raise UnavailableError, TimedOutError or StoreError as the server
-    has it, and LostLeaseError where another home took over or ``stopping`` says so; whatever was done is gone on from by the next call."""
+    """Follows one home's graph on a Neo4j server. Use it from one thread at a time. The first call connects.
+
+    Every call may raise UnavailableError, TimedOutError or StoreError, as the server answers, and LostLeaseError if
+    another home took over or ``stopping`` returns True. The next call goes on from what was written.
+    """
 
     def __init__(
         self,
