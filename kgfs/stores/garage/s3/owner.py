@@ -188,7 +188,7 @@ class Owner:
     def _fresh(self) -> _Note:
         """Return a note without a right, under the home's id or a new one."""
         noted = self._noted()
-        return _Note(noted.home if noted else secrets.token_hex(8), _machine(), self._inode())
+        return _Note(noted.home if noted else secrets.token_hex(8), machine(), self._inode())
 
     def _inode(self) -> int:
         return self._home.stat().st_ino
@@ -205,7 +205,7 @@ class Owner:
             raise StoreError(
                 f"{self._home / NOTE}: cannot be read ({error}). Remove it, then kgfs mount MNT."
             ) from error
-        return note if (note.machine, note.inode) == (_machine(), self._inode()) else None
+        return note if (note.machine, note.inode) == (machine(), self._inode()) else None
 
     def _note(self, note: _Note) -> None:
         write_note(self._home / NOTE, asdict(note), durable=True)
@@ -215,7 +215,7 @@ def _name(generation: int) -> str:
     return f"{OWNERS}{generation:010d}"
 
 
-def _machine() -> str:
+def machine() -> str:
     """Return what tells this machine from others."""
     try:
         return _MACHINE.read_text().strip() or socket.gethostname()
