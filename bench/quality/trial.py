@@ -20,6 +20,7 @@ from kgfs.domain.forms import form_key
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, holds
 from kgfs.formats.headings import section_paths
 from kgfs.ingest.matching.candidates import forms_of, headings_of
+from kgfs.ingest.reading.by_headings import with_headings
 from kgfs.ingest.reading.choice import is_concept
 from kgfs.ingest.reading.joining import folded, join
 from kgfs.ingest.reading.notes import with_links
@@ -82,7 +83,9 @@ def read(pipe: Pipe, folder: Path) -> Shown:
 def _with_links(found: Found, path: Path) -> Found:
     concepts, relationships = join(found.concepts, found.relationships, found.text.text)
     concepts, relationships = with_links(found.text, path.name, found.passed, concepts, relationships)
-    return replace(found, concepts=concepts, relationships=relationships)
+    return replace(
+        found, concepts=concepts, relationships=with_headings(found.text, found.passed, concepts, relationships)
+    )
 
 
 class _Ontology:

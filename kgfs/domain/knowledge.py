@@ -74,6 +74,7 @@ RELATIONSHIP_TYPES: Mapping[str, str] = {
     "CONTRASTS_WITH": "CONTRASTS_WITH",
     "RELATED_TO": "RELATED_TO",
     "LINKS_TO": "LINKED_FROM",
+    "BROADER": "NARROWER",
 }
 """The relationship types, each with the name of its inverse (as the object's folder names it)."""
 
@@ -94,6 +95,8 @@ def holds(type_: str, different: int, strongest: float) -> bool:
 
 BY_NAME = "by its name"
 """What is shown in place of a confidence where a relationship follows from the name of its subject alone."""
+BY_HEADINGS = "by its headings"
+"""What is shown in place of the confidence of BROADER and NARROWER, which headings and lists state."""
 
 
 def strength(type_: str, places: int, confidence: float) -> float:

@@ -6,7 +6,8 @@ LF only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,3 +93,10 @@ class Verdict:
 
     passed: bool
     reason: str = ""
+
+
+def chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:
+    """Return the index of the chunk that has all of a span; None if no chunk has. ``chunks`` are in order of the Text."""
+    behind = bisect_right(chunks, start, key=lambda chunk: chunk.start)
+    found = chunks[behind - 1] if behind else None
+    return found.index if found is not None and start < found.end and end <= found.end else None

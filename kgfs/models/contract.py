@@ -108,11 +108,35 @@ class Signs:
     """Whether it is marked up as code."""
     language: str = ""
     """The language by whose counts it was found; empty where it was found by the grammar of English."""
+    anchor: bool = False
+    """Whether it is the words of a link."""
+    named: float = -1.0
+    """Where a heading is its name: the share of the name's words that the text below says again. Else -1."""
+    topic: bool = False
+    """Whether the topic of an agenda, a decision or an action item names it."""
+    role: bool = False
+    """Whether the text states the person's role."""
+    owns: int = 0
+    """The number of action items that the person owns."""
 
     @property
     def structure(self) -> bool:
         """Return whether the writer marked it."""
-        return self.heading or self.link or self.tag or self.strong or self.code
+        return (
+            self.heading
+            or self.link
+            or self.tag
+            or self.strong
+            or self.code
+            or self.anchor
+            or self.topic
+            or self.is_person
+        )
+
+    @property
+    def is_person(self) -> bool:
+        """Return whether the document says what the person does: their role, or two action items."""
+        return self.role or self.owns >= 2
 
     def __add__(self, other: Signs) -> Signs:
         return Signs(
@@ -130,6 +154,11 @@ class Signs:
             restricts=self.restricts and other.restricts,
             code=self.code or other.code,
             language=self.language or other.language,
+            anchor=self.anchor or other.anchor,
+            named=max(self.named, other.named),
+            topic=self.topic or other.topic,
+            role=self.role or other.role,
+            owns=self.owns + other.owns,
         )
 
 

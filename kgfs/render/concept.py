@@ -44,7 +44,7 @@ class RelatedLine:
     name: str
     label: str
     measure: str
-    """The confidence with two digits; of RELATED_TO the number of places instead, and of those by name BY_NAME."""
+    """The confidence with two digits; of RELATED_TO the number of places instead, else BY_NAME or BY_HEADINGS."""
 
 
 @dataclass(frozen=True, slots=True)

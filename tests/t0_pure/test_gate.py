@@ -105,10 +105,12 @@ def test_a_document_of_noise_and_short_words_keeps_the_words() -> None:
     assert [one.passed for one in judge_all(text, spans(text, 20))] == [True, False]
 
 
-def test_short_sources_of_a_document_with_knowledge_are_gated() -> None:
-    content = f"{KNOWLEDGE}\n\nThe end."
-    text = parse("a.txt", content.encode())
-    verdicts = judge_all(text, spans(text, len(KNOWLEDGE) + 2))
+def test_short_sources_of_a_long_document_are_gated() -> None:
+    long = " ".join([KNOWLEDGE] * 25)
+    text = parse("a.txt", f"{long}\n\nThe end.".encode())
+    verdicts = judge_all(text, spans(text, len(long) + 2))
     assert [one.passed for one in verdicts] == [True, False]
     assert verdicts[1].reason.startswith("too short")
+    short = parse("a.txt", f"{KNOWLEDGE}\n\nThe end.".encode())
+    assert all(one.passed for one in judge_all(short, spans(short, len(KNOWLEDGE) + 2)))
     assert judge_all(text, []) == []

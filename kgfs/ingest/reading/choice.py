@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept
+from kgfs.ingest.reading.gathered import key_of
 from kgfs.models.contract import Signs
 from kgfs.models.extractor import junk
 from kgfs.models.extractor.speakers import SPEAKER
@@ -31,6 +32,12 @@ NEARLY = 0.05
 sentence have more."""
 TELLING = 0.7
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
+MARKED = 0.55
+"""The least Q of the best sentence of what the writer marked."""
+_ECHO = 0.5
+"""The least share of a heading's words that its text says again."""
+_SURE = 0.9
+"""The least probability of a heading that its text does not say again, or that ends with a hollow word."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
 _BIAS = -1.95
@@ -75,15 +82,20 @@ def _logit(probability: float) -> float:
 
 MOST_OF_A_TERM = _logit(CONCEPT) - 0.1
 """The greatest log odds of what cannot be a concept."""
+_HEADED = _logit(CONCEPT) + 2
+"""The least log odds of a concept that a heading names, so that other documents that have it take nothing away."""
 
 
-def passed_on(signs: Signs, mentions: int, *, defined: bool) -> bool:
-    """Return whether a candidate is looked at: the writer marked it, or at least two sentences are about it."""
+def passed_on(signs: Signs, mentions: int, *, defined: bool, told: bool = False) -> bool:
+    """Return whether a candidate is looked at: the writer marked it, or at least two sentences are about it.
+
+    ``told``: a telling sentence has it as its subject. That is enough in a short document.
+    """
     if signs.structure:
         return True
     if signs.record or signs.pointed * 2 >= max(mentions, 1):
         return False
-    return defined or signs.whole >= 3 or (signs.whole >= 2 and signs.subject >= 1)
+    return defined or told or signs.whole >= 3 or (signs.whole >= 2 and signs.subject >= 1)
 
 
 def could_be_a_term(label: str, signs: Signs, mentions: int) -> bool:
@@ -111,12 +123,43 @@ def log_odds(
     0 without an embedder. ``best`` is the Q of its best sentence: without a telling sentence, a link or a definition it
     is never above that of a term; nor is that of a candidate that is not ``passed`` on.
     """
-    odds = _BIAS + sum(_WEIGHTS[name] * value for name, value in features(label, title, signs).items())
+    weighed = {name: _WEIGHTS[name] * value for name, value in features(label, title, signs).items()}
+    odds = _BIAS + sum(weighed.values())
     odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels + _BEST * best
     odds += _DEFINED * defined
-    if (best < TELLING and not (signs.link or defined)) or not passed:
-        odds = min(odds, MOST_OF_A_TERM)
+    headed = _is_headed(label, title, signs, odds - (weighed["participle"] + weighed["long"]) / 2, best)
+    if headed or signs.is_person:
+        return round(max(odds, _HEADED), 3)
+    if not passed:
+        return round(min(odds, MOST_OF_A_TERM), 3)
+    if best < TELLING and not (signs.link or defined):
+        odds = min(odds, MOST_OF_A_TERM) if best < MARKED else _marked(label, signs, odds)
+    elif signs.strong or signs.anchor or signs.topic:
+        odds = max(odds, _marked(label, signs, odds))
     return round(odds, 3)
+
+
+def _is_headed(label: str, title: str, signs: Signs, odds: float, best: float) -> bool:
+    """Return whether a candidate is a concept because a heading names it: its text says the name again and something of it, or
+    the candidate is likely by all signs. ``odds`` have half the weight of length and participle."""
+    if signs.named < 0 or best < TELLING:
+        return False
+    doubtful = signs.named < _ECHO or _is_hollow(label) or key_of(label) == key_of(title)
+    return odds >= _logit(_SURE if doubtful else TERM)
+
+
+def _marked(label: str, signs: Signs, odds: float) -> float:
+    """Return the log odds of what the writer marked, of which a sentence with a Q of MARKED or more says something."""
+    named = bool(_PHRASE.search(label)) or label[:1].isupper() or bool(_CODE.search(label))
+    if _is_hollow(label):
+        return min(odds, MOST_OF_A_TERM)
+    topical = signs.topic and named and not signs.record and not label.startswith("@")
+    least = 0.5 if signs.strong or signs.anchor or topical else 0.8 if signs.code or signs.heading else 1.0
+    return odds + _logit(CONCEPT) - _logit(least) if least < 1 else min(odds, MOST_OF_A_TERM)
+
+
+def _is_hollow(label: str) -> bool:
+    return key_of(label).rpartition(" ")[2] in junk.HOLLOW
 
 
 def features(label: str, title: str, signs: Signs) -> dict[str, float]:
@@ -139,7 +182,7 @@ def features(label: str, title: str, signs: Signs) -> dict[str, float]:
         "tag": signs.tag,
         "heading": signs.heading and not several,
         "heading of several": signs.heading and several,
-        "emphasis": signs.strong,
+        "emphasis": signs.strong or signs.anchor,
         "code": signs.code,
         "whole": math.log1p(signs.whole),
         "participle": signs.participle,
@@ -195,10 +238,22 @@ def likeness(labels: Vectors, windows: Vectors, typical: int) -> tuple[list[floa
 
 
 def speakers(leads: Iterable[str]) -> Collection[str]:
-    """Return the keys of leads that stand SPEAKER times or more, and of their single words."""
+    """Return the keys of leads that stand SPEAKER times or more, and of the single words of those that are a name. A lead that
+    has words without capitals is a field: "OpenSSL version:"."""
+    leads = list(leads)
     counts = Counter(normalise_label(lead) for lead in leads)
+    fields = {normalise_label(lead) for lead in leads if " " in lead and not lead.islower() and not _is_name(lead)}
     often = [lead for lead, count in counts.items() if count >= SPEAKER]
-    return {junk.fold(word) for lead in often for word in (lead, *lead.split())}
+    return {junk.fold(word) for lead in often for word in (lead, *(() if lead in fields else lead.split()))}
+
+
+def _is_name(lead: str) -> bool:
+    return all(word[:1].isupper() for word in lead.split())
+
+
+def is_used_acronym(label: str, signs: Signs) -> bool:
+    """Return whether a label is an acronym that sentences use as a whole phrase, so that it is no speaker."""
+    return bool(_ACRONYM.fullmatch(label)) and signs.whole > 0
 
 
 def _direction(rows: Vectors) -> Vectors:

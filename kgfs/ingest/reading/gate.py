@@ -2,7 +2,7 @@
 
 Code and tables are never judged and let their Source pass. Headings and rules are ignored beside prose. Prose is
 gated if it is furniture (menus, footers), if most of it is web addresses or emoji, if no sentence has a verb (where the language's grammar is loaded), if
-it names nothing of the ontology's domains (where those are set), or if all prose of the Source together is too short.
+it names nothing of the ontology's domains (where those are set), or if all prose of the Source together is too short (but not in a short document).
 A Source is gated when all its judged blocks are.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from kgfs.domain.text import FURNITURE, Block, Chunk, Text, Verdict
@@ -19,11 +19,20 @@ from kgfs.domain.text import FURNITURE, Block, Chunk, Text, Verdict
 FEWEST_WORDS = 12
 """Least number of words, numbers and ideographs; addresses are not counted."""
 
+SHORT_DOCUMENT = 400
+
 MOST_NOISE = 0.5
 """Largest share of addresses and emoji among the characters that are not white space."""
 
 _EXEMPT = frozenset({"code", "table"})
-_MAIL = "message/rfc822"
+_MAILS = ("message/rfc822", "application/mbox")
+_SIGNATURE = re.compile(r"(?:--|__+)[ \t]*(?:\n|$)")
+_DISCLAIMER = re.compile(
+    r"(?:intended (?:solely|only|recipient)|privileged and confidential|confidential and privileged|unsubscribe|received this (?:e-?mail|message) in error)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^>[^\n]*(?:\n|\Z))+\Z", re.MULTILINE)
+"""Quoted lines at the end of a block, and the line before them: "On Monday, Ann wrote:"."""
 _SILENT = frozenset({"heading", "rule"})
 
 _URL = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]{1,11}://|www\.|mailto:)[^\s<>\"'`]+")
@@ -60,11 +69,12 @@ def judge_all(
 ) -> list[Verdict]:
     """Return the verdicts on all Sources of a document, in order.
 
-    A document is never gated for being short: if no Source passes, the Sources that are only short do.
+    A document is never gated for being short: if no Source passes, the Sources that are only short do. In a document of
+    fewer than SHORT_DOCUMENT words none is gated for that.
     """
     starts = _starts(text)
     findings = [_judge(text, chunk, starts, verbs, domains) for chunk in chunks]
-    if all(finding.flaw for finding in findings):
+    if all(finding.flaw for finding in findings) or len(text.text.split()) < SHORT_DOCUMENT:
         findings = [_Finding(_Flaw.NONE) if finding.flaw is _Flaw.SHORT else finding for finding in findings]
     return [Verdict(finding.flaw is _Flaw.NONE, finding.reason) for finding in findings]
 
@@ -116,10 +126,20 @@ def _judge_block(piece: str, kind: str, verbs: Verbs | None, domains: Sequence[s
 
 
 def furniture_of(text: Text) -> list[Block]:
-    """Return the blocks that nothing is extracted from, in order: furniture, and of mails the fields of headers and the
-    lists of attachments."""
-    kinds = ("furniture", "meta") if text.media_type == _MAIL else ("furniture",)
-    return [block for block in text.blocks if block.kind in kinds]
+    """Return the blocks that nothing is extracted from, in order: furniture, and of mails the fields of headers, the lists of
+    attachments, signatures, quoted text and disclaimers."""
+    if text.media_type not in _MAILS:
+        return [block for block in text.blocks if block.kind == "furniture"]
+    found: list[Block] = []
+    signed = False
+    for block in text.blocks:
+        words = text.text[block.start : block.end]
+        signed = block.kind not in ("heading", "meta") and (signed or bool(_SIGNATURE.match(words)))
+        if signed or block.kind in ("furniture", "meta", "quote") or _DISCLAIMER.search(words):
+            found.append(block)
+        elif quoted := _QUOTED.search(words):
+            found.append(replace(block, start=block.start + quoted.start()))
+    return found
 
 
 def without(words: str, furniture: Sequence[Block], start: int, end: int) -> str:

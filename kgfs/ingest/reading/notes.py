@@ -17,7 +17,7 @@ from kgfs.domain.forms import form_key
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.sentences import sentence_starts
-from kgfs.domain.text import Block, Chunk, Text
+from kgfs.domain.text import Block, Chunk, Text, chunk_at
 from kgfs.formats.titles import stem_of
 from kgfs.ingest.reading.joining import between
 from kgfs.models.extractor import background, junk
@@ -226,7 +226,7 @@ def _introduced(
     if before is not None and before[0].kind == "paragraph" and content[: before[2]].rstrip().endswith(":"):
         start = before[1]
     introduced = content[start : bare.start].lstrip(" >")
-    chunk = _chunk_at(chunks, start, bare.end)
+    chunk = chunk_at(chunks, start, bare.end)
     if chunk is None or bare.end - start > _LONGEST_LIST or _ITEM.match(introduced):
         return _below_heading(content, blocks, place, bare, chunks)
     return replace(bare, start=start + content[start : bare.start].index(introduced), chunk=chunk)
@@ -239,7 +239,7 @@ def _below_heading(
     above = blocks[place - 1] if place else None
     if above is None or above[0].kind != "heading" or not _SPOKEN.search(_SHOWN.sub(" ", content[above[1] : above[2]])):
         return replace(bare, score=BARE)
-    chunk = _chunk_at(chunks, above[1], bare.end)
+    chunk = chunk_at(chunks, above[1], bare.end)
     if chunk is None or bare.end - above[1] > _LONGEST_LIST:
         return replace(bare, score=BARE)
     return replace(bare, start=above[1], chunk=chunk, score=BARE)
@@ -254,7 +254,7 @@ def _with(heading: Quote, said: Quote | None) -> Quote:
 def _field_tags(text: Text, chunks: Sequence[Chunk]) -> Iterator[_Named]:
     """Yield the tags of the front matter. They are concepts in notes: elsewhere they are keywords of a publisher."""
     for word, start, end in _field_words(text, _TAGS):
-        chunk = _chunk_at(chunks, start, end)
+        chunk = chunk_at(chunks, start, end)
         common = " " not in word and background.rank(word) < _COMMON
         if not junk.reason(word) and chunk is not None and not common:
             yield _Named(word, Quote(start, end, chunk))
@@ -394,14 +394,8 @@ def _quote(content: str, block: Block, start: int, end: int, chunks: Sequence[Ch
         first = behind.end()  # tags before the line state something of it
     while last > first and content[last - 1].isspace():
         last -= 1
-    chunk = _chunk_at(chunks, first, last)
+    chunk = chunk_at(chunks, first, last)
     return Quote(first, last, chunk, score=SAYS) if chunk is not None and first < last else None
-
-
-def _chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:
-    behind = bisect_right(chunks, start, key=lambda chunk: chunk.start)
-    found = chunks[behind - 1] if behind else None
-    return found.index if found is not None and start < found.end and end <= found.end else None
 
 
 def _field_words(text: Text, field: re.Pattern[str]) -> Iterator[tuple[str, int, int]]:

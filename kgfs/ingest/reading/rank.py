@@ -32,6 +32,8 @@ QUOTES = 8
 FEWEST = 15
 TOKENS_PER_CONCEPT = 20
 """A short document keeps fewer concepts than ``limit``: one per so many tokens, but at least FEWEST."""
+SHORT = 530
+"""Tokens of a document, about 400 words, below which one telling sentence is enough for a concept."""
 RELATIONSHIP_CONFIDENCE = 0.5
 """Least confidence of a relationship that is kept."""
 DEEP = 5
@@ -99,7 +101,8 @@ def rank_gathered(
     groups = gathered.groups
     if any(group.signs for group in groups.values()):
         signs = {group.key: group.signs for group in groups.values() if group.signs}
-        chosen = _chosen(gathered, title, meaning)
+        short = sum(chunk.tokens for chunk in chunks) < SHORT
+        chosen = _chosen(gathered, title, meaning, short=short)
         kept = {group.key: replace(_found(group, gathered), kinds=by_name.kinds(group.key, signs)) for group in chosen}
         if len(gathered.relationships) > MANY:
             return tuple(kept.values()), _relationships(gathered, kept, could_be(tuple(kept.values())))
@@ -132,7 +135,7 @@ def ranking(title: str, validated: Sequence[ValidExtraction], meaning: Meaning =
     return [group.label for group in _by_odds(Gathered(validated).groups.values(), title, meaning)]
 
 
-def _chosen(gathered: Gathered, title: str, meaning: Meaning) -> list[Group]:
+def _chosen(gathered: Gathered, title: str, meaning: Meaning, *, short: bool) -> list[Group]:
     """Return the candidates that may be concepts or terms, the likeliest first, with score and log odds.
 
     A noun phrase of a heading may be a term whatever its odds are.
@@ -141,10 +144,11 @@ def _chosen(gathered: Gathered, title: str, meaning: Meaning) -> list[Group]:
     strict: list[Group] = []
     weak: list[Group] = []
     for group in gathered.groups.values():
-        if group.key in banned or key_of(group.label) in banned:
-            continue
         signs = _signs(group, title)
-        if _passed_on(group, signs):
+        speaks = group.key in banned or key_of(group.label) in banned
+        if speaks and not (signs.is_person or choice.is_used_acronym(group.label, signs)):
+            continue
+        if _passed_on(group, signs, short=short):
             strict.append(group)
         elif not signs.language and choice.could_be_a_term(group.label, signs, group.frequency):
             weak.append(group)
@@ -152,10 +156,11 @@ def _chosen(gathered: Gathered, title: str, meaning: Meaning) -> list[Group]:
     return [one for one in ordered if choice.is_term(one.odds or 0.0) or (one.signs is not None and one.signs.heading)]
 
 
-def _passed_on(group: Group, signs: Signs) -> bool:
+def _passed_on(group: Group, signs: Signs, *, short: bool) -> bool:
     if signs.language:
         return choice_by_counts.passed_on(signs)
-    return choice.passed_on(signs, group.frequency, defined=bool(group.definitions))
+    told = short and signs.subject > 0 and group.best >= choice.TELLING
+    return choice.passed_on(signs, group.frequency, defined=bool(group.definitions), told=told)
 
 
 def _signs(group: Group, title: str) -> Signs:

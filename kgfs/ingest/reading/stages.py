@@ -28,6 +28,7 @@ from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse as parse_file
 from kgfs.ingest.reading import choice, embeddings, records
 from kgfs.ingest.reading.as_prose import prose_only, prose_told
+from kgfs.ingest.reading.by_headings import with_headings
 from kgfs.ingest.reading.chunk import chunk as chunk_text
 from kgfs.ingest.reading.defined import with_definitions
 from kgfs.ingest.reading.draft import Draft
@@ -244,6 +245,7 @@ def _completed(
     concepts, relationships = join(concepts, relationships, words)
     concepts = without_examples(draft.parsed, with_definitions(draft.parsed, draft.passed, concepts))
     concepts, relationships = with_links(draft.parsed, draft.filename, draft.passed, concepts, relationships)
+    relationships = with_headings(draft.parsed, draft.passed, concepts, relationships)
     return said_once(draft.parsed.text, concepts), relationships
 
 

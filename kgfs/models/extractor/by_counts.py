@@ -109,7 +109,7 @@ class _Candidate:
 def extraction(passage: Passage) -> Extraction:
     """Return the candidates of a passage in the language that it names, with signs and quotes."""
     language = passage.language if passage.language in READ else UNKNOWN
-    blocks = prose_of(passage.text, passage.speakers)
+    blocks = [block for block in prose_of(passage.text, passage.speakers) if block.kind != "row"]
     sentences = [one for block in blocks for one in _sentences(block)]
     nouns = _nouns(sentences, language)
     found: dict[str, _Candidate] = {}
@@ -230,6 +230,8 @@ def _skipped(tokens: Sequence[_Token], language: str) -> int:
 def _marked(sentence: _Sentence, language: str, nouns: frozenset[str]) -> Iterator[_Phrase]:
     """Yield what the writer marked; a lone emphasised word only if it is a noun or a name."""
     for begin, stop, what in sentence.block.marks:
+        if what == "anchor":
+            continue  # without grammar the words of a link are often no name
         inside = [place for place, one in enumerate(sentence.tokens) if begin <= one.start and one.end <= stop]
         if not 0 < len(inside) <= LONGEST_MARKED or any(sentence.tokens[place].gap for place in inside[1:]):
             continue

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgfs.models.extractor.candidates import is_vague
 from kgfs.models.extractor.noun_phrases import article, is_plural, phrase_of, set_off
 
 if TYPE_CHECKING:
@@ -200,20 +201,22 @@ def _by_verb(sentence: Span, marked: int) -> Iterator[Defining]:
     if lemma == "be":
         told = next((child for child in root.children if child.dep_ == "attr" and child.pos_ == "NOUN"), None)
         if told is not None and told.i > root.i and _says_what(told, subject):
-            yield Defining(subject, told.left_edge.i, _with_list(told, sentence))
+            yield Defining(subject, told.left_edge.i, _with_list(told, sentence), _is_one_of_its_kind(subject))
         elif _is_class(doc, root.i + 1, subject) and _sets_apart(
             doc, root.i + 1, sentence.end, plural=is_plural(subject)
         ):
-            pointed = doc[subject.left_edge.i].lower_ == "the" and not any(
-                c.dep_ == "compound" for c in subject.children
-            )
-            yield Defining(subject, root.i + 1, _end_of(root, sentence), pointed)
+            yield Defining(subject, root.i + 1, _end_of(root, sentence), _is_one_of_its_kind(subject))
     elif lemma == "refer":
         told = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "to"), None)
         if told is not None and told.i == root.i + 1 and not is_pointed(subject):
             yield Defining(subject, told.i + 1, told.right_edge.i + 1)
     elif lemma == "mean" and root.i + 1 < sentence.end and doc[root.i + 1].tag_ == "VBG" and not article(subject):
         yield Defining(subject, root.i + 1, _end_of(root, sentence))
+
+
+def _is_one_of_its_kind(subject: Token) -> bool:
+    """Return whether a subject of one word has "the", so that it may be a certain thing of its kind."""
+    return subject.doc[subject.left_edge.i].lower_ == "the" and not any(c.dep_ == "compound" for c in subject.children)
 
 
 def _is_class(doc: Doc, first: int, subject: Token) -> bool:
@@ -270,12 +273,11 @@ def is_pointed(noun: Token) -> bool:
 
 
 def _says_what(attribute: Token, subject: Token) -> bool:
-    """Return whether a predicate names a class and what sets the thing apart in it."""
-    if article(attribute) != "a" and not (is_plural(attribute) and is_plural(subject) and not article(attribute)):
+    """Return whether a predicate names a class and what sets the thing apart in it: a clause behind it, or an adjective."""
+    plural = is_plural(attribute) and not article(attribute) and (is_plural(subject) or attribute.head.lower_ == "are")
+    if article(attribute) != "a" and not plural:
         return False
-    if attribute.lemma_.lower() in _JUDGING or (
-        is_pointed(subject) and not any(c.dep_ == "compound" for c in subject.children)
-    ):
+    if attribute.lemma_.lower() in _JUDGING:
         return False
     children = list(attribute.children)
     if any(child.lower_ in _EVALUATING or child.tag_ in ("JJS", "RBS") for child in children):
@@ -285,7 +287,8 @@ def _says_what(attribute: Token, subject: Token) -> bool:
     if attribute.lemma_.lower() in _CLASSES and len(rest) == 1 and rest[0].lower_ == "of":
         inner = next((child for child in rest[0].children if child.dep_ == "pobj"), None)
         return inner is not None and inner.right_edge.i > inner.i  # "a kind of matcher" is a class alone
-    return bool(rest)
+    kinds = (child for child in children if child.i < attribute.i and child.dep_ in ("amod", "compound"))
+    return bool(rest) or any(not is_vague(child) for child in kinds)
 
 
 def _apposed(sentence: Span) -> Iterator[Defining]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.languages import ENGLISH
-from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, RawRelationship
-from kgfs.models.extractor import by_counts, junk, output, quotes, telling, typed
+from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, RawRelationship, Signs
+from kgfs.models.extractor import by_counts, headings, junk, output, persons, quotes, telling, typed
 from kgfs.models.extractor.definitions import defining, names_a_thing
 from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import Prose, attendees, prose_of
@@ -29,7 +29,7 @@ class GrammarExtractor:
     """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
-    version = "6"
+    version = "7"
     billed = False
     takes_known = False
 
@@ -64,11 +64,18 @@ class GrammarExtractor:
     def _in_english(self, passages: Sequence[Passage]) -> list[str]:
         prose = [prose_of(passage.text, passage.speakers) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
+        headed = [block for blocks in prose for block in blocks if block.kind == "heading"]
+        orders = self._english.read([headings.as_order(block.text) for block in headed])
+        for block, pieces in zip(headed, orders, strict=True):
+            block.order = headings.is_order(pieces[0][1])
         pages = [
             _page(passage, [(block, next(parsed)) for block in blocks])
             for blocks, passage in zip(prose, passages, strict=True)
         ]
-        return [output.encode(_extraction(passage.text, page)) for passage, page in zip(passages, pages, strict=True)]
+        return [
+            output.encode(_extraction(passage.text, page, blocks))
+            for passage, page, blocks in zip(passages, pages, prose, strict=True)
+        ]
 
 
 def _page(passage: Passage, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]]) -> Page:
@@ -78,18 +85,23 @@ def _page(passage: Passage, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Do
     return page
 
 
-def _extraction(text: str, page: Page) -> Extraction:
-    definitions = _definitions(page)
+def _extraction(text: str, page: Page, blocks: Sequence[Prose]) -> Extraction:
+    definitions = _definitions(text, page)
     relationships = _relationships(text, page)
     forms = forms_of(page)
     ends = {end for found in relationships if found[1] != "RELATED_TO" for end in (found[0], found[2])}
     concepts, wanted = [], set()
     for key, candidate in page.candidates.items():
-        signs, quotes = read(text, page, candidate, forms, definitions.get(key, {}))
+        signs, said = read(text, page, candidate, forms, definitions.get(key, {}))
         if signs.whole or signs.structure or key in definitions or key in ends:
             wanted.add(key)
             frequency = len(candidate.mentions)
-            concepts.append(RawConcept(candidate.label, "term", 0.0, frequency, quotes, signs))
+            concepts.append(RawConcept(candidate.label, "term", 0.0, frequency, said, signs))
+    concepts += (
+        RawConcept(person.name, "person", 0.0, 1, (_whole(text, block),), Signs(role=person.role, owns=not person.role))
+        for block in blocks
+        for person in persons.told(block)
+    )
     return Extraction(
         tuple(concepts),
         tuple(
@@ -101,7 +113,12 @@ def _extraction(text: str, page: Page) -> Extraction:
     )
 
 
-def _definitions(page: Page) -> dict[str, Definitions]:
+def _whole(text: str, block: Prose) -> RawQuote:
+    start, end = block.span(0, len(block.text.rstrip()))
+    return RawQuote(text[start:end], start, end, score=quotes.TELLS)
+
+
+def _definitions(text: str, page: Page) -> dict[str, Definitions]:
     """Return, for each key, sentence index → the words that define it."""
     found: dict[str, Definitions] = {}
     marked = {
@@ -110,15 +127,19 @@ def _definitions(page: Page) -> dict[str, Definitions]:
         for mention in candidate.mentions
         if mention.mark in ("strong", "link", "code") and mention.first == page.sentences[mention.sentence].words.start
     }
+    first = next((at for at, sentence in enumerate(page.sentences) if sentence.kind != "heading"), -1)
     for index, sentence in enumerate(page.sentences):
         if sentence.kind == "term":
             _define_term(page, index, found)
-        elif sentence.kind != "heading":
+        elif sentence.kind != "heading" and not (
+            sentence.kind == "row" and text.count("|", sentence.start, sentence.end) > 1
+        ):
             said = bool(sentence.lead)  # a speaker's colon explains nothing
-            listed = sentence.kind == "item" and not said
+            listed = sentence.kind in ("item", "row") and not said
             for definition in defining(sentence.words, listed=listed, marked=0 if said else marked.get(index, 0)):
                 key = page.concept_at(index, definition.defined)
-                if key and not (definition.pointed and index not in headed(page, page.candidates[key])):
+                general = not definition.pointed or index == first or index in headed(page, page.candidates[key])
+                if key and general:
                     words = sentence.words.doc[definition.first : definition.last].text.strip()
                     found.setdefault(key, {}).setdefault(index, words)
     return found
@@ -144,7 +165,8 @@ def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote,
     for index, sentence in enumerate(page.sentences):
         if sentence.kind in ("heading", "term"):
             continue
-        for stated in stated_by(sentence.words, page.places(index), is_likely=likely.__contains__):
+        topic = sentence.kind == "topic"
+        for stated in stated_by(sentence.words, page.places(index), is_likely=likely.__contains__, topic=topic):
             quote = RawQuote(text[sentence.start : sentence.end], sentence.start, sentence.end)
             found.append((stated.subject, stated.type, stated.object, quote, stated.confidence))
     return found

@@ -26,18 +26,18 @@ STOP_WORDS = frozenset(
 )
 
 HOLLOW = frozenset(
-    """ability above abstract acceptance addition advantage aim alternative amount answer appendix approach argument aspect
+    """ability above abstract acceptance addition advantage agenda aim announcement attendee alternative amount answer appendix approach argument aspect
     author authors background bar basis baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
     circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
     disadvantage document draft e.g. effect eg ie effort end entry etc everyone evidence example examples exception existence
     experience explanation extent fact factor fashion feature figure finding first following foo footnote footnotes form future
     goal group half hand help history i.e. idea ideas impact implication importance instance intent intention introduction issue
-    issues item kind lack level line list lot lots main majority manner matter mean meaning means mention method mind minor
+    issues item kind lack level line list lot lots main majority manner matter mean meaning means meeting mention method mind minor minutes
     moment month months motivation name names nature need needs new note notes notion number numbers object objection
     objective old one ones open option options order outline outset overview page paper paragraph part parts past people period
     person perspective place plan point points position possibility problem problems procedure process proposal proposals purpose
-    question questions range rate rationale reader reason reasons reference references regard rejected relation remainder
+    question questions range rate rationale reader reason reasons recommendation reference references regard rejected relation remainder
     requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation
     solution something sort specific specification start state statement status step steps stuff subject success such
     suggestion summary support table tables technique term terms test text thing things thought time times title today topic
@@ -52,6 +52,7 @@ _PART = re.compile(r"[\s._()]+")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://|www\.|\S+@\S+\.\w|\b\w+\.(?:com|org|net|html?|io)\b", re.IGNORECASE)
 _MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*:]|[*:]$|^\.\.")
 _CODE = re.compile(r"[()\[\];!?\"]|[+*/%=]=|->|\w\.\w+\.|^[-–—/.,']|[-–—/,']$")
+_NUMBERED = re.compile(r"#\d")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _DATE = re.compile(
     r"(?:\d{1,2}[-/. ])?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
@@ -76,6 +77,8 @@ def reason(label: str) -> str:
         return "letter"
     if _ADDRESS.search(label):
         return "address"
+    if _NUMBERED.search(label):
+        return "number"
     if _CODE.search(label) and not _DOTTED.fullmatch(label):
         return "code"
     if _MARKUP.search(label):

@@ -15,7 +15,7 @@ QUANTIFIERS = frozenset(
     """all any both each either enough every few half least less many more most much neither no none only several some
     two three four five six seven eight nine ten""".split()  # noqa: SIM905 - reads better as a paragraph
 )
-_LOOSE = frozenset(
+LOOSE = frozenset(
     """various different certain common typical popular modern other new many several numerous some standard
     existing""".split()  # noqa: SIM905 - reads better as a paragraph
 )
@@ -49,7 +49,7 @@ def phrase_of(head: Token, *, restricted: bool = False, loose: bool = False) -> 
     first = head.i
     while first > head.sent.start and _belongs(head.doc[first - 1], head):
         first -= 1
-    while loose and first < head.i and head.doc[first].lower_ in (_LOOSE | QUANTIFIERS):
+    while loose and first < head.i and head.doc[first].lower_ in (LOOSE | QUANTIFIERS):
         first += 1
     if head.doc[first].text == "-" or (first > head.sent.start and head.doc[first - 1].text in ("-", "/", "'", "’")):
         return None

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
-from kgfs.models.extractor import junk
+from kgfs.models.extractor import headings, junk
 from kgfs.models.extractor.candidates import Phrase, belongs_to_of, is_numbered, is_vague, phrases
-from kgfs.models.extractor.prose import Prose
+from kgfs.models.extractor.prose import DECIDES, Prose
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
 _LITERAL = re.compile(r"_{0,2}[A-Za-z][\w-]{2,}(?:(?:\.[A-Za-z_][\w-]*)+|(?: [A-Za-z][\w-]*){0,2})")
 _SPOKEN = re.compile(r"\w")
+_DECIDED = re.compile(r"(?:We|The \w+) (?:will|shall|agreed|decided|resolved|approved|voted)\b")
 _LONGEST_MARKED = 5
 """The most words of emphasis that name something. Longer emphasis is a sentence."""
 _LONGEST_LINK = 8
@@ -40,6 +41,8 @@ class Sentence:
     """The position of the passage from which the words can be understood, where they are no sentence; -1 for none."""
     lead: str = ""
     """The speaker or field before a colon that the sentence's paragraph begins with."""
+    decides: bool = False
+    """Whether it says what was decided, or who does what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Mention:
     """Tokens ``first:last`` of the sentence's Doc."""
     whole: bool
     mark: str = ""
-    """How the writer marked it: ``strong``, ``link``, ``tag``, ``code``, or empty."""
+    """How the writer marked it: ``strong``, ``anchor``, ``link``, ``tag``, ``code``, or empty."""
 
 
 @dataclass(slots=True)
@@ -73,6 +76,10 @@ class Page:
     """(sentence, index of a phrase's last token) → (index of its first token, key), longest first."""
     mentions: dict[int, list[tuple[tuple[int, int], str]]] = field(default_factory=dict)
     """Sentence → (first token, token after the last) and key of each mention."""
+    named: dict[str, list[int]] = field(default_factory=dict)
+    """Key of a candidate → the headings and topics that are its name."""
+    orders: set[int] = field(default_factory=set)
+    """Headings that the grammar reads as an order, or as an activity."""
 
     def places(self, sentence: int) -> dict[tuple[int, int], str]:
         """Return the keys of the candidates of a sentence, by the tokens ``first:end`` of its Doc."""
@@ -119,7 +126,9 @@ def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
             continue
         for index in range(span.start, span.end):
             owner[index] = len(page.sentences)
-        page.sentences.append(Sentence(*quote, prose.kind, span, prose.context, prose.lead))
+        kind = "topic" if prose.topic else prose.kind
+        decides = bool(DECIDES.fullmatch(prose.lead)) or (kind == "item" and bool(_DECIDED.match(span.text)))
+        page.sentences.append(Sentence(*quote, kind, span, prose.context, prose.lead, decides))
     names = [span for span, how in marks.items() if how == "code"]
     whole = (phrase for phrase in phrases(doc) if not any(_cuts(phrase, name) for name in names))
     for phrase in (*whole, *(Phrase(first, last, run=True) for first, last in marks)):
@@ -130,6 +139,21 @@ def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
         shown = doc.char_span(start - offset, end - offset) if offset <= start < end else None
         if shown is not None and len(name.split()) <= _LONGEST_LINK and owner[shown.start] == owner[shown.end - 1] >= 0:
             _mention(page, doc, Phrase(shown.start, shown.end, run=True), owner[shown.start], "link", name)
+    if prose.kind in ("heading", "row"):
+        _name(page, prose, doc, owner, marks)
+
+
+def _name(page: Page, prose: Prose, doc: Doc, owner: Sequence[int], marks: Mapping[tuple[int, int], str]) -> None:
+    """Note what a heading, or the first cell of a row, names."""
+    span = headings.name_in(doc, prose.first_cell or len(prose.text))
+    heading = owner[span[0]] if span else -1
+    if span is None or heading < 0 or heading != owner[span[1] - 1]:
+        return
+    _mention(page, doc, Phrase(*span, run=True), heading, marks.get(span, ""))
+    key = page.places(heading).get(span)
+    if key:
+        page.named.setdefault(key, []).append(heading)
+        page.orders |= {heading} if prose.order or headings.is_activity(doc[span[0] : span[1]]) else set()
 
 
 def _cuts(phrase: Phrase, name: tuple[int, int]) -> bool:
@@ -183,6 +207,9 @@ def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] 
 
 def _sentences(prose: Prose, offset: int, doc: Doc) -> Iterator[Span]:
     """Yield the sentences. None ends inside code, whose full stops are part of names, nor before what goes on."""
+    if prose.kind == "row" or prose.topic:
+        yield doc[0 : len(doc)]
+        return
     start = 0
     for span in doc.sents:
         end = offset + span.end_char
@@ -207,10 +234,10 @@ def _marks(prose: Prose, offset: int, doc: Doc) -> dict[tuple[int, int], str]:
     code = [(start, end, "code") for start, end in prose.literal if _LITERAL.fullmatch(prose.text, start, end)]
     for start, end, how in (*code, *prose.marks):
         span = doc.char_span(start - offset, end - offset) if offset <= start < end else None
-        if span is None or (how == "strong" and not _is_name(span)) or len(span) > _LONGEST_LINK:
+        if span is None or (how in ("strong", "anchor") and not _is_name(span)) or len(span) > _LONGEST_LINK:
             continue
         start = span.start
-        while how == "strong" and start < span.end - 1 and is_vague(doc[start]):
+        while how in ("strong", "anchor") and start < span.end - 1 and is_vague(doc[start]):
             start += 1
         found[start, span.end] = how
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kgfs.domain.identity import normalise_label
 
@@ -18,7 +19,7 @@ class Prose:
     """One paragraph, list item, heading or term, as a person would read it aloud."""
 
     kind: str
-    """paragraph, item, heading, or term (which the next block, its definition, explains)."""
+    """paragraph, item, heading, term (which the next block, its definition, explains), or row (of a table of few rows)."""
     text: str = ""
     starts: list[int] = field(default_factory=list)
     """For each character of ``text``, the position in the passage where its original starts."""
@@ -27,7 +28,8 @@ class Prose:
     literal: list[tuple[int, int]] = field(default_factory=list)
     """Spans of ``text`` that were marked up as code."""
     marks: list[tuple[int, int, str]] = field(default_factory=list)
-    """Spans of ``text`` that the writer marked: ``strong`` (emphasis), ``link`` (a wikilink) or ``tag``."""
+    """Spans of ``text`` that the writer marked: ``strong`` (emphasis), ``anchor`` (the words of a link),
+    ``link`` (a wikilink) or ``tag``."""
     targets: list[tuple[int, int, str]] = field(default_factory=list)
     """Spans of ``text`` that are shown for a wikilink to a note of another name, with that name."""
     context: int = -1
@@ -35,6 +37,12 @@ class Prose:
     words before its list begin. -1 for a block that stands for itself."""
     markup: list[tuple[int, int]] = field(default_factory=list)
     """Spans of the passage that are one piece of inline markup: a link, emphasis or code with its marks."""
+    topic: bool = False
+    """Whether an item is the topic of an agenda: it ends with the number of an issue."""
+    first_cell: int = 0
+    """The length of the first cell of a row."""
+    order: bool = False
+    """Whether the grammar reads a heading as an order: "Limit resources"."""
     lead: str = ""
     """The words before a colon that the block began with, a speaker or a field. They were cut off."""
 
@@ -92,6 +100,24 @@ _NAMED = re.compile(r"[^\W\d_][\w'’-]*")
 _LOWER = frozenset("a an and as at by for from in into of on or the to with".split())  # noqa: SIM905
 _LONGEST_HEADING = 9
 """The most words of a lone line that is a heading by its capitals."""
+_TOPIC = re.compile(
+    r"\s*(?:\(?\[[^\]\n]*#?\d+\]\([^)\s]+\)\)?|\(?[\w./-]*#\d+\)?|https?://\S+/(?:issues|pull|pulls|discussions)/\d+)[\s.:]*$"
+)
+"""The number of an issue, with which the topic of an agenda ends."""
+_TOPIC_PREFIX = re.compile(r"(?:\[[\w./-]+\]\s*|[a-z][\w/.-]*(?:,\s*[a-z][\w/.-]*)*:\s+)+(?=\S)")
+"""The parts of a program before a topic: "lib, src: "."""
+DECIDES = re.compile(
+    r"(?:decisions?|decided|agreed|agreement|resolved|resolution|consensus|outcome|conclusion|approved|actions?|action items?|ai|to-?do"
+    r"|next steps?|follow-?up)",
+    re.IGNORECASE,
+)
+"""The lead of a line that says what was decided, or who does what."""
+_TASK = re.compile(r"\s*\[[ xX]\]\s+(?=\S)")
+"""The box before an action item."""
+_MOST_ROWS = 60
+"""The most rows of a table that people read. A longer one is data."""
+_MOST_WORDS_OF_A_NAME = 6
+_CELL = re.compile(r"(?<!\\)\|")
 _TARGETS = frozenset(("ref", "numref", "doc", "download", "eq", "footcite", "cite"))
 """Roles of reStructuredText whose words without a title are the target's id, and no name."""
 _FRONT = re.compile(r"---[ \t]*\n(?P<inside>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
@@ -157,7 +183,9 @@ def prose_of(passage: str, speakers: Collection[str] = ()) -> list[Prose]:
         found.extend(_keywords(passage, *front.span("inside")))
     before, headed = -1, False
     for kind, lines in _blocks(passage, front.end() if front else 0, speakers):
-        block = _read(kind, passage, lines)
+        block = _read_row(passage, lines[0]) if kind == "row" else _read(kind, passage, lines)
+        if kind in ("item", "heading") and (number := _TOPIC.search(passage, lines[0].start, lines[-1].end)):
+            block = _read_topic(kind, passage, lines, number.start()) or block
         _cut_lead(block, speakers)
         if _WORD.search(block.text):
             found.append(block)
@@ -219,19 +247,29 @@ def _spoken(text: str, speakers: Collection[str]) -> re.Match[str] | None:
 
 
 def _cut_lead(block: Prose, speakers: Collection[str]) -> None:
-    """Cut a speaker or field off the start of a paragraph or item."""
+    """Cut a speaker or field off the start of a paragraph or item. The lead of an action item with a box is "action"."""
     if block.kind not in ("paragraph", "item"):
         return
+    if task := _TASK.match(block.text):
+        _cut_off(block, task.end(), "action")
     spoken = _spoken(block.text, speakers)
     found = spoken or _LEAD.match(block.text)
     if found is None:
         return
     marked = (*block.literal, *((start, end) for start, end, _ in block.marks))
-    if not spoken and block.kind == "item" and any(start == 0 and end == found.end("lead") for start, end in marked):
+    decides = DECIDES.fullmatch(found["lead"])
+    if (
+        not (spoken or decides)
+        and block.kind == "item"
+        and any(start == 0 and end == found.end("lead") for start, end in marked)
+    ):
         block.lead = ""  # "- **Locality**: each …" explains a term
         return
-    cut = found.end()
-    block.lead = found["lead"]
+    _cut_off(block, found.end(), found["lead"])
+
+
+def _cut_off(block: Prose, cut: int, lead: str) -> None:
+    block.lead = lead
     block.text, block.starts, block.ends = block.text[cut:], block.starts[cut:], block.ends[cut:]
     block.literal = [(start - cut, end - cut) for start, end in block.literal if start >= cut]
     block.marks = [(start - cut, end - cut, what) for start, end, what in block.marks if start >= cut]
@@ -284,7 +322,10 @@ def _blocks(passage: str, start: int, speakers: Collection[str]) -> Iterator[tup
             else:
                 skip_deeper = kept[0].indent
             continue
-        if _is_table(kept) or _is_fields(kept) or _is_code(kept):
+        if _is_table(kept):
+            yield from (("row", [row]) for row in _rows(kept))
+            continue
+        if _is_fields(kept) or _is_code(kept):
             continue
         yield from _paragraphs(kept, speakers)
         if kept[-1].text.endswith("::"):
@@ -383,6 +424,18 @@ def _is_table(lines: Sequence[_Line]) -> bool:
     )
 
 
+def _rows(lines: Sequence[_Line]) -> list[_Line]:
+    """Return the rows of a table of bars whose first cells are few different names; else none."""
+    rows = [line for line in lines if line.text.count("|") > 1 and not _TABLE_BORDER.match(line.text)]
+    if len(rows) < len(lines):
+        rows = rows[1:]  # below the border after its header
+    if not 1 < len(rows) <= _MOST_ROWS:
+        return []
+    names = [_CELL.split(row.text.strip().strip("|"))[0].strip() for row in rows]
+    named = [name for name in names if _WORD.search(name) and len(name.split()) <= _MOST_WORDS_OF_A_NAME]
+    return rows if len({*named}) == len(rows) else []
+
+
 def _is_fields(lines: Sequence[_Line]) -> bool:
     outer = [line for line in lines if line.indent == lines[0].indent]
     named = [found[0] for line in outer if (found := _FIELD.match(line.text.lstrip()))]
@@ -403,6 +456,45 @@ def _is_code(lines: Sequence[_Line]) -> bool:
 
 
 # --------------------------------------------------------------------------------------------- inline
+
+
+def _read_row(passage: str, line: _Line) -> Prose:
+    """Return the cells of a row as one block: the first, a colon, and the others with commas between them."""
+    row = Prose("row")
+    start, end = line.start + line.indent, line.end
+    borders = [start - 1, *(bar.start() for bar in _CELL.finditer(passage, start, end)), end]
+    for first, last in pairwise(borders):
+        cell = _read("row", passage, [_Line(first + 1, last, passage[first + 1 : last])])
+        text = cell.text.rstrip()
+        if not text:
+            continue
+        if row.text:
+            joint = ", " if row.first_cell else ": "
+            row.first_cell = row.first_cell or len(row.text)
+            row.text += joint
+            row.starts += [first] * len(joint)
+            row.ends += [first + 1] * len(joint)
+        offset, count = len(row.text), len(text)
+        row.text += text
+        row.starts += cell.starts[:count]
+        row.ends += cell.ends[:count]
+        row.markup += cell.markup
+        row.marks += [(one + offset, other + offset, mark) for one, other, mark in cell.marks]
+        row.literal += [(one + offset, other + offset) for one, other in cell.literal]
+    return row
+
+
+def _read_topic(kind: str, passage: str, lines: Sequence[_Line], end: int) -> Prose | None:
+    """Return an item or heading without the number of an issue at its end and the name of a part at its start; None if nothing is left."""
+    first = lines[0]
+    start = first.start + first.indent
+    prefix = _TOPIC_PREFIX.match(passage, start, max(start, end))
+    start = prefix.end() if prefix else start
+    if not _WORD.search(passage, start, max(start, end)):
+        return None
+    block = _read(kind, passage, [_Line(start, end, passage[start:end])])
+    block.topic = kind == "item"
+    return block
 
 
 def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
@@ -485,6 +577,8 @@ def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
                         if name in ("starred", "barred", "strong"):
                             ends = length - parts[-1].endswith(":") if parts else length  # "**Locality:** each …"
                             block.marks.append((before, ends, "strong"))
+                        elif name in ("link", "text"):
+                            block.marks.append((before, length, "anchor"))
         if done < end:
             keep(done, end)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kgfs.models.contract import RawQuote, Signs
-from kgfs.models.extractor import background
+from kgfs.models.extractor import background, headings
 from kgfs.models.extractor.by_name import restricts
-from kgfs.models.extractor.page import Candidate, Page
+from kgfs.models.extractor.page import Candidate, Mention, Page
 from kgfs.models.extractor.telling import Form, PhraseScore, form_of, score_of
 
 Definitions = dict[int, str]
@@ -17,17 +18,22 @@ Definitions = dict[int, str]
 
 TELLING = 0.5
 """The least Q of a sentence that is evidence, unless no sentence of the passage has it."""
+TELLS = 0.7
+"""The Q of a line that states a person's role, or an action item."""
 LONGEST = 400
 """The most characters of two sentences that are quoted together."""
 _DEFINES = 0.1
 """What a definition adds to a sentence's Q."""
+_OWNING = ("to", "will", "shall", "must", "should", "needs", "has")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
 
 
 def forms_of(page: Page) -> list[Form | None]:
     """Return the form of each sentence of a page; None for headings, terms, tags and sentences that say nothing."""
     return [
-        form_of(sentence.words, record=bool(sentence.lead)) if sentence.kind in ("paragraph", "item") else None
+        form_of(sentence.words, record=bool(sentence.lead), decides=sentence.decides)
+        if sentence.kind in ("paragraph", "item")
+        else None
         for sentence in page.sentences
     ]
 
@@ -42,6 +48,7 @@ def read(
     """
     scores: dict[int, PhraseScore] = {}
     whole: set[int] = set()
+    below = _below(page, candidate, forms)
     first = candidate.mentions[0].sentence
     under_heading = headed(page, candidate)
     for mention in candidate.mentions:
@@ -65,7 +72,44 @@ def read(
         known = scores.get(mention.sentence)
         if known is None or known.telling < new.telling:
             scores[mention.sentence] = new
-    return _signs(page, candidate, scores, whole), _quotes(text, page, candidate, scores, definitions)
+    signs = _signs(page, candidate, scores, whole)
+    if below:
+        signs = replace(signs, named=max(one.echo for one in below))
+    return signs, _quotes(text, page, candidate, scores, definitions, below)
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """What stands below a heading or topic that names a candidate."""
+
+    sentence: int
+    """The sentence that is evidence: of a topic its own, which is quoted with all below it."""
+    start: int
+    end: int
+    """Where the quote starts and ends in the passage."""
+    telling: float
+    """Its Q for what the heading names."""
+    echo: float = -1.0
+    """The share of a heading's words that the text below says again."""
+
+
+def _below(page: Page, candidate: Candidate, forms: Sequence[Form | None]) -> list[_Below]:
+    found: list[_Below] = []
+    for heading in page.named.get(candidate.key, ()):
+        section = headings.section_of(page, heading)
+        said = headings.evidence(page, forms, heading, section)
+        if said and not (heading in page.orders and not headings.says_again(page, candidate.label, section)):
+            start, end = page.sentences[heading].start, page.sentences[said[0]].end
+            echo = 1.0 if page.sentences[heading].kind == "row" else headings.echo(page, candidate.label, section)
+            found.append(_Below(said[0], start, end, said[1], echo))
+    for topic in {m.sentence for m in candidate.mentions if m.whole and page.sentences[m.sentence].kind == "topic"}:
+        section = headings.section_of(page, topic)
+        said = headings.evidence(page, forms, topic, section)
+        start = page.sentences[topic].start
+        ends = [page.sentences[at].end for at in section if page.sentences[at].end - start <= LONGEST]
+        if said and ends:
+            found.append(_Below(topic, start, ends[-1], said[1]))
+    return found
 
 
 def headed(page: Page, candidate: Candidate) -> set[int]:
@@ -111,11 +155,25 @@ def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], 
         rank=background.rank(words[-1]),
         restricts=restricts(doc, one.first, one.last),
         code="code" in marks,
+        anchor="anchor" in marks,
+        topic=any(mention.whole and _is_topical(page, mention) for mention in candidate.mentions),
     )
 
 
+def _is_topical(page: Page, mention: Mention) -> bool:
+    """Return whether a topic, a decision or an action item names a candidate, which is not its owner."""
+    sentence = page.sentences[mention.sentence]
+    owns = mention.first == sentence.words.start and sentence.words.doc[mention.last : mention.last + 1].text in _OWNING
+    return sentence.kind == "topic" or (sentence.decides and not owns)
+
+
 def _quotes(
-    text: str, page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], definitions: Mapping[int, str]
+    text: str,
+    page: Page,
+    candidate: Candidate,
+    scores: Mapping[int, PhraseScore],
+    definitions: Mapping[int, str],
+    below: Sequence[_Below],
 ) -> tuple[RawQuote, ...]:
     telling = {index: one.telling for index, one in scores.items()}
     widened = {index: before for index in scores if (before := _before(page, index)) is not None}
@@ -126,13 +184,20 @@ def _quotes(
     for index in telling:
         if "```" in text[page.sentences[index].start : page.sentences[index].end]:
             telling[index] = 0.0  # code stands inside
+    opened: dict[int, _Below] = {}
+    for one in below:
+        if one.telling > telling.get(one.sentence, 0.0) and one.end - one.start <= LONGEST:
+            telling[one.sentence], opened[one.sentence] = one.telling, one
     chosen = {index for index, worth in telling.items() if worth >= TELLING or index in definitions}
     if not chosen:
         named = telling or {mention.sentence: 0.0 for mention in candidate.mentions}
         silent = {index: page.sentences[index].kind not in ("paragraph", "item") for index in named}
         chosen = {min(named, key=lambda index: (silent[index], -named[index], index))}
     starts = {index: page.sentences[index].start for index in chosen}
-    for index in chosen:
+    ends = {index: page.sentences[index].end for index in chosen}
+    for index in chosen & opened.keys():
+        starts[index], ends[index] = opened[index].start, opened[index].end
+    for index in chosen - opened.keys():
         told = index in scores and scores[index].telling >= TELLING
         if index in widened and not told and scores[index].apart > scores[index].telling:
             starts[index] = page.sentences[widened[index]].start
@@ -142,9 +207,9 @@ def _quotes(
             ].context  # it is quoted with what stands before its list, or its heading
     return tuple(
         RawQuote(
-            text=text[starts[index] : page.sentences[index].end],
+            text=text[starts[index] : ends[index]],
             start=starts[index],
-            end=page.sentences[index].end,
+            end=ends[index],
             defines=index in definitions,
             definition=definitions.get(index, ""),
             score=round(telling.get(index, 0.0), 3),

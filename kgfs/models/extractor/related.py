@@ -31,13 +31,15 @@ def stated_by(
     labels: Mapping[Phrase, str],
     is_end: Callable[[str], bool] = lambda key: True,
     is_likely: Callable[[str], bool] = lambda key: False,
+    *,
+    topic: bool = False,
 ) -> Iterator[Stated]:
     """Yield the relationships between the labels of one sentence.
 
     ``labels`` are the keys of its labels by their tokens, ``first:end`` of the Doc. A typed relationship needs a label
     that is the whole phrase, and of which ``is_end`` holds. Two labels that do not overlap give one RELATED_TO, with
     confidence BOUND if the grammar binds them, else TOGETHER, unless a typed relationship joins them. Of labels inside
-    a longer one only those count of which ``is_likely`` holds.
+    a longer one only those count of which ``is_likely`` holds. The topic of an agenda binds all that it names.
     """
     joined: set[frozenset[str]] = set()
     for stated in typed(sentence):
@@ -45,9 +47,9 @@ def stated_by(
         if subject and object_ and subject != object_ and is_end(subject) and is_end(object_):
             joined.add(frozenset((subject, object_)))
             yield Stated(subject, stated.type, object_, stated.confidence)
-    if not is_counted(sentence):
+    if not (topic or is_counted(sentence)):
         return
-    readable = is_readable(sentence)
+    readable = topic or is_readable(sentence)
     strongest: dict[tuple[str, str], float] = {}
     outer = set(outermost(labels))
     places = sorted(place for place, key in labels.items() if place in outer or is_likely(key))
@@ -60,7 +62,7 @@ def stated_by(
                 continue
             if not in_one_bracket(sentence, one[0], other[0]):
                 continue
-            bound = readable and is_bound(sentence.doc[one[1] - 1], sentence.doc[other[1] - 1])
+            bound = readable and (topic or is_bound(sentence.doc[one[1] - 1], sentence.doc[other[1] - 1]))
             strongest[pair] = max(strongest.get(pair, 0.0), BOUND if bound else TOGETHER)
     for (first, second), confidence in strongest.items():
         yield Stated(first, "RELATED_TO", second, confidence)

@@ -62,6 +62,8 @@ def _extraction(passage: Passage) -> Extraction:
     phrases: dict[str, _Phrase] = {}
     order = 0
     for block in prose_of(passage.text):
+        if block.kind == "row":
+            continue
         for start, end in _sentences(block):
             order += 1
             _note_sentence(phrases, block, start, end, order)

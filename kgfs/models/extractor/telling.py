@@ -18,6 +18,8 @@ from kgfs.models.extractor.candidates import is_vague
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
+SUBJECT = 3.0
+"""The weight of the subject of the main clause."""
 ROLES = {"dobj": 1.0, "attr": 0.9, "appos": 0.9, "oprd": 2.2, "pobj": 0.3, "conj": 0.3}
 OTHER_ROLE = 0.3
 PART = 0.35
@@ -31,6 +33,7 @@ LENGTH = 0.022
 """The weight of each word of the sentence, up to 40."""
 WEIGHTS: dict[str, float] = {
     "is a": 1.4,
+    "decides": 1.2,
     "headed": 0.99,
     "explained": 0.85,
     "modal": 0.62,
@@ -96,6 +99,16 @@ LEANING = frozenset(
     ("early pronoun", "pointing subject", "unresolved", "connective first", "and first", "follows", "this X", "its X")
 )
 """Signs that a sentence leans on the one before it."""
+_ANSWERED = frozenset(
+    ("early pronoun", "pronoun as subject", "pointing subject", "no subject", "the subject", "a clause alone")
+)
+"""Signs of a sentence that the heading above it answers."""
+_EXCUSED = frozenset(
+    ("we, you", "person", "I", "no subject", "an order", "short", "no stop", "no verb", "small first letter")
+)
+"""Signs that take nothing from a line that says what was decided."""
+LATER = 0.3
+"""What a sentence loses in the log odds of Q that is not the first below its heading."""
 WIDENED = 0.3
 """What a quote of two sentences loses in the log odds of Q."""
 _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last next".split())  # noqa: SIM905
@@ -168,10 +181,10 @@ class PhraseScore:
     """Whether a demonstrative, possessive or ordinal stands before the phrase, which belongs to a longer name."""
 
 
-def form_of(sentence: Span, *, record: bool = False) -> Form | None:
+def form_of(sentence: Span, *, record: bool = False, decides: bool = False) -> Form | None:
     """Return the form of a sentence, or None for one without a finite verb, which says nothing.
 
-    ``record`` tells that it is a speaker's turn or a line of minutes.
+    ``record`` tells that it is a speaker's turn or a line of minutes; ``decides`` that it says what was decided.
     """
     tags = {word.tag_ for word in sentence}
     root = sentence.root
@@ -182,9 +195,13 @@ def form_of(sentence: Span, *, record: bool = False) -> Form | None:
         signs = {"no verb", *_of_words(sentence, None)}
         if any(word.tag_ in ("VBZ", "VBP", "VBD", "MD") for word in sentence.doc[lead : sentence.end]):
             signs = (signs - {"no verb"}) | {"present"}
+    elif decides:
+        signs = {*_of_words(sentence, None)}
     else:
         return None
-    if record:
+    if decides:
+        signs = (signs - _EXCUSED) | {"decides"}
+    elif record:
         signs.add("record")
     if sentence.start == 0:
         signs.add("first of its paragraph")
@@ -427,6 +444,22 @@ def score_of(
     return PhraseScore(round(says, 2), _logistic(odds), _logistic(apart), subject, pointed)
 
 
+def below_heading(sentence: Span, form: Form, *, later: bool, less: float) -> float:
+    """Return the Q of a sentence below a heading for what the heading names, which counts as its subject.
+
+    ``later``: it is not the first sentence there. ``less`` is taken from the log odds.
+    """
+    more, predicate = _by_predicate(sentence.root)
+    signs = {*(form.signs - _ANSWERED), *predicate, "headed", "earliest"}
+    content = [word for word in sentence if word.pos_ in _CONTENT]
+    if len(content) < THIN and sum(word.pos_ in _NOUNS for word in content) < FEW:
+        signs.add("thin")
+    says = SUBJECT + more + sum(_WORTH.get(sign, 0.0) for sign in signs)
+    length = LENGTH * min(sentence.end - sentence.start, 40)
+    odds = BIAS + SAYS * says + length + sum(WEIGHTS.get(sign, 0.0) for sign in signs)
+    return _logistic(odds - less - LATER * later)
+
+
 def _logistic(odds: float) -> float:
     return round(1 / (1 + math.exp(-odds)), 3)
 
@@ -457,10 +490,10 @@ def _role(head: Token, root: Token) -> tuple[float, bool, bool, set[str]]:
         if verb.dep_ == "relcl":
             return 0.6, False, True, signs
         if verb == root or (verb.dep_ == "conj" and verb.head == root):
-            return (2.0 if conjoined else 3.0), True, False, {*signs, "main subject"}
+            return (2.0 if conjoined else SUBJECT), True, False, {*signs, "main subject"}
         return 1.6, False, False, {*signs, "subject of a clause"}
     if at == _subject_of(root):
-        return 3.0, True, False, {*signs, "main subject"}
+        return SUBJECT, True, False, {*signs, "main subject"}
     signs.add({"dobj": "object", "attr": "predicate", "pobj": "after a preposition"}.get(at.dep_, "other role"))
     above = [token.dep_ for token in at.ancestors]
     if any(dep in _SUBJECTS for dep in above):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
-from kgfs.domain.knowledge import BY_NAME
+from kgfs.domain.knowledge import BY_HEADINGS, BY_NAME
 from kgfs.render.concept import (
     SHOWN_EVIDENCE,
     SHOWN_RELATED,
@@ -33,7 +33,7 @@ _OF_RELATED = f"""
 
 _MEASURE = f"""CASE WHEN relationship.evidence = 0 THEN '{BY_NAME}' WHEN neighbour.type = 'RELATED_TO'
     THEN iif(relationship.evidence = 1, '1 place', relationship.evidence || ' places')
-    ELSE printf('%.2f', relationship.confidence) END"""
+    WHEN neighbour.type IN ('BROADER', 'NARROWER') THEN '{BY_HEADINGS}' ELSE printf('%.2f', relationship.confidence) END"""
 
 _LINE = """
     SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end,
