@@ -57,6 +57,11 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; names that only a listing declares are terms"
     ),
     10: IngestVersion("Texts in other scripts than the Latin one are not taken for English"),
+    11: IngestVersion(
+        "Headings, words of links, topics of agendas, decisions, action items and first columns of tables name concepts"
+        "; short documents are read closely; headings and lists relate concepts (BROADER)"
+        "; signatures, quoted text and disclaimers of mails give no concepts"
+    ),
 }
 """The versions of the ingest logic, by number.
 

@@ -122,16 +122,8 @@ class Signs:
     @property
     def structure(self) -> bool:
         """Return whether the writer marked it."""
-        return (
-            self.heading
-            or self.link
-            or self.tag
-            or self.strong
-            or self.code
-            or self.anchor
-            or self.topic
-            or self.is_person
-        )
+        marked = self.heading or self.link or self.tag or self.strong or self.code or self.anchor
+        return marked or self.topic or self.is_person or self.named >= 0
 
     @property
     def is_person(self) -> bool:

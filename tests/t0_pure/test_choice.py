@@ -46,6 +46,47 @@ def test_a_definition_makes_up_for_a_sentence_that_says_little() -> None:
     assert said[False] <= choice.MOST_OF_A_TERM < said[True]
 
 
+def test_a_heading_that_its_text_says_again_is_a_concept_though_others_have_it() -> None:
+    named = Signs(heading=True, named=1.0, rank=12_000)
+    odds = choice.log_odds("paid leave", "Handbook", named, 0.3, 0.3, 0.8)
+    found = FoundConcept("x", "x", ("x",), "term", 0.5, "", (Quote(0, 1, 0),), odds)
+    assert choice.is_concept(found, 3, 80)
+    for signs, title, best in (
+        (replace(named, named=0.0), "Handbook", 0.8),
+        (named, "Paid leave", 0.8),
+        (named, "Handbook", 0.6),
+    ):
+        assert choice.log_odds("paid leave", title, signs, 0.3, 0.3, best) < odds
+
+
+def test_marks_and_topics_need_less_of_a_sentence() -> None:
+    def odds(best: float, **signs: bool) -> float:
+        return choice.log_odds("spending account", "", Signs(rank=12_000, **signs), 0.35, 0.3, best)  # type: ignore[arg-type]
+
+    least = choice.MOST_OF_A_TERM
+    assert odds(0.6, anchor=True) > least and odds(0.6, topic=True) > least
+    assert odds(0.6) <= least and odds(0.5, anchor=True) <= least
+
+
+def test_a_short_document_needs_one_sentence() -> None:
+    subject, once = Signs(whole=1, subject=1, rank=9_000), Signs(whole=1, rank=9_000)
+    assert choice.passed_on(once, 1, defined=False, told=True)
+    odds = [choice.log_odds("light panel", "", signs, 0.2, 0.2, 0.3, short=True) for signs in (subject, once)]
+    assert odds[0] > odds[1] > choice.log_odds("light panel", "", once, 0.2, 0.2, 0.3) - 1
+    assert choice.log_odds("light panel", "", subject, 0.2, 0.2, 0.3) <= choice.MOST_OF_A_TERM < odds[0]
+
+
+def test_a_person_is_a_concept_by_role_or_two_items() -> None:
+    for signs, concept in ((Signs(role=True), True), (Signs(owns=2), True), (Signs(owns=1), False)):
+        assert (choice.log_odds("Ann Brook", "", signs, 0.1, 0.3, 0.7) > choice.MOST_OF_A_TERM) is concept
+
+
+def test_single_words_of_a_field_are_no_speakers() -> None:
+    assert choice.speakers(["OpenSSL version"] * 3) == {"openssl version"}
+    assert choice.speakers(["Ann Brook"] * 3) == {"ann brook", "ann", "brook"}
+    assert choice.is_used_acronym("PTO", Signs(whole=1)) and not choice.is_used_acronym("Ann", Signs(whole=1))
+
+
 def test_numbers_of_items_are_told_from_names_with_a_number() -> None:
     series = ["REQ-1", "REQ-2", "REQ-3", "REQ-17"]
     assert choice.numbered([*series, "UTF-8", "UTF-16", "UTF-32", "SHA-1", "SHA-256", "AWAY-4", "B-1", "B-2"]) == set(

@@ -6,7 +6,7 @@ import pytest
 
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.formats.table import parse
-from kgfs.ingest.reading.gate import judge, judge_all
+from kgfs.ingest.reading.gate import furniture_of, judge, judge_all, without
 
 KNOWLEDGE = "A koan is a question that has no answer by logic alone, and Zen uses it in practice."
 ADDRESSES = "https://example.org/one/very/long/address and https://example.org/another/quite/long/address"
@@ -114,3 +114,14 @@ def test_short_sources_of_a_long_document_are_gated() -> None:
     short = parse("a.txt", f"{KNOWLEDGE}\n\nThe end.".encode())
     assert all(one.passed for one in judge_all(short, spans(short, len(KNOWLEDGE) + 2)))
     assert judge_all(text, []) == []
+
+
+def test_signatures_quoted_text_and_disclaimers_of_mails_give_no_concepts() -> None:
+    mail = (
+        "From: Ann <ann@example.org>\nSubject: Organ\n\nThe organ builder comes in March.\n\n"
+        "This e-mail is intended solely for its recipient.\n\n-- \nAnn Brook\nParish office\n\nOpen on Mondays.\n\n"
+        "On Monday, Ben wrote:\n> Who pays for the scaffolding?\n"
+    )
+    text = parse("organ.eml", mail.encode())
+    words = without(text.text, furniture_of(text), 0, len(text.text))
+    assert words.split() == "# Organ The organ builder comes in March.".split()

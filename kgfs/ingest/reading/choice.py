@@ -34,10 +34,16 @@ TELLING = 0.7
 """The least Q of a concept's best sentence. Wikilinks need none, nor tags of notes."""
 MARKED = 0.55
 """The least Q of the best sentence of what the writer marked."""
+LITTLE = 0.1
+"""The least Q in a short document of the best sentence of a subject, or below a heading."""
+_WHOLE = 0.6
+"""The least probability of a concept of a short document."""
 _ECHO = 0.5
 """The least share of a heading's words that its text says again."""
 _SURE = 0.9
 """The least probability of a heading that its text does not say again, or that ends with a hollow word."""
+_SHORT = 0.2
+"""The least probability of the name of a heading, or of a row, of a short document."""
 _LIBRARY = 83
 """Documents of the ontologies that the weight of the share was fitted on."""
 _BIAS = -1.95
@@ -89,11 +95,11 @@ _HEADED = _logit(CONCEPT) + 2
 def passed_on(signs: Signs, mentions: int, *, defined: bool, told: bool = False) -> bool:
     """Return whether a candidate is looked at: the writer marked it, or at least two sentences are about it.
 
-    ``told``: a telling sentence has it as its subject. That is enough in a short document.
+    ``told``: a sentence of a short document says something of it, which is enough there.
     """
     if signs.structure:
         return True
-    if signs.record or signs.pointed * 2 >= max(mentions, 1):
+    if signs.record or (signs.pointed * 2 >= max(mentions, 1) and not defined):
         return False
     return defined or told or signs.whole >= 3 or (signs.whole >= 2 and signs.subject >= 1)
 
@@ -116,22 +122,28 @@ def log_odds(
     *,
     passed: bool = True,
     defined: bool = False,
+    short: bool = False,
 ) -> float:
     """Return the log odds that a candidate is worth looking up.
 
     ``like_document`` and ``like_labels`` are the cosines of its label to the document and to the mean of all labels,
     0 without an embedder. ``best`` is the Q of its best sentence: without a telling sentence, a link or a definition it
-    is never above that of a term; nor is that of a candidate that is not ``passed`` on.
+    is never above that of a term; nor is that of a candidate that is not ``passed`` on. In a ``short`` document any sentence
+    will do, and the subject of a sentence needs no more than the odds of a term.
     """
     weighed = {name: _WEIGHTS[name] * value for name, value in features(label, title, signs).items()}
     odds = _BIAS + sum(weighed.values())
     odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels + _BEST * best
     odds += _DEFINED * defined
-    headed = _is_headed(label, title, signs, odds - (weighed["participle"] + weighed["long"]) / 2, best)
-    if headed or signs.is_person:
+    halved = odds - (weighed["participle"] + weighed["long"]) / 2
+    headed = signs.named >= 0 and best >= (LITTLE if short else TELLING)
+    if signs.is_person or (headed and halved >= _least_of_heading(label, title, signs, short=short)):
         return round(max(odds, _HEADED), 3)
     if not passed:
         return round(min(odds, MOST_OF_A_TERM), 3)
+    if short and not _is_hollow(label):
+        told = signs.subject > 0 and best >= LITTLE
+        return round(odds + _logit(CONCEPT) - _logit(TERM if told else _WHOLE), 3)
     if best < TELLING and not (signs.link or defined):
         odds = min(odds, MOST_OF_A_TERM) if best < MARKED else _marked(label, signs, odds)
     elif signs.strong or signs.anchor or signs.topic:
@@ -139,13 +151,10 @@ def log_odds(
     return round(odds, 3)
 
 
-def _is_headed(label: str, title: str, signs: Signs, odds: float, best: float) -> bool:
-    """Return whether a candidate is a concept because a heading names it: its text says the name again and something of it, or
-    the candidate is likely by all signs. ``odds`` have half the weight of length and participle."""
-    if signs.named < 0 or best < TELLING:
-        return False
-    doubtful = signs.named < _ECHO or _is_hollow(label) or key_of(label) == key_of(title)
-    return odds >= _logit(_SURE if doubtful else TERM)
+def _least_of_heading(label: str, title: str, signs: Signs, *, short: bool) -> float:
+    """Return the log odds from which the name of a heading is a concept: fewer where its text says the name again."""
+    doubtful = signs.named < _ECHO or _is_hollow(label) or (key_of(label) == key_of(title) and not short)
+    return _logit(_SURE if doubtful else _SHORT if short else TERM)
 
 
 def _marked(label: str, signs: Signs, odds: float) -> float:

@@ -33,7 +33,7 @@ FEWEST = 15
 TOKENS_PER_CONCEPT = 20
 """A short document keeps fewer concepts than ``limit``: one per so many tokens, but at least FEWEST."""
 SHORT = 530
-"""Tokens of a document, about 400 words, below which one telling sentence is enough for a concept."""
+"""Tokens of a document, about 400 words, below which one sentence is enough for a concept."""
 RELATIONSHIP_CONFIDENCE = 0.5
 """Least confidence of a relationship that is kept."""
 DEEP = 5
@@ -142,24 +142,27 @@ def _chosen(gathered: Gathered, title: str, meaning: Meaning, *, short: bool) ->
     """
     banned = choice.speakers(gathered.leads)
     strict: list[Group] = []
+    told: list[Group] = []
     weak: list[Group] = []
     for group in gathered.groups.values():
         signs = _signs(group, title)
         speaks = group.key in banned or key_of(group.label) in banned
         if speaks and not (signs.is_person or choice.is_used_acronym(group.label, signs)):
             continue
-        if _passed_on(group, signs, short=short):
+        if _passed_on(group, signs, short=False):
             strict.append(group)
+        elif short and _passed_on(group, signs, short=True):
+            told.append(group)
         elif not signs.language and choice.could_be_a_term(group.label, signs, group.frequency):
             weak.append(group)
-    ordered = _by_odds(strict, title, meaning, weak)
+    ordered = _by_odds(strict, title, meaning, told, weak, short=short)
     return [one for one in ordered if choice.is_term(one.odds or 0.0) or (one.signs is not None and one.signs.heading)]
 
 
 def _passed_on(group: Group, signs: Signs, *, short: bool) -> bool:
     if signs.language:
         return choice_by_counts.passed_on(signs)
-    told = short and signs.subject > 0 and group.best >= choice.TELLING
+    told = short and signs.whole > 0
     return choice.passed_on(signs, group.frequency, defined=bool(group.definitions), told=told)
 
 
@@ -169,9 +172,20 @@ def _signs(group: Group, title: str) -> Signs:
     return replace(signs, heading=True) if group.key == key_of(title) else signs
 
 
-def _by_odds(passed: Collection[Group], title: str, meaning: Meaning, weak: Collection[Group] = ()) -> list[Group]:
-    """Set score and log odds of the groups, and return them, the likeliest first. The ``weak`` are at most terms."""
-    groups = [*passed, *weak]
+def _by_odds(
+    passed: Collection[Group],
+    title: str,
+    meaning: Meaning,
+    told: Collection[Group] = (),
+    weak: Collection[Group] = (),
+    *,
+    short: bool = False,
+) -> list[Group]:
+    """Set score and log odds of the groups, and return them, the likeliest first.
+
+    The ``told`` are passed on because the document is ``short``. The ``weak`` are at most terms.
+    """
+    groups = [*passed, *told, *weak]
     vectors = meaning([group.label for group in groups]) if groups else None
     typical = len(passed) or len(groups)
     like = choice.likeness(*vectors, typical) if vectors else ([0.35] * len(groups), [0.35] * len(groups))
@@ -188,8 +202,9 @@ def _by_odds(passed: Collection[Group], title: str, meaning: Meaning, weak: Coll
                 document,
                 labels,
                 group.best,
-                passed=at < len(passed),
+                passed=at < len(passed) + len(told),
                 defined=bool(group.definitions),
+                short=short,
             )
         if group.label in numbers:
             group.odds = min(group.odds, choice.MOST_OF_A_TERM)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.languages import ENGLISH
 from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote, RawRelationship, Signs
-from kgfs.models.extractor import by_counts, headings, junk, output, persons, quotes, telling, typed
+from kgfs.models.extractor import by_counts, headings, junk, output, quotes, telling, typed
 from kgfs.models.extractor.definitions import defining, names_a_thing
 from kgfs.models.extractor.page import Candidate, Page, page_of
+from kgfs.models.extractor.persons import Person
 from kgfs.models.extractor.prose import Prose, attendees, prose_of
 from kgfs.models.extractor.quotes import Definitions, forms_of, headed, read
 from kgfs.models.extractor.related import stated_by
@@ -21,6 +24,8 @@ from kgfs.models.grammar import English
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+_MINUTES = re.compile(r"\b(?:minutes|meeting|agenda|stand-?up)\b", re.IGNORECASE)
+"""What the title of minutes says."""
 TOGETHER = 8
 """The number of passages that are parsed at the same time. It bounds memory."""
 
@@ -64,7 +69,7 @@ class GrammarExtractor:
     def _in_english(self, passages: Sequence[Passage]) -> list[str]:
         prose = [prose_of(passage.text, passage.speakers) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
-        headed = [block for blocks in prose for block in blocks if block.kind == "heading"]
+        headed = [block for blocks in prose for block in blocks if block.kind == "heading" or block.topic]
         orders = self._english.read([headings.as_order(block.text) for block in headed])
         for block, pieces in zip(headed, orders, strict=True):
             block.order = headings.is_order(pieces[0][1])
@@ -72,38 +77,33 @@ class GrammarExtractor:
             _page(passage, [(block, next(parsed)) for block in blocks])
             for blocks, passage in zip(prose, passages, strict=True)
         ]
-        return [
-            output.encode(_extraction(passage.text, page, blocks))
-            for passage, page, blocks in zip(passages, pages, prose, strict=True)
-        ]
+        return [output.encode(_extraction(passage.text, page)) for passage, page in zip(passages, pages, strict=True)]
 
 
 def _page(passage: Passage, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]]) -> Page:
     """Return the page of a passage. Persons whom it lists count as speakers."""
     page = page_of(blocks, passage.text)
+    page.minutes = bool(passage.speakers) or _MINUTES.search(passage.title) is not None
     page.leads.extend(name for name in (*attendees(passage.text), *passage.speakers) for _ in range(SPEAKER))
     return page
 
 
-def _extraction(text: str, page: Page, blocks: Sequence[Prose]) -> Extraction:
+def _extraction(text: str, page: Page) -> Extraction:
     definitions = _definitions(text, page)
     relationships = _relationships(text, page)
     forms = forms_of(page)
     ends = {end for found in relationships if found[1] != "RELATED_TO" for end in (found[0], found[2])}
-    concepts, wanted = [], set()
+    concepts: dict[str, RawConcept] = {}
     for key, candidate in page.candidates.items():
         signs, said = read(text, page, candidate, forms, definitions.get(key, {}))
         if signs.whole or signs.structure or key in definitions or key in ends:
-            wanted.add(key)
-            frequency = len(candidate.mentions)
-            concepts.append(RawConcept(candidate.label, "term", 0.0, frequency, said, signs))
-    concepts += (
-        RawConcept(person.name, "person", 0.0, 1, (_whole(text, block),), Signs(role=person.role, owns=not person.role))
-        for block in blocks
-        for person in persons.told(block)
-    )
+            concepts[key] = RawConcept(candidate.label, "term", 0.0, len(candidate.mentions), said, signs)
+    wanted = set(concepts)
+    for person, span in page.persons:
+        key = junk.fold(normalise_label(person.name))
+        concepts[key] = _with_person(text, person, span, concepts.get(key))
     return Extraction(
-        tuple(concepts),
+        tuple(concepts.values()),
         tuple(
             RawRelationship(page.candidates[subject].label, kind, page.candidates[object_].label, quote, confidence)
             for subject, kind, object_, quote, confidence in relationships
@@ -113,9 +113,15 @@ def _extraction(text: str, page: Page, blocks: Sequence[Prose]) -> Extraction:
     )
 
 
-def _whole(text: str, block: Prose) -> RawQuote:
-    start, end = block.span(0, len(block.text.rstrip()))
-    return RawQuote(text[start:end], start, end, score=quotes.TELLS)
+def _with_person(text: str, person: Person, span: tuple[int, int], known: RawConcept | None) -> RawConcept:
+    """Return the concept of a person with what one block says of them."""
+    quote = RawQuote(text[span[0] : span[1]], *span, score=quotes.TELLS)
+    signs = Signs(role=person.role, owns=not person.role)
+    if known is None:
+        return RawConcept(person.name, "person", 0.0, 1, (quote,), signs)
+    said = {(one.start, one.end): one for one in (quote, *known.quotes)}
+    ordered = tuple(said[at] for at in sorted(said))
+    return replace(known, kind="person", quotes=ordered, signs=known.signs + signs if known.signs else signs)
 
 
 def _definitions(text: str, page: Page) -> dict[str, Definitions]:
@@ -138,8 +144,7 @@ def _definitions(text: str, page: Page) -> dict[str, Definitions]:
             listed = sentence.kind in ("item", "row") and not said
             for definition in defining(sentence.words, listed=listed, marked=0 if said else marked.get(index, 0)):
                 key = page.concept_at(index, definition.defined)
-                general = not definition.pointed or index == first or index in headed(page, page.candidates[key])
-                if key and general:
+                if key and (not definition.pointed or index == first or index in headed(page, page.candidates[key])):
                     words = sentence.words.doc[definition.first : definition.last].text.strip()
                     found.setdefault(key, {}).setdefault(index, words)
     return found

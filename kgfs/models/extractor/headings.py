@@ -23,19 +23,21 @@ MOST_WORDS = 5
 """The most words of a heading that is a name."""
 TELLING = 0.7
 """The Q from which the first sentence below a heading is its evidence."""
-LEAST = 0.5
+LEAST = 0.3
 """The least Q of the best sentence, where no sentence has TELLING."""
 _SENTENCES, _ITEMS = 3, 6
 """How many sentences below a heading, and items below a topic, may be its evidence."""
 _FEW_NOUNS, _FEW_WORDS = 3, 6
 """A remark with fewer nouns, or fewer words of content, says little of its topic."""
+_MUCH = 12
+"""The fewest words of content of items that say something together."""
 _THIN = 1.5
 """What such a remark loses in the log odds of Q."""
 _FEWEST_WORDS_OF_A_ROW = 2
 _STEM, _ENDING = 4, 3
 
 _NUMBER = re.compile(
-    r"\s*(?:(?:re|fwd?|aw|wg)\s*:\s*)*(?:(?:[A-Za-z]+ )?#?\d{1,3}(?:\.\d{1,3})*\s*[-–—:)]|\d{1,3}(?:\.\d{1,3})*\.?(?=\s))?\s*",
+    r"\s*(?:(?:re|fwd?|aw|wg)\s*:\s*)*(?:(?:[A-Za-z]+ )?#?\d{1,3}(?:\.\d{1,3})*\s*[-–—:)]|\d{1,4}(?:\.\d{1,3})*\.?(?=\s))?\s*",
     re.IGNORECASE,
 )
 """The number of a heading: "9.1 ", "Step 2: ", "Rule #3 - "; of a mail's subject what tells that it is an answer."""
@@ -123,18 +125,28 @@ def _parts_a_name(token: Token) -> bool:
 
 
 def section_of(page: Page, heading: int) -> range:
-    """Return the indices of the sentences between a heading, or a topic, and the next one; of a row its own."""
+    """Return the indices of the sentences between a heading, or a topic, and the next one; of a row its own.
+
+    Of a heading directly above another one they are those below both.
+    """
     if page.sentences[heading].kind == "row":
         return range(heading, heading + 1)
     kinds = ("heading", "topic") if page.sentences[heading].kind == "topic" else ("heading",)
-    end = heading + 1
+    first = heading + 1
+    while first < len(page.sentences) and page.sentences[first].kind in kinds:
+        first += 1
+    end = first
     while end < len(page.sentences) and page.sentences[end].kind not in kinds:
         end += 1
-    return range(heading + 1, end)
+    return range(first, end)
 
 
-def echo(page: Page, label: str, section: Sequence[int]) -> float:
-    """Return the share of the words of a heading that the sentences below it say again, by their stems."""
+def echo(page: Page, heading: int, label: str, section: Sequence[int]) -> float:
+    """Return the share of the words of a heading that its own text says again, by their stems. A row says its own."""
+    if page.sentences[heading].kind == "row":
+        return 1.0
+    if section and section[0] > heading + 1:
+        return 0.0
     said = {word.casefold() for at in section for word in _WORD.findall(page.sentences[at].words.text)}
     words = [word for word in _WORD.findall(label.casefold()) if word not in _SMALL]
     again = [any(other.startswith(word[: max(_STEM, len(word) - _ENDING)]) for other in said) for word in words]
@@ -159,7 +171,7 @@ def evidence(
     """Return the index and the Q of the sentence below a heading, or a topic, that is its evidence; None if none is."""
     if page.sentences[heading].kind == "row":
         return (heading, TELLING) if _tells(page.sentences[heading].words) else None
-    topic = page.sentences[heading].kind == "topic"
+    topic = page.is_topic(heading)
     best: tuple[int, float] | None = None
     for place, at in enumerate(section[: _ITEMS if topic else _SENTENCES]):
         form = forms[at]
@@ -173,4 +185,12 @@ def evidence(
         telling = below_heading(words, form, later=place > 0 and not topic, less=_THIN if little else 0.0)
         if best is None or (telling > best[1] and (topic or best[1] < TELLING)):
             best = at, telling
+    if topic and (best is None or best[1] < TELLING) and _says_much(page, section[:_ITEMS]):
+        best = section[0], TELLING
     return best if best is not None and best[1] >= LEAST else None
+
+
+def _says_much(page: Page, items: Sequence[int]) -> bool:
+    """Return whether the items below a topic say something together, though none is a telling sentence."""
+    words = (word for at in items for word in page.sentences[at].words)
+    return len(items) > 1 and sum(word.pos_ in _CONTENT for word in words) >= _MUCH

@@ -27,7 +27,7 @@ STOP_WORDS = frozenset(
 
 HOLLOW = frozenset(
     """ability above abstract acceptance addition advantage agenda aim announcement attendee alternative amount answer appendix approach argument aspect
-    author authors background bar basis baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
+    author authors background bar basis business baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
     circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
     disadvantage document draft e.g. effect eg ie effort end entry etc everyone evidence example examples exception existence

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kgfs.domain.identity import normalise_label
-from kgfs.models.extractor import headings, junk
+from kgfs.models.extractor import headings, junk, persons
 from kgfs.models.extractor.candidates import Phrase, belongs_to_of, is_numbered, is_vague, phrases
+from kgfs.models.extractor.persons import Person
 from kgfs.models.extractor.prose import DECIDES, Prose
 
 if TYPE_CHECKING:
@@ -78,8 +79,20 @@ class Page:
     """Sentence → (first token, token after the last) and key of each mention."""
     named: dict[str, list[int]] = field(default_factory=dict)
     """Key of a candidate → the headings and topics that are its name."""
+    minutes: bool = False
+    """Whether the document has minutes."""
+    persons: list[tuple[Person, tuple[int, int]]] = field(default_factory=list)
+    """Persons of whom a block says what they do, with the span of the block in the passage."""
     orders: set[int] = field(default_factory=set)
     """Headings that the grammar reads as an order, or as an activity."""
+
+    def is_topic(self, index: int) -> bool:
+        """Return whether a sentence is a topic of an agenda: an item with the number of an issue, or a heading of minutes
+        above a list."""
+        if self.sentences[index].kind == "heading":
+            below = self.sentences[index + 1 : index + 2]
+            return self.minutes and bool(below) and below[0].kind == "item"
+        return self.sentences[index].kind == "topic"
 
     def places(self, sentence: int) -> dict[tuple[int, int], str]:
         """Return the keys of the candidates of a sentence, by the tokens ``first:end`` of its Doc."""
@@ -110,6 +123,8 @@ def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: 
             page.leads.append(prose.lead)
         for offset, doc in pieces:
             _add(page, prose, offset, doc, passage)
+        span = prose.span(0, len(prose.text.rstrip()))
+        page.persons += ((person, span) for person in persons.told(prose, pieces[0][1]))
     for candidate in page.candidates.values():
         candidate.label = max(sorted(candidate.spellings), key=lambda spelling: candidate.spellings[spelling])
     for ends in page.ending.values():
@@ -133,6 +148,8 @@ def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
     whole = (phrase for phrase in phrases(doc) if not any(_cuts(phrase, name) for name in names))
     for phrase in (*whole, *(Phrase(first, last, run=True) for first, last in marks)):
         sentence = owner[phrase.start]
+        if prose.topic and prose.order and phrase.start == 0:
+            continue  # "add", "revert"
         if sentence >= 0 and sentence == owner[phrase.end - 1] and not is_numbered(doc, phrase.end):
             _mention(page, doc, phrase, sentence, marks.get((phrase.start, phrase.end), ""))
     for start, end, name in prose.targets:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kgfs.models.extractor import junk
 from kgfs.models.extractor.prose import DECIDES, Prose
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 _WORD = r"[^\W\d_a-z][^\W\d_]*(?:['’.-][^\W\d_]+)*\.?"
 _NAME = rf"{_WORD}(?: {_WORD}){{0,2}}"
@@ -37,8 +41,8 @@ class Person:
     """Whether it states their role. Else it is an action item that they own."""
 
 
-def told(block: Prose) -> Iterator[Person]:
-    """Yield the persons of whom a paragraph or an item says what they do."""
+def told(block: Prose, read: Doc) -> Iterator[Person]:
+    """Yield the persons of whom a paragraph or an item says what they do. ``read`` is its grammar."""
     if block.kind not in ("paragraph", "item"):
         return
     action = bool(block.lead) and DECIDES.fullmatch(block.lead) is not None
@@ -52,13 +56,14 @@ def told(block: Prose) -> Iterator[Person]:
             yield Person(name, role=False)
     elif block.lead and not action and " " in block.lead and not block.lead.istitle() and _HELD.fullmatch(block.text):
         yield Person(block.text.strip(" ."), role=True)  # "Project lead: Ann Smith"
-    elif (found := _ROLE.match(block.text)) and _is_role(found["role"]):
+    elif (found := _ROLE.match(block.text)) and (found["role"] is None or _is_role(found, read)):
         yield Person(found["name"], role=True)
 
 
-def _is_role(words: str | None) -> bool:
-    """Return whether the words in brackets behind a name are a role, and no affiliation, which is one name: "(TSC)"."""
-    if words is None:
-        return True  # "Ann Smith, our treasurer"
-    count = len(words.split())
-    return count <= _MOST_WORDS_OF_A_ROLE and (count > 1 or words.strip().islower())
+def _is_role(found: re.Match[str], read: Doc) -> bool:
+    """Return whether the words in brackets behind a name are a role: no state, as in "(sick)", and no affiliation, which is one
+    name: "(TSC)"."""
+    words = read.char_span(*found.span("role"))
+    if words is None or len(words) > _MOST_WORDS_OF_A_ROLE or words.root.pos_ not in ("NOUN", "PROPN"):
+        return False
+    return len(words) > 1 or words.text.islower()

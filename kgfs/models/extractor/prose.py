@@ -490,7 +490,7 @@ def _read_topic(kind: str, passage: str, lines: Sequence[_Line], end: int) -> Pr
     start = first.start + first.indent
     prefix = _TOPIC_PREFIX.match(passage, start, max(start, end))
     start = prefix.end() if prefix else start
-    if not _WORD.search(passage, start, max(start, end)):
+    if not _WORD.search(passage, start, max(start, end)) or passage[start:end].rstrip(" *_").endswith(":"):
         return None
     block = _read(kind, passage, [_Line(start, end, passage[start:end])])
     block.topic = kind == "item"

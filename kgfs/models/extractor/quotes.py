@@ -100,9 +100,9 @@ def _below(page: Page, candidate: Candidate, forms: Sequence[Form | None]) -> li
         said = headings.evidence(page, forms, heading, section)
         if said and not (heading in page.orders and not headings.says_again(page, candidate.label, section)):
             start, end = page.sentences[heading].start, page.sentences[said[0]].end
-            echo = 1.0 if page.sentences[heading].kind == "row" else headings.echo(page, candidate.label, section)
+            echo = headings.echo(page, heading, candidate.label, section)
             found.append(_Below(said[0], start, end, said[1], echo))
-    for topic in {m.sentence for m in candidate.mentions if m.whole and page.sentences[m.sentence].kind == "topic"}:
+    for topic in sorted({m.sentence for m in candidate.mentions if m.whole and page.is_topic(m.sentence)}):
         section = headings.section_of(page, topic)
         said = headings.evidence(page, forms, topic, section)
         start = page.sentences[topic].start
@@ -160,11 +160,19 @@ def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], 
     )
 
 
+def _needs_context(page: Page, index: int, scores: Mapping[int, PhraseScore]) -> bool:
+    """Return whether a line is quoted with what stands before its list, or its heading. A sentence is not, where other items
+    stand between."""
+    context = page.sentences[index].context
+    items = sum(one.kind == "item" and one.start >= context for one in page.sentences[:index])
+    return context >= 0 and not (index in scores and items > 0)
+
+
 def _is_topical(page: Page, mention: Mention) -> bool:
     """Return whether a topic, a decision or an action item names a candidate, which is not its owner."""
     sentence = page.sentences[mention.sentence]
     owns = mention.first == sentence.words.start and sentence.words.doc[mention.last : mention.last + 1].text in _OWNING
-    return sentence.kind == "topic" or (sentence.decides and not owns)
+    return page.is_topic(mention.sentence) or (sentence.decides and not owns)
 
 
 def _quotes(
@@ -201,7 +209,7 @@ def _quotes(
         told = index in scores and scores[index].telling >= TELLING
         if index in widened and not told and scores[index].apart > scores[index].telling:
             starts[index] = page.sentences[widened[index]].start
-        elif page.sentences[index].context >= 0 and not told and index not in definitions:
+        elif _needs_context(page, index, scores) and not told and index not in definitions:
             starts[index] = page.sentences[
                 index
             ].context  # it is quoted with what stands before its list, or its heading

@@ -12,7 +12,7 @@ from kgfs.models.extractor.prose import SPOKEN_LEAD, lines_of
 SPEAKER = 3
 """How often a lead stands that is a speaker."""
 _PEOPLE = re.compile(
-    r"[\s#*_]*(?:list of )?(?:attend(?:ees|ance|ing|ants)|participants|(?:people |members )?present|in attendance)[\s*_]*"
+    r"[\s#*_]*(?:list of )?(?:attend(?:ees|ance|ing|ants)|participants|(?:people |members )?present|(?:\w+ ){0,3}in attendance(?: were)?)[\s*_]*"
     r"(?:\([^()\n]*\)[\s*_]*)?(?::(?P<names>[^\n]*))?",
     re.IGNORECASE,
 )
