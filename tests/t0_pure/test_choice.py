@@ -48,7 +48,7 @@ def test_a_definition_makes_up_for_a_sentence_that_says_little() -> None:
 
 def test_a_heading_that_its_text_says_again_is_a_concept_though_others_have_it() -> None:
     named = Signs(heading=True, named=1.0, rank=12_000)
-    odds = choice.log_odds("paid leave", "Handbook", named, 0.3, 0.3, 0.8)
+    odds = choice.log_odds("paid leave", "Handbook", named, 0.1, 0.3, 0.8)
     found = FoundConcept("x", "x", ("x",), "term", 0.5, "", (Quote(0, 1, 0),), odds)
     assert choice.is_concept(found, 3, 80)
     for signs, title, best in (
@@ -56,7 +56,7 @@ def test_a_heading_that_its_text_says_again_is_a_concept_though_others_have_it()
         (named, "Paid leave", 0.8),
         (named, "Handbook", 0.6),
     ):
-        assert choice.log_odds("paid leave", title, signs, 0.3, 0.3, best) < odds
+        assert choice.log_odds("paid leave", title, signs, 0.1, 0.3, best) < odds
 
 
 def test_marks_and_topics_need_less_of_a_sentence() -> None:
