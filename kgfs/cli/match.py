@@ -62,7 +62,7 @@ def command(
 
     Every vector is compared, whatever the home's size: nothing that passes the threshold is missed. Needs a worker that runs (kgfs mount
     starts one). --json has chunk_id, doc_id, source_id, content, similarity, source_uri, source_title, section_path, page_number,
-    line_from, line_to, document and document_type of each.
+    line_from, line_to, document, document_type, locator and where of each.
 
     \b
     Example:
@@ -93,7 +93,8 @@ def command(
     if not found:
         click.echo("nothing found", err=True)
     for one in found:
-        section = f"  {' > '.join(one.section_path)}" if one.section_path else ""
+        place = f"  {one.where}" if one.where else ""
+        section = f"{place}  {' > '.join(one.section_path)}" if one.section_path else place
         click.echo(
             f"{one.similarity:.3f}  {one.chunk_id}  {one.ontology}/{one.document}:{one.line_from}-{one.line_to}{section}"
         )

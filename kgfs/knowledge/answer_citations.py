@@ -82,4 +82,7 @@ def _citation(index: int, source: AnswerSource, archived: Callable[[str], bool])
         archive_uri=source.archive_uri,
         download_uri=source.download_uri,
         archive_verified=source.archive_uri is not None and archived(source.archive_uri),
+        locator=source.locator,
+        pages=source.pages,
+        where=source.where,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from kgfs.domain.places import page_in
 from kgfs.errors import BadInputError
 from kgfs.knowledge.document_location import Folders, path_of, standing_of
 from kgfs.knowledge.entries import Entries
@@ -17,6 +18,7 @@ from kgfs.knowledge.terms import found_terms
 from kgfs.knowledge.wholes import Whole, whole_of, wholes_of
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
+from kgfs.render.search import densest, words_of
 from kgfs.stores.batched import batched
 from kgfs.stores.graph.vocabulary import Concept, SourceRow
 from kgfs.stores.stores import Stores
@@ -83,14 +85,15 @@ def documents(
     folders_known: Folders = {}
     also = _also(stores, evident_of, on_page, scope, folders_known)
     entries = Entries(graph, found.query.words)
+    asked = words_of(found.query.words)
     for rank, (group, places) in enumerate(zip(groups, beside, strict=True), (page - 1) * limit + 1):
         document = group.whole.document
         standing = standing_of(stores.catalog.names, document.doc_id, folders_known)
         changed = max(changed, standing.changed_at)
         around = [neighbours[place] for place in places if place in neighbours]
         chunks = [
-            *(_chunk(group.whole, source, score, True, entries) for source, score in group.best),
-            *(_chunk(group.whole, source, 0.0, False, entries) for source in around if not source.gated),
+            *(_chunk(group.whole, source, score, True, entries, asked) for source, score in group.best),
+            *(_chunk(group.whole, source, 0.0, False, entries, asked) for source in around if not source.gated),
         ]
         results.append(
             DocumentResult(
@@ -190,8 +193,11 @@ def _neighbours(group: _Group) -> list[ChunkRef]:
     return [place for place in places if place is not None]
 
 
-def _chunk(whole: Whole, row: SourceRow, score: float, matched: bool, entries: Entries) -> ResultChunk:
+def _chunk(
+    whole: Whole, row: SourceRow, score: float, matched: bool, entries: Entries, asked: frozenset[str]
+) -> ResultChunk:
     number = whole.number((row.doc_id, row.chunk_index))
+    place = row.locator(row.char_start + (densest(row.full_text, asked) if matched else 0))
     return ResultChunk(
         piece=Piece(number, row.full_text, score, matched, begins=row.chunk_index == 0 < number),
         chunk_id=row.chunk_id,
@@ -199,10 +205,11 @@ def _chunk(whole: Whole, row: SourceRow, score: float, matched: bool, entries: E
         char_end=row.char_end,
         line_start=row.line_start,
         line_end=row.line_end,
-        page=row.page_number,
+        page=page_in(place),
         section_path=row.section_path,
         doc_id=row.doc_id,
         entry=entries.of(whole.document.document_type, row) if matched else None,
+        locator=place,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.matching import MOST, matching
 from kgfs.compute.nearest import ChunkRef
+from kgfs.domain.places import Locator, in_words
 from kgfs.errors import BadInputError, MissingError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.filters import allowed
@@ -66,6 +67,10 @@ class MatchedChunk:
     ontology: str
     """The ontology's name."""
     chunk_index: int
+    locator: Locator
+    """Where in the original it begins: page, slide, sheet and row, message or cell; empty where it has none."""
+    where: str
+    """The same in words, to where it ends: "pages 2-3"."""
 
 
 def match_chunks(
@@ -143,6 +148,7 @@ def _shown(stores: Stores, hits: Sequence[tuple[ChunkRef, float]], count: int) -
 
 def _chunk(stores: Stores, source: SourceRow, document: DocumentRow, cosine: float) -> MatchedChunk:
     ontology = stores.catalog.names.ontology(document.ontology)
+    first = source.locator(source.char_start)
     return MatchedChunk(
         chunk_id=source.chunk_id,
         doc_id=source.doc_id,
@@ -159,6 +165,8 @@ def _chunk(stores: Stores, source: SourceRow, document: DocumentRow, cosine: flo
         document_type=document.document_type,
         ontology=ontology.name if ontology else "",
         chunk_index=source.chunk_index,
+        locator=first,
+        where=in_words(first, source.locator(source.char_end - 1)),
     )
 
 

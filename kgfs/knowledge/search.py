@@ -13,6 +13,7 @@ from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import LONGEST_WORDS, nearest
 from kgfs.compute.questions import Asking, ask
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
+from kgfs.domain.places import page_in
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
@@ -23,7 +24,7 @@ from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
 from kgfs.knowledge.words_asked import forms_asked, occurring, strange
-from kgfs.render.search import ResultPage, Shown, telling
+from kgfs.render.search import ResultPage, Shown, densest, telling, words_of
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
@@ -336,9 +337,11 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
     changed = scope.changed
     shown: list[Shown] = []
     entries = Entries(stores.graph, found.query.words)
+    asked = words_of(found.query.words)
     for rank, hit in enumerate(_hits(stores.graph, found, limit), 1):
         standing = standing_of(names, hit.document.doc_id)
         changed = max(changed, standing.changed_at)
+        place = hit.source.locator(hit.source.char_start + densest(hit.source.full_text, asked))
         shown.append(
             Shown(
                 rank=rank,
@@ -359,7 +362,8 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
                 char_end=hit.source.char_end,
                 line_start=hit.source.line_start,
                 line_end=hit.source.line_end,
-                page=hit.source.page_number,
+                page=page_in(place),
+                locator=place,
                 entry=entries.of(hit.document.document_type, hit.source),
                 section_path=hit.source.section_path,
                 concepts=hit.concepts,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
+from kgfs.domain.places import Locator
 from kgfs.render.words import fold
 
 UNCITED = "[no source]"
@@ -33,6 +34,10 @@ class ValidatedCitation:
     download_uri: str | None
     archive_verified: bool
     """Whether the file at ``archive_uri`` exists."""
+    locator: Locator = field(default_factory=dict)
+    pages: str = ""
+    where: str = ""
+    """Pages, and place in words, as AnswerSource has them."""
 
 
 def answer_text(response: str, citations: Sequence[ValidatedCitation], up: str = "") -> str:
@@ -58,7 +63,9 @@ def _source(citation: ValidatedCitation, up: str) -> str:
     title = plain(citation.source_title) or plain(citation.source_uri)
     parts = [f"[{citation.index}] {_LINK_TEXT.sub(lambda found: chr(92) + found[0], title)}"]
     if citation.page is not None:
-        parts.append(f"p.{citation.page}")
+        parts.append(f"p.{citation.pages or citation.page}")
+    elif citation.where:
+        parts.append(plain(citation.where))
     elif citation.lines is not None:
         first, last = citation.lines
         parts.append(f"line {first}" if first == last else f"lines {first}-{last}")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from kgfs.domain.places import Locator
 from kgfs.render.words import fold
 
 SEPARATOR = "\n\n---\n\n"
@@ -52,13 +53,22 @@ class AnswerSource:
     """The path of the readable file below the mount: ``<ontology>/archive/<doc_id>/…``."""
     download_uri: str | None
     """The path of the original below the mount."""
+    locator: Locator = field(default_factory=dict)
+    """Where in the original its quotes begin, or it begins itself: page, slide, sheet and row, message or cell."""
+    where: str = ""
+    """The same in words, to where they end: "pages 2-3"; '' where the original has no such places."""
+
+    @property
+    def pages(self) -> str:
+        """Return the page, or the range of pages; '' where it has none."""
+        return "" if self.page is None else self.where.rpartition(" ")[2] or str(self.page)
 
 
 def header(source: AnswerSource) -> str:
     """Return ``[S:<8 of the path> | D:<8 of doc_id> | C:<chunk_id> | p:12 | title:"…"]``. Page and title may be absent."""
     parts = [f"S:{_escaped(source.source_uri[:LABEL])}", f"D:{source.doc_id[:LABEL]}", f"C:{source.chunk_id}"]
-    if source.page is not None:
-        parts.append(f"p:{source.page}")
+    if source.pages:
+        parts.append(f"p:{source.pages}")
     if source.source_title:
         parts.append(f'title:"{_escaped(source.source_title)}"')
     return f"[{' | '.join(parts)}]"

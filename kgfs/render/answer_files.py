@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from kgfs.domain.places import Locator
 from kgfs.render.answer import ValidatedCitation, plain, sources_of
 from kgfs.render.answer_context import NOT_FOUND, AnswerSource, context
 from kgfs.render.words import json_page, rendered, time_of
@@ -40,6 +41,8 @@ class ShownQuote:
     page: int | None
     section_path: tuple[str, ...]
     score: float
+    locator: Locator = field(default_factory=dict)
+    """Where in the original it begins: page, slide, sheet and row, message or cell; empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
+from kgfs.domain.places import Locator, in_words
 from kgfs.render.merged import SHOWN, Part, Piece, coverage, full_content, omitted, weighted
 from kgfs.render.search import (
     NOTHING,
@@ -41,6 +42,8 @@ class ResultChunk:
     """The document that its positions count in: the segment of a transcript, else that of the result."""
     entry: int | None = None
     """The entry of a transcript in which the words of the question stand, else that in which the Source begins."""
+    locator: Locator = field(default_factory=dict)
+    """Where in the original the piece with most of the words stands: page, slide, sheet and row, message or cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +221,7 @@ def _document(one: DocumentResult, text: str) -> dict[str, Any]:
                 "line_end": chunk.line_end,
                 "page": chunk.page,
                 "entry": chunk.entry,
+                "locator": chunk.locator or None,
                 "doc_id": chunk.doc_id,
                 "section_path": list(chunk.section_path),
                 "content": chunk.piece.text,
@@ -337,7 +341,7 @@ def _place(best: ResultChunk) -> str:
     """Return where the best passage of a document stands in it."""
     if best.entry is not None:
         return f"entry {best.entry}"
-    return f"page {best.page}" if best.page is not None else lines_of(best.line_start, best.line_end)
+    return in_words(best.locator) or lines_of(best.line_start, best.line_end)
 
 
 def _links(one: DocumentResult, up: str) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
+from kgfs.domain.places import Locator, in_words
 from kgfs.domain.word_forms import forms_of, plain
 from kgfs.render.source import Marks
 from kgfs.render.words import counted, fold, json_page, lines_of, rendered
@@ -57,6 +58,8 @@ class Shown:
     """Directory names without ``.concept``."""
     entry: int | None = None
     """The entry of a transcript in which the words of the question stand, else that in which the Source begins."""
+    locator: Locator = field(default_factory=dict)
+    """Where in the original the piece with most of the words stands: page, slide, sheet and row, message or cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,7 @@ def as_data(page: ResultPage) -> dict[str, object]:
                 "line_end": hit.line_end,
                 "page": hit.page,
                 "entry": hit.entry,
+                "locator": hit.locator or None,
                 "section_path": list(hit.section_path),
                 "concepts": list(hit.concepts),
                 "text": hit.text,
@@ -208,7 +212,7 @@ def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
         f"note: {hit.note}\n" if hit.note else "",
         f"{lines_of(hit.line_start, hit.line_end).replace(' ', ': ')}\n",
         f"characters: {hit.char_start}:{hit.char_end}\n",
-        f"page: {hit.page}\n" if hit.page is not None else "",
+        f"place: {in_words(hit.locator)}\n" if hit.locator else "",
         f"entry: {hit.entry}\n" if hit.entry is not None else "",
         f"section: {fold(' > '.join(hit.section_path))}\n" if hit.section_path else "",
         f"document: {hit.doc_id}\n",
@@ -280,17 +284,24 @@ def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
     folded = fold(_RULES.sub("", text))
     if len(folded) <= length:
         return folded
-    places = [(at.start(), form) for at in WORD.finditer(folded) for form in forms_of(at[0]) if form in wanted]
-    best, most, before = 0, 0, length // 4  # a quarter of what is shown stands before the first of the words
-    for first, _ in places:
-        different = len({word for at, word in places if first <= at < first + length - before})
-        if different > most:
-            best, most = first, different
+    before = length // 4  # a quarter of what is shown stands before the first of the words
+    best = densest(folded, wanted, length - before)
     start = max(0, min(best - before, len(folded) - length))
     begin = folded.rfind(" ", 0, start) + 1 if start else 0
     end = folded.find(" ", begin + length)
     cut = folded[begin : end if end >= 0 else len(folded)]
     return f"{'… ' if begin else ''}{cut}{' …' if end >= 0 else ''}"
+
+
+def densest(text: str, wanted: frozenset[str], length: int = EXCERPT) -> int:
+    """Return where the piece of ``length`` characters with the most different words begins; 0 where the text has none."""
+    places = [(at.start(), form) for at in WORD.finditer(text) for form in forms_of(at[0]) if form in wanted]
+    best, most = 0, 0
+    for first, _ in places:
+        different = len({word for at, word in places if first <= at < first + length})
+        if different > most:
+            best, most = first, different
+    return best
 
 
 def link(goal: str) -> str:

@@ -124,4 +124,4 @@ def test_signatures_quoted_text_and_disclaimers_of_mails_give_no_concepts() -> N
     )
     text = parse("organ.eml", mail.encode())
     words = without(text.text, furniture_of(text), 0, len(text.text))
-    assert words.split() == "# Organ The organ builder comes in March.".split()
+    assert words.split() == ["#", "Organ", "The", "organ", "builder", "comes", "in", "March."]

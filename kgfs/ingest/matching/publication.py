@@ -19,6 +19,7 @@ from kgfs.domain.documents import Document
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, instance_id_of
 from kgfs.domain.knowledge import FoundConcept, Mention, Quote
+from kgfs.domain.places import within
 from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
 from kgfs.render import source as source_txt
@@ -305,6 +306,7 @@ class _Build:
         return [chosen[chunk.index] for chunk in self._reading.chunks]
 
     def _source_row(self, chunk: Chunk) -> SourceRow:
+        places = within(self._text, self._reading.places, chunk.start, chunk.end)
         return SourceRow(
             doc_id=self._document.doc_id,
             chunk_index=chunk.index,
@@ -323,6 +325,7 @@ class _Build:
             gated=self._reading.verdicts[chunk.index].reason,
             page_number=chunk.page,
             paragraph=self._paragraph(chunk),
+            metadata=json.dumps({"places": places}, ensure_ascii=False) if places else "{}",
         )
 
     def _paragraph(self, chunk: Chunk) -> int:

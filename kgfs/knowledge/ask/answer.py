@@ -5,9 +5,11 @@ Places of documents are not part of it, since they change without an epoch; ``pa
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
+
+from kgfs.domain.places import Locator
 
 
 class State(StrEnum):
@@ -30,6 +32,9 @@ class Place:
     line_end: int
     page: int | None
     section_path: tuple[str, ...]
+    first: Locator = field(default_factory=dict)
+    last: Locator = field(default_factory=dict)
+    """Where in the original it begins and ends: page, slide, sheet and row, message or cell."""
 
 
 @dataclass(frozen=True, slots=True)

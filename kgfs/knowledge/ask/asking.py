@@ -10,6 +10,7 @@ from pathlib import Path
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
 from kgfs.domain.identity import normalise_label
+from kgfs.domain.places import page_in
 from kgfs.domain.word_forms import forms_in, forms_of
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
@@ -205,6 +206,7 @@ def _holds(whole: Place, part: Place, equal: bool) -> bool:
 def _place(position: Position, text: str) -> Place:
     source = position.source
     before = source.full_text[: position.start - source.char_start]
+    first, last = source.locator(position.start), source.locator(position.end - 1)
     line = source.line_start + before.count("\n")
     return Place(
         doc_id=source.doc_id,
@@ -214,8 +216,10 @@ def _place(position: Position, text: str) -> Place:
         char_end=position.end,
         line_start=line,
         line_end=line + text.count("\n"),
-        page=source.page_number,
+        page=page_in(first),
         section_path=position.section_path,
+        first=first,
+        last=last,
     )
 
 
@@ -242,4 +246,6 @@ def _whole(row: SourceRow) -> Place:
         line_end=row.line_end,
         page=row.page_number,
         section_path=row.section_path,
+        first=row.locator(row.char_start),
+        last=row.locator(row.char_end - 1),
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kgfs.domain.places import in_words
 from kgfs.knowledge.answer_citations import validate
 from kgfs.knowledge.archived import download_name, readable_name
-from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
+from kgfs.knowledge.ask.answer import Answer, Looked, Quote, State
 from kgfs.knowledge.document_location import standing_of
 from kgfs.render.answer_context import NOT_FOUND, AnswerSource
 from kgfs.render.answer_files import AnswerPage, ShownQuote, response_of
@@ -82,7 +83,8 @@ class _Placed:
         return uri in self._archived
 
     def source(self, one: Looked, quotes: Iterable[Quote]) -> AnswerSource:
-        lines = _lines(one.place, [quote.place for quote in quotes if quote.place.chunk_id == one.place.chunk_id])
+        quoted = [quote.place for quote in quotes if quote.place.chunk_id == one.place.chunk_id] or [one.place]
+        first, last = min(quoted, key=lambda place: place.char_start), max(quoted, key=lambda place: place.char_end)
         return AnswerSource(
             text=one.text,
             score=one.score,
@@ -92,8 +94,10 @@ class _Placed:
             source_uri=self.path,
             source_title=self.title,
             section_path=one.place.section_path,
-            page=one.place.page,
-            lines=lines,
+            page=first.page,
+            locator=first.first,
+            where=in_words(first.first, last.last),
+            lines=(first.line_start, max(place.line_end for place in quoted)),
             archive_uri=self.text,
             download_uri=self.original,
         )
@@ -113,12 +117,7 @@ class _Placed:
             line_start=place.line_start,
             line_end=place.line_end,
             page=place.page,
+            locator=place.first,
             section_path=place.section_path,
             score=one.score,
         )
-
-
-def _lines(whole: Place, quoted: list[Place]) -> tuple[int, int]:
-    """Return the lines of the quotes, or of the Source where nothing of it is quoted."""
-    of = quoted or [whole]
-    return min(place.line_start for place in of), max(place.line_end for place in of)

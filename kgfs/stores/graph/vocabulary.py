@@ -3,11 +3,13 @@ Unix times in nanoseconds unless stated otherwise."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kgfs.domain.knowledge import Mention
+from kgfs.domain.places import Locator, locate
 
 TEXT_ONLY = "text"
 """The status of a document of which only its text is shown so far."""
@@ -87,6 +89,16 @@ class SourceRow:
     context_summary: str = ""
     embedding_text: str = ""
     """Nothing fills ``context_summary`` and ``embedding_text`` yet."""
+    metadata: str = "{}"
+    """A JSON object. ``places`` has where in the original the Source's characters are (:mod:`kgfs.domain.places`)."""
+
+    def locator(self, position: int) -> Locator:
+        """Return the page, slide, row, message or cell of a position in the Text; empty if there are none, or the Source was
+        read before they were noted and its page is not known."""
+        places = [(at, place) for at, place in json.loads(self.metadata).get("places", ())]
+        if places:
+            return locate(self.full_text, places, position - self.char_start)
+        return {"page": self.page_number} if self.page_number is not None else {}
 
 
 @dataclass(frozen=True, slots=True)

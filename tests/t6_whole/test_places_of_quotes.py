@@ -1,0 +1,66 @@
+"""Answers, searches and matches name the page, slide, row or message of what they quote, not that of its Source's start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import openpyxl
+import pytest
+from pptx import Presentation
+
+from tests.support.mounting import STATISTICS
+from tests.support.running import Place
+
+DATA = Path(__file__).parents[1] / "data" / "places"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("places")
+    (folder / "home").mkdir(mode=0o700)
+    slides = Presentation()
+    for title, words in (("Kiln", "The kiln is fired twice a year."), ("Clay", "Clay from Holme is dug in autumn.")):
+        slide = slides.slides.add_slide(slides.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = title, words
+    slides.save(str(folder / "pottery.pptx"))
+    book = openpyxl.Workbook()
+    for row in (
+        ["Boat", "Master"],
+        *([f"Tern {at}", "nobody"] for at in range(30)),
+        ["Gannet", "Olaf Brekke steers it"],
+    ):
+        book.active.append(row)
+    book.active.title = "Fleet"
+    book.save(folder / "fleet.xlsx")
+    found = Place(folder / "home", folder / "mnt", dict(STATISTICS))
+    found.run("ingest", *DATA.iterdir(), folder / "pottery.pptx", folder / "fleet.xlsx", "--ontology", "Mills")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "locator"),
+    [
+        ("windmill Goring burned", {"page": 3}),
+        ("brothers Hask crown", {"page": 2}),
+        ("monks priory", {"page": 1}),
+        ("clay Holme autumn", {"slide": 2}),
+        ("Gannet Olaf Brekke", {"sheet": "Fleet", "row": 32}),
+    ],
+)
+def test_a_search_names_the_place_of_the_words(place: Place, words: str, locator: dict[str, object]) -> None:
+    best = json.loads(place.run("search", words, "--json").stdout)["results"][0]
+    found = max((chunk for chunk in best["chunks"] if chunk["matched"]), key=lambda chunk: chunk["score"])["locator"]
+    assert found.items() >= locator.items()
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [("When did the windmill at Goring burn?", 3), ("Who bought the tide mill from the crown?", 2)],
+)
+def test_an_answer_names_the_page_of_its_sentence(place: Place, question: str, page: int) -> None:
+    answer = json.loads(place.run("ask", question, "--json").stdout)
+    assert answer["quotes"][0]["page"] == page and answer["quotes"][0]["locator"] == {"page": page}
+    cited = next(one for one in answer["citations"] if one["chunk_id"] == answer["quotes"][0]["chunk_id"])
+    assert str(page) in cited["pages"]
+    assert f"| p.{cited['pages']} |" in place.run("ask", question).stdout
