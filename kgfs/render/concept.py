@@ -30,6 +30,7 @@ SHOWN_RELATED = 20
 class EvidenceLine:
     n: int
     quote: str
+    """The quote as a reader sees it; ``quote.txt`` has it as it stands in the document."""
     title: str
     """The title of the document."""
     line_start: int
