@@ -2,8 +2,8 @@
 
 Where no document defines the concept, its most telling sentence stands in place of a description, as a quotation.
 
-The page depends only on the :class:`ConceptPage`. It contains no path, no name of the ontology and no time, so
-renaming never changes it and its size can be stored at commit.
+The page depends only on the :class:`ConceptPage`. It contains no path and no time, and of the ontology's name only the
+length matters (:func:`ontology_size`), so its size can be stored at commit.
 
 Label and description of a concept are a pure function of the set of its surviving mentions. They contain nothing of a
 removed mention. The order in which mentions are given does not matter.
@@ -52,7 +52,7 @@ class RelatedLine:
 class ConceptPage:
     concept_id: str
     ontology: str
-    """The ontology's id, because its name may change without a change of pages."""
+    """The ontology's id, with which sizes are stored, or its name where the page is shown."""
     label: str
     aliases: tuple[str, ...]
     kind: str
@@ -80,6 +80,11 @@ def frame_size(frame: ConceptPage) -> int:
     """
     evidence, related = min(frame.evidence_count, SHOWN_EVIDENCE), min(frame.related_count, SHOWN_RELATED)
     return len(rendered("\n".join(_lines(frame, evidence, related)) + "\n"))
+
+
+def ontology_size(ontology: str) -> int:
+    """Return the bytes that the id or name of an ontology takes on a page."""
+    return len(rendered(yaml_word(ontology)))
 
 
 def evidence_line(line: EvidenceLine) -> str:
