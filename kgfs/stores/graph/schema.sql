@@ -350,6 +350,7 @@ CREATE TABLE term (
     PRIMARY KEY (ontology, folded)
 ) WITHOUT ROWID;
 CREATE INDEX term_listed ON term (ontology, folded, size) WHERE size > 0;
+CREATE INDEX term_heavy ON term (ontology, count DESC, folded) WHERE size > 0;
 CREATE INDEX term_folded ON term (folded) WHERE size > 0;
 
 CREATE TABLE term_word (
