@@ -57,6 +57,10 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; names that only a listing declares are terms"
     ),
     10: IngestVersion("Texts in other scripts than the Latin one are not taken for English"),
+    11: IngestVersion(
+        "Links are quoted whole; names of files of documents are terms and no concepts"
+        "; statuses and status, sizes and size, APIs and API are one thing"
+    ),
 }
 """The versions of the ingest logic, by number.
 

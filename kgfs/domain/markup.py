@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_INLINE = re.compile(
+_LINK = (
     r"!?\[\[(?P<target>[^\]\[|\n]+)(?:\|(?P<alias>[^\]\[\n]+))?\]\]"
     r"|!?\[(?P<text>(?:[^\]\[]|\[[^\]\[]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"]*\")?\)"
+)
+_INLINE = re.compile(
+    rf"{_LINK}"
     r"|:[A-Za-z][\w.+:-]{0,40}:`(?P<role>[^`<]+?)\s*(?:<[^`>]*>)?`"
     r"|`(?P<link>[^`<>]+?)\s*<[^`>]*>`__?"
     r"|(?P<code>(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|__\w+__|<[a-z]+://[^\s>]+>)"
@@ -19,6 +23,12 @@ _SHOWN = ("alias", "target", "text", "role", "link", "starred", "barred")
 _LINE_MARK = re.compile(r"^[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+)?", re.MULTILINE)
 """The marks before quoted lines and headings."""
 _MARK = re.compile(r"[\[*_`>#]")
+
+
+def links(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the links and pictures of Markdown and wikis in a text, in order."""
+    if "](" in text or "[[" in text:
+        yield from (found.span() for found in re.finditer(_LINK, text))
 
 
 def words_shown(quote: str) -> str:

@@ -32,16 +32,16 @@ def why_none(stores: Stores, row: DocumentRow) -> str:
         return "it has no text"
     if row.status == "gated":
         return f"gated: {Counter(source.gated for source in sources).most_common(1)[0][0]}"
-    if row.language not in ("", ENGLISH):
-        named = "not known" if row.language == UNKNOWN else NAMES.get(row.language, row.language)
-        return f"its language is {named}: words are counted there, no grammar is read, and no name stood out"
     if _is_list(sources):
         return "it is only a list or a table"
+    if row.language not in ("", ENGLISH):
+        named = "not known" if row.language == UNKNOWN else NAMES.get(row.language, row.language)
+        return f"its language is {named}: kgfs counts words there and reads no grammar, and no name stood out"
     candidates, places = stores.graph.terms.of_document(row.doc_id)
     if not candidates:
         return "it names nothing that could be looked up"
-    said = "nothing in it is said twice" if places == 1 else "it says too little of what it names"
-    return f"{said}: what it names is in terms.tsv"
+    said = "it names nothing twice" if places == 1 else "it says too little of what it names"
+    return f"{said}; terms.tsv lists that"
 
 
 def _is_list(sources: Sequence[SourceRow]) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kgfs.domain.forms import singular
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import Mention, Saying, points
 from kgfs.errors import BadInputError
@@ -191,14 +192,7 @@ def plain_form(form: str) -> str:
 
     The key is normalised, with hyphens as spaces and the plural ending of the last word removed.
     """
-    plain = re.sub(r"[\s\-‐‑_]+", " ", normalise_label(form))
-    if len(plain) > 4 and plain.endswith("ies"):
-        return plain[:-3] + "y"
-    if re.search(r"(?:ss|x|ch|sh)es$", plain):
-        return plain[:-2]
-    if len(plain) > 3 and plain.endswith("s") and not plain.endswith(("ss", "us", "is")):
-        return plain[:-1]
-    return plain
+    return singular(re.sub(r"[\s\-‐‑_]+", " ", normalise_label(form)))
 
 
 def _elected(votes: Sequence[tuple[str, Saying]]) -> str:
