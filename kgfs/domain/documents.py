@@ -58,7 +58,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     ),
     10: IngestVersion("Texts in other scripts than the Latin one are not taken for English"),
     11: IngestVersion(
-        "Links are quoted whole; names of files of documents are terms and no concepts"
+        "Links are quoted whole, and headings have their words alone; names of files of documents are terms and no concepts"
         "; statuses and status, sizes and size, APIs and API are one thing"
     ),
 }

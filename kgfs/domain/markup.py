@@ -20,6 +20,8 @@ _INLINE = re.compile(
 )
 """Code, addresses and names such as ``__init__`` are matched to stay as they are."""
 _SHOWN = ("alias", "target", "text", "role", "link", "starred", "barred")
+_LOOSE = re.compile(r"^\*{2,3}(?=[^\W\d_a-z])|(?<=[.!?:])\*{2,3}$")
+"""A mark of emphasis that is closed, or was opened, outside of the quote."""
 _LINE_MARK = re.compile(r"^[ \t]*(?:>[ \t]*)*(?:#{1,6}[ \t]+)?", re.MULTILINE)
 """The marks before quoted lines and headings."""
 _MARK = re.compile(r"[\[*_`>#]")
@@ -33,10 +35,12 @@ def links(text: str) -> Iterator[tuple[int, int]]:
 
 def words_shown(quote: str) -> str:
     """Return the words of a quote as a reader sees them: without marks of headings, emphasis and quoted lines, and of
-    links their words alone. Code keeps its backticks."""
+    links their words alone. Code keeps its backticks.
+
+    Homes store the size of what it returns (``instance.quote_size``): a change of that needs another format of the home."""
     if not _MARK.search(quote):
         return quote
-    return _INLINE.sub(_words, _LINE_MARK.sub("", quote))
+    return _LOOSE.sub("", _INLINE.sub(_words, _LINE_MARK.sub("", quote)))
 
 
 def _words(found: re.Match[str]) -> str:

@@ -108,6 +108,9 @@ def test_what_carries_no_id_gives_none() -> None:
         ("`a*b*c` and __init__ of snake_case_name, __very__ _well_ 2 * 3 * 4", "`a*b*c` and __init__ of snake_case_name, __very__ well 2 * 3 * 4"),
         (":ref:`The words <aim>` of :pep:`380`, `there <https://a.b>`_", "The words of 380, there"),
         ("## Leave\n\n> Ten **days**\n> off, <https://a_b.c/_d_>", "Leave\n\nTen days\noff, <https://a_b.c/_d_>"),
+        ("**Unless it is said, O(N**2) is slow.", "Unless it is said, O(N**2) is slow."),
+        ("**kwargs are what is left.**", "kwargs are what is left."),
+        ("**kwargs are what is left of f(*args)", "**kwargs are what is left of f(*args)"),
         ("C# and #tag, [x] done, [link][ref], 5 > 3", "C# and #tag, [x] done, [link][ref], 5 > 3"),
     ],
 )  # fmt: skip

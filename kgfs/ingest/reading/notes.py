@@ -305,7 +305,10 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
     first = next((block for block in text.blocks if block.kind == "heading"), None)
     headed = first is not None and first.level == 1 and first.title == text.title
     titled = headed or any(True for _ in _field_words(text, _TITLE))
-    named = titled and len(text.title) <= _LONGEST and "[[" not in text.title and not names_file(text.title)
+    linked = (
+        first is not None and headed and "[[" in text.text[first.start : first.end]
+    )  # it is the name of another note
+    named = titled and len(text.title) <= _LONGEST and not linked and not names_file(text.title)
     label = text.title if named else ""
     stem = _label(stem_of(filename))
     label = label if label and not junk.reason(label) else stem
