@@ -61,6 +61,8 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "Headings, words of links, topics of agendas, decisions, action items and first columns of tables name concepts"
         "; short documents are read closely; headings and lists relate concepts (BROADER)"
         "; signatures, quoted text and disclaimers of mails give no concepts"
+        "; links are quoted whole, and headings have their words alone; names of files of documents are terms and no concepts"
+        "; statuses and status, sizes and size, APIs and API are one thing"
     ),
 }
 """The versions of the ingest logic, by number.

@@ -21,9 +21,14 @@ _WITHIN = re.compile(r"\w\w")
 _ATOM = re.compile(r"\w+|[^\w\s\-‐‑]")
 _GAP = re.compile(r"[^\S\n]*\n?[^\S\n]*|[\-‐‑](?:[^\S\n]*\n[^\S\n]*)?")
 """What may stand between two words of a form: space, at most one line's end, a hyphen."""
+_BY_ENDING: Mapping[str, str] = {
+    "": "alias atlas bias canvas https lens series species",
+    "s": "abuse api avalanche cache cli cpu emoji excuse fuse gpu gui guru headache menu misuse niche npu pdu recluse refuse reuse"
+    " ruse sku taxi tpu uri wiki",
+    "es": "alias atlas bias canvas cargo echo embargo gas hero lens mosquito potato tomato tornado veto volcano",
+}
+"""Words whose plural has this ending, against the rules for words that end so."""
 _IRREGULAR = {
-    "caches": "cache",
-    "headaches": "headache",
     "axes": "axis",
     "children": "child",
     "indices": "index",
@@ -33,7 +38,20 @@ _IRREGULAR = {
     "hypotheses": "hypothesis",
     "criteria": "criterion",
     "phenomena": "phenomenon",
+    "men": "man",
+    "women": "woman",
+    "feet": "foot",
+    "teeth": "tooth",
+    "mice": "mouse",
+    "shelves": "shelf",
+    "halves": "half",
+    "knives": "knife",
+    "lives": "life",
+    "quizzes": "quiz",
+    **{f"{word}{ending}": word for ending, words in _BY_ENDING.items() for word in words.split()},
 }
+_HISSING = re.compile(r"(?:ss|x|ch|sh|zz|tz|[^\Waou\d_]us)es$")
+"""Words that end in *es* only in the plural: classes, boxes, branches, statuses; not sizes, houses, clauses."""
 
 Span = tuple[int, int]
 Atom = tuple[int, int, str]
@@ -51,7 +69,7 @@ def singular(norm: str) -> str:
         return norm
     if word.endswith("ies") and len(word) > 4:
         return norm[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
+    if _HISSING.search(word):
         return norm[:-2]
     return norm[:-1]
 
@@ -61,7 +79,8 @@ def plurals(norm: str) -> list[str]:
     rest, space, word = norm.rpartition(" ")
     irregular = [many for many, one in _IRREGULAR.items() if one == word]
     regular = [word, f"{word}s", f"{word}es", *([f"{word[:-1]}ies"] if word.endswith("y") else [])]
-    return [rest + space + one for one in (*irregular, *regular) if singular(rest + space + one) == norm]
+    forms = (rest + space + one for one in dict.fromkeys((*irregular, *regular)))
+    return [form for form in forms if singular(form) == norm]
 
 
 def form_key(form: str) -> str:

@@ -9,18 +9,19 @@ from kgfs.domain.text import Block
 
 _ROLE = re.compile(r":[A-Za-z][\w.+-]{0,40}:`([^`]*)`")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_WIKILINK = re.compile(r"(?<!\w)!?\[\[(?:[^\]\[|\n]+\|)?([^\]\[|\n]+)\]\]")
 _TARGET = re.compile(r"\s*<[^<>]*>`?_{0,2}$")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)")
 _SPACE = re.compile(r"\s+")
 
 
 def words_of(markup: str) -> str:
-    """Return a heading's words without the inline markup of Markdown or reStructuredText.
+    """Return a heading's words without the inline markup of Markdown, wikis or reStructuredText.
 
     ``markup`` is a short string.
     """
     plain = _ROLE.sub(lambda found: _TARGET.sub("", found[1]), markup)
-    plain = _LINK.sub(r"\1", plain)
+    plain = _LINK.sub(r"\1", _WIKILINK.sub(r"\1", plain))
     plain = _EMPHASIS.sub("", plain.replace("`", ""))
     return _SPACE.sub(" ", plain).strip()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kgfs.domain.documents import Ontology
+from kgfs.domain.documents import Ontology, State
 from kgfs.knowledge.backlog import unread_count, unread_in
 from kgfs.knowledge.document_location import root_of, standing_of
-from kgfs.render.about import About, MainConcept, NewDocument, UnreadDocument
+from kgfs.knowledge.without_concepts import why_none
+from kgfs.render.about import About, HeavyTerm, MainConcept, NewDocument, UnreadDocument
 from kgfs.stores.stores import Stores
 
 MAIN = 20
@@ -13,6 +14,7 @@ NEWEST = 10
 LOOKED_AT = 50
 """The newest documents among which parts (mails, attachments, segments) are counted as what they are parts of."""
 UNREAD = 20
+TERMS = 10
 
 
 def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
@@ -29,7 +31,8 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
             continue
         changed = max(changed, standing.changed_at)
         row, path = stores.graph.document(whole), standing.origin.path.removeprefix("documents/")
-        newest.setdefault(path, NewDocument(path, document.deposited_at, row.language if row is not None else ""))
+        language, without = (row.language, why_none(stores, row)) if row is not None else ("", "")
+        newest.setdefault(path, NewDocument(path, document.deposited_at, language, without))
     unread = unread_in(names, ontology.id, UNREAD)
     changed = max((changed, *(one.failed_at for one in unread)))
     main = tuple(
@@ -46,5 +49,7 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
         newest=tuple(newest.values()),
         unread=tuple(UnreadDocument(one.path, one.reason or one.state) for one in unread),
         unread_count=unread_count(names, ontology.id),
+        gated=names.counts(ontology.id).get(State.GATED, 0),
+        terms=tuple(HeavyTerm(one.term, one.count) for one in stores.graph.terms.heaviest(ontology.id, TERMS)),
     )
     return page, changed

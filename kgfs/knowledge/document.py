@@ -9,6 +9,7 @@ from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.parts import PartKind
 from kgfs.errors import BadInputError, MissingError
 from kgfs.knowledge.document_location import attachment_path
+from kgfs.knowledge.without_concepts import why_none
 from kgfs.render.words import time_of
 from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.rows import Job, PartRow
@@ -57,6 +58,7 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         "deposited_at": time_of(document.deposited_at) if document else None,
         "removed_at": time_of(document.removed_at) if document and document.removed_at else None,
         "reading": _reading(stores, document) if document else None,
+        "no_concepts": _why_none(stores, document) if document else None,
         "jobs": [_job(job) for job in stores.catalog.jobs.of(document.doc_id)] if document else [],
     }
 
@@ -89,10 +91,16 @@ def _paths(stores: Stores, sha256: str) -> list[str]:
     return found
 
 
+def _why_none(stores: Stores, document: Document) -> str | None:
+    row = stores.graph.document(document.doc_id)
+    return why_none(stores, row) or None if row is not None else None
+
+
 def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
     """Return the Reading that the graph shows, or would show again; None where there is none.
 
-    ``records`` counts the Sources that a Record made for this document answered, and those that an existing Record
+    ``concepts`` and ``relationships`` are those that the graph shows of the document, ``candidates`` all that its concepts
+    and terms were chosen among. ``records`` counts the Sources that a Record made for this document answered, and those that an existing Record
     answered.
     """
     if not document.reading:
@@ -105,6 +113,7 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
     except MissingError:
         return {"id": document.reading, "lost": True}
     passed = sum(verdict.passed for verdict in reading.verdicts)
+    concepts, relationships = stores.graph.found_in(document.doc_id)
     return {
         "id": document.reading,
         "shown": bool(document.commit_id),
@@ -120,8 +129,9 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
         "sources": len(reading.chunks),
         "gated": len(reading.chunks) - passed,
         "records": {"extracted": min(asked, passed), "reused": passed - min(asked, passed)},
-        "concepts": len(reading.concepts),
-        "relationships": len(reading.relationships),
+        "candidates": len(reading.concepts),
+        "concepts": concepts,
+        "relationships": relationships,
         "embedder": reading.embedding_model or None,
     }
 

@@ -10,6 +10,7 @@ from kgfs.domain.parts import PartKind, archived_name, companion
 from kgfs.errors import MissingError
 from kgfs.knowledge.conversation import is_mail, thread_of
 from kgfs.knowledge.document_location import attachment_path, standing_of
+from kgfs.knowledge.without_concepts import why_none
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.metadata import Metadata
 from kgfs.stores.catalog.rows import PartRow
@@ -63,6 +64,8 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         pages=row.pages,
         language=row.language,
         dimensions=row.dimensions,
+        concepts=stores.graph.found_in(doc_id)[0],
+        no_concepts=why_none(stores, row),
         ingested_at=row.ingested_at,
     )
     return page, changed

@@ -39,7 +39,8 @@ def meant(
     graph: Graph, ontologies: Iterable[tuple[str, str]], question: str, strange: Collection[str]
 ) -> tuple[NamedConcept, ...]:
     """Return the concepts that a question may mean: a word of it is ``strange``, as it occurs nowhere, and with one or two
-    letters changed it is the name of a concept, or in one with the words beside it."""
+    letters changed it is the name of a concept, or in one with the words beside it. Each label once: a suggestion is a way
+    to spell, whichever and however many concepts are spelled so."""
     words = words_in(question)[:ASKED]
     if not strange:
         return ()
@@ -56,7 +57,8 @@ def meant(
             if near:
                 ids = graph.match(ontology, [form for _, form in sorted(near)[:MOST]])
                 known = graph.concepts_by_id(list(ids.values()))
-                found |= {one: _shown(known[one], folder) for one in ids.values() if one in known}
+                for one in (known[concept_id] for concept_id in ids.values() if concept_id in known):
+                    found.setdefault(normalise_label(one.label), _shown(one, folder))
     return tuple(found.values())[:MOST]
 
 

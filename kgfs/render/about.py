@@ -1,4 +1,4 @@
-"""``about.md`` of an ontology: its counts, main concepts and newest documents."""
+"""``about.md`` of an ontology: its counts, main concepts, heaviest terms and newest documents."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ class NewDocument:
     deposited_at: int
     language: str = ""
     """The code of its language; empty while it is not read, and where it has no prose."""
+    without: str = ""
+    """Why it gave no concept; empty where it has one, and while it is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyTerm:
+    """What many places name and is no concept."""
+
+    term: str
+    places: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,10 @@ class About:
     """The newest documents that were not read."""
     unread_count: int = 0
     """How many were not read."""
+    gated: int = 0
+    """How many are read and found, and give no knowledge, as the gate judged."""
+    terms: tuple[HeavyTerm, ...] = ()
+    """The terms with the most places first."""
 
 
 def render(about: About) -> bytes:
@@ -60,8 +74,9 @@ def render(about: About) -> bytes:
 def _lines(about: About) -> Iterator[str]:
     yield f"# {about.name}"
     yield ""
+    gated = f" ({about.gated:,} gated: found by words, and no source of concepts)" if about.gated else ""
     yield (
-        f"{counted(about.documents, 'document')} read, {counted(about.concepts, 'concept')}, "
+        f"{counted(about.documents, 'document')} read{gated}, {counted(about.concepts, 'concept')}, "
         f"{counted(about.relationships, 'relationship')}, {counted(about.instances, 'piece')} of evidence."
     )
     if not about.newest and not about.documents:
@@ -75,6 +90,14 @@ def _lines(about: About) -> Iterator[str]:
             link = f"concepts/{concept.name}.concept/concept.md"
             support = f"{counted(concept.evidence, 'piece')} of evidence, {counted(concept.related, 'relationship')}"
             yield f"- [{fold(concept.label)}]({link}): {support}"
+    if about.terms:
+        yield ""
+        yield "## Terms"
+        yield ""
+        yield "Named most, and no concepts; all are in [terms.tsv](terms.tsv)."
+        yield ""
+        for one in about.terms:
+            yield f"- {fold(one.term)}: {counted(one.places, 'place')}"
     if about.newest:
         yield ""
         yield "## Newest documents"
@@ -82,7 +105,8 @@ def _lines(about: About) -> Iterator[str]:
         for document in about.newest:
             link = "documents/" + quote(decode_name(document.path), safe="/")
             told = "" if document.language in ("", ENGLISH) else f", {NAMES.get(document.language, document.language)}"
-            yield f"- [{document.path}]({link}), {day_of(document.deposited_at)}{told}"
+            without = f": no concept, {fold(document.without)}" if document.without else ""
+            yield f"- [{document.path}]({link}), {day_of(document.deposited_at)}{told}{without}"
     if about.unread:
         yield ""
         yield "## Not read"

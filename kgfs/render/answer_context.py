@@ -54,9 +54,9 @@ class AnswerSource:
     download_uri: str | None
     """The path of the original below the mount."""
     locator: Locator = field(default_factory=dict)
-    """Where in the original its quotes begin, or it begins itself: page, slide, sheet and row, message or cell."""
+    """Where in the original its best quote begins, or it begins itself: page, slide, sheet and row, message or cell."""
     where: str = ""
-    """The same in words, to where they end: "pages 2-3"; '' where the original has no such places."""
+    """The same in words, to where that ends: "pages 2-3"; '' where the original has no such places."""
 
     @property
     def pages(self) -> str:

@@ -2,8 +2,8 @@
 
 Where no document defines the concept, its most telling sentence stands in place of a description, as a quotation.
 
-The page depends only on the :class:`ConceptPage`. It contains no path, no name of the ontology and no time, so
-renaming never changes it and its size can be stored at commit.
+The page depends only on the :class:`ConceptPage`. It contains no path and no time, and of the ontology's name only the
+length matters (:func:`ontology_size`), so its size can be stored at commit.
 
 Label and description of a concept are a pure function of the set of its surviving mentions. They contain nothing of a
 removed mention. The order in which mentions are given does not matter.
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kgfs.domain.forms import singular
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import Mention, Saying, points
 from kgfs.errors import BadInputError
@@ -30,6 +31,7 @@ SHOWN_RELATED = 20
 class EvidenceLine:
     n: int
     quote: str
+    """The quote as a reader sees it; ``quote.txt`` has it as it stands in the document."""
     title: str
     """The title of the document."""
     line_start: int
@@ -51,7 +53,7 @@ class RelatedLine:
 class ConceptPage:
     concept_id: str
     ontology: str
-    """The ontology's id, because its name may change without a change of pages."""
+    """The ontology's id, with which sizes are stored, or its name where the page is shown."""
     label: str
     aliases: tuple[str, ...]
     kind: str
@@ -79,6 +81,11 @@ def frame_size(frame: ConceptPage) -> int:
     """
     evidence, related = min(frame.evidence_count, SHOWN_EVIDENCE), min(frame.related_count, SHOWN_RELATED)
     return len(rendered("\n".join(_lines(frame, evidence, related)) + "\n"))
+
+
+def ontology_size(ontology: str) -> int:
+    """Return the bytes that the id or name of an ontology takes on a page."""
+    return len(rendered(yaml_word(ontology)))
 
 
 def evidence_line(line: EvidenceLine) -> str:
@@ -185,14 +192,7 @@ def plain_form(form: str) -> str:
 
     The key is normalised, with hyphens as spaces and the plural ending of the last word removed.
     """
-    plain = re.sub(r"[\s\-‐‑_]+", " ", normalise_label(form))
-    if len(plain) > 4 and plain.endswith("ies"):
-        return plain[:-3] + "y"
-    if re.search(r"(?:ss|x|ch|sh)es$", plain):
-        return plain[:-2]
-    if len(plain) > 3 and plain.endswith("s") and not plain.endswith(("ss", "us", "is")):
-        return plain[:-1]
-    return plain
+    return singular(re.sub(r"[\s\-‐‑_]+", " ", normalise_label(form)))
 
 
 def _elected(votes: Sequence[tuple[str, Saying]]) -> str:

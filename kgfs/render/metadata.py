@@ -47,6 +47,10 @@ class Metadata:
     mail: Mail | None = None
     thread: tuple[str, ...] = ()
     """The other mails of the conversation that the graph shows, by date."""
+    concepts: int = 0
+    """How many concepts the graph shows of it."""
+    no_concepts: str = ""
+    """Why it gave none; '' where it has some, and while it is not read."""
     ingested_at: int = 0
     """0, and title, media type and Text empty, while the graph does not show the document."""
 
@@ -145,6 +149,8 @@ def render(metadata: Metadata, base_url: str = "") -> bytes:
             "text_sha256": metadata.text_sha256,
             "text_length": metadata.text_length,
             "chunks": metadata.chunks,
+            "concepts": metadata.concepts,
+            "no_concepts": metadata.no_concepts or None,
             "deposited_at": time_of(document.deposited_at),
             "ingested_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
             "created_at": time_of(document.deposited_at),

@@ -16,7 +16,7 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
     mkdir Philosophy                            # an ontology: a named body of knowledge
     cp notes.txt papers/*.md Philosophy/        # lands in Philosophy/documents/
     kgfs wait                                   # until everything is read (or look at .kgfs/status.json)
-    cat Philosophy/about.md                     # counts, main concepts, newest documents
+    cat Philosophy/about.md                     # counts, main concepts, terms, newest documents
     ls Philosophy/concepts
 
 ## What is where

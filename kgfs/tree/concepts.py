@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from kgfs.domain.documents import Ontology
 from kgfs.errors import MissingError
-from kgfs.render.concept import render
+from kgfs.render.concept import ontology_size, render
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.tree import keys
 from kgfs.tree.changes import ConceptChanged
@@ -99,7 +100,8 @@ class ConceptFolder(Folder):
 
 
 class ConceptMd(StayingFile[Concept]):
-    """Serve ``concept.md``. Its size and time are stored at commit, so a listing renders nothing."""
+    """Serve ``concept.md``. Its size and time are stored at commit, so a listing renders nothing. The page names the
+    ontology; the size is stored with the ontology's id."""
 
     __slots__ = ("_concept_id",)
 
@@ -109,13 +111,19 @@ class ConceptMd(StayingFile[Concept]):
 
     def measure(self) -> tuple[int, int]:
         concept = self.take_row() or living(self.context, self._concept_id)
-        return concept.size, concept.mtime
+        named = ontology_size(self._name_of(concept.ontology)) - ontology_size(concept.ontology)
+        return concept.size + named, concept.mtime
 
     def content(self) -> bytes:
         page = self.context.stores.graph.page(self._concept_id)
         if page is None:
             raise MissingError("The concept is gone.")
-        return render(page)
+        return render(replace(page, ontology=self._name_of(page.ontology)))
+
+    def _name_of(self, ontology_id: str) -> str:
+        names = self.context.stores.catalog.names
+        ontology = self.context.cache.recall(("ontology", ontology_id), lambda: names.ontology(ontology_id))
+        return ontology.name if ontology is not None else ontology_id
 
 
 class FormerName(DerivedLink[None]):

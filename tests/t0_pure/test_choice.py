@@ -94,6 +94,15 @@ def test_numbers_of_items_are_told_from_names_with_a_number() -> None:
     )
 
 
+def test_files_of_documents_are_told_from_names_with_a_full_stop() -> None:
+    assert all(
+        map(choice.names_file, ("travel-policy.md", "Budget (2).XLSX", "the file notes.txt of March", "plan.v2.pdf"))
+    )
+    assert not any(
+        map(choice.names_file, ("pyproject.toml", "asyncio.Task", "Node.js", "Dr. Mp", "os.path", "md", ".md"))
+    )
+
+
 def test_what_many_documents_have_is_a_term() -> None:
     found = FoundConcept("x", "x", ("x",), "term", 0.8, "", (Quote(0, 1, 0),), odds=2.5)
     assert choice.is_concept(found, 0, 1000)

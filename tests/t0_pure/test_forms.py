@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer import stemmer
 
-from kgfs.domain.forms import form_key, known_among, places_of
+from kgfs.domain.forms import form_key, known_among, places_of, plurals
 from kgfs.domain.word_forms import LONGEST, forms_in, forms_of, stem
 
 WORDS = [
@@ -42,6 +42,27 @@ def test_case_number_hyphen_and_one_line_end_do_not_part_a_form() -> None:
         "context manager": ["Context-manager", "context\nmanagers", "context manager"],
         "manager": ["manager", "managers", "manager", "manager", "manager"],
     }
+
+
+PAIRS = (
+    "invoice/invoices status/statuses bonus/bonuses radius/radiuses house/houses spouse/spouses clause/clauses use/uses excuse/excuses"
+    " alias/aliases bias/biases lens/lenses series/series analysis/analyses policy/policies process/processes index/indices"
+    " box/boxes database/databases license/licenses size/sizes prize/prizes quiz/quizzes potato/potatoes shoe/shoes leave/leaves"
+    " shelf/shelves life/lives woman/women gas/gases api/apis uri/uris cpu/cpus wiki/wikis niche/niches branch/branches"
+    " waltz/waltzes key/keys https/https"
+)
+
+
+@pytest.mark.parametrize("pair", PAIRS.split())
+def test_one_and_many_are_one_form(pair: str) -> None:
+    one, _, many = pair.partition("/")
+    assert form_key(f"The old {many}") == form_key(f"the old {one}") == f"the old {one}"
+    assert many in plurals(one)
+
+
+def test_other_words_are_not_taken_for_many() -> None:
+    for pair in ("https/http", "bus/bu", "axis/axi", "focus/focu", "class/clas", "us/u"):
+        assert form_key(pair.partition("/")[0]) != pair.partition("/")[2]
 
 
 def test_signs_belong_to_names() -> None:

@@ -33,6 +33,18 @@ def _read(
     return {concept.norm: concept for concept in found}, quoted
 
 
+def test_a_note_that_is_headed_by_a_files_name_has_that_of_its_own_file() -> None:
+    found, _ = _read("# greenhouse-draft.md\n\nThe warm air draws [[Whitefly]] in autumn.\n")
+    assert found.keys() == {"greenhouse", "whitefly"}
+
+
+def test_a_note_that_is_headed_by_a_link_has_the_name_of_its_file() -> None:
+    found, links = _read("# [[Whitefly]]\n\nThe warm air draws them in autumn.\n")
+    assert found.keys() == {"greenhouse", "whitefly"} and [link[:3] for link in links] == [
+        ("greenhouse", "LINKS_TO", "whitefly")
+    ]
+
+
 def test_titles_targets_and_tags_are_concepts_and_links_relationships() -> None:
     found, links = _read(NOTE)
     assert found.keys() == {"pests", "plant-care", "glass", "greenhouse", "whitefly", "red spider mite", "irrigation"}

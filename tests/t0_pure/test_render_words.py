@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgfs.domain.markup import words_shown
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.render.names import history_folder, id_in, with_id, with_suffix
 from kgfs.render.words import fold, folded_size, json_lines, json_page, rendered, visible, yaml_word
@@ -95,3 +97,30 @@ def test_a_suffix_is_added_where_there_is_room(name: str, name_id: int, suffix: 
 def test_what_carries_no_id_gives_none() -> None:
     for name in ("plain.md", "x~.md", "x~zz.md", "x~12", "~"):
         assert id_in(name, ".md") is None, name
+
+
+@pytest.mark.parametrize(
+    ("quote", "shown"),
+    [
+        ("[[Prior odds|Priors]] are *simple* to [compute](https://a.b/c_(d)).", "Priors are simple to compute."),
+        ("See [[Zen#top]], ![a pool](pool.png) and ![](frog.png).", "See Zen#top, a pool and ."),
+        ("[**Open** the [old] door](door.md) ***now***", "Open the [old] door now"),
+        ("`a*b*c` and __init__ of snake_case_name, __very__ _well_ 2 * 3 * 4", "`a*b*c` and __init__ of snake_case_name, __very__ well 2 * 3 * 4"),
+        (":ref:`The words <aim>` of :pep:`380`, `there <https://a.b>`_", "The words of 380, there"),
+        ("## Leave\n\n> Ten **days**\n> off, <https://a_b.c/_d_>", "Leave\n\nTen days\noff, <https://a_b.c/_d_>"),
+        ("**Unless it is said, O(N**2) is slow.", "Unless it is said, O(N**2) is slow."),
+        ("**kwargs are what is left.**", "kwargs are what is left."),
+        ("**kwargs are what is left of f(*args)", "**kwargs are what is left of f(*args)"),
+        ("C# and #tag, [x] done, [link][ref], 5 > 3", "C# and #tag, [x] done, [link][ref], 5 > 3"),
+    ],
+)  # fmt: skip
+def test_a_quote_is_shown_as_the_words_that_a_reader_sees(quote: str, shown: str) -> None:
+    assert words_shown(quote) == shown
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("[]()*_`!|#<> :\n-ab", max_size=60))
+def test_words_without_markup_are_no_longer_than_the_quote(quote: str) -> None:
+    """So the size of a line tells which of the two it has."""
+    shown = words_shown(quote)
+    assert shown == quote or len(shown) < len(quote)

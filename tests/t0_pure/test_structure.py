@@ -272,6 +272,7 @@ def test_section_paths() -> None:
         ("A [link](http://x.org) and ![image](y.png)", "A link and image"),
         (":pep:`Style Guide <8>` again", "Style Guide again"),
         ("  spaced\tout ", "spaced out"),
+        ("[[Arc length]] of [[Angle|angles]], list[[int]]", "Arc length of angles, list[[int]]"),
     ],
 )
 def test_words_of_headings(markup: str, words: str) -> None:

@@ -92,6 +92,31 @@ def test_paraphrases_are_anchored_at_what_is_said_or_dropped(claimed: str, repor
     assert found(RawQuote(claimed, 0, len(claimed))) == reported
 
 
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[The handbook. Second edition](https://zen.example/a_(b))",
+        '[**The** handbook [old]. Second edition](b.md "A title")',
+        "![The handbook. Second edition](b.png)",
+        "[[The handbook. Second edition|handbook]]",
+    ],
+)
+def test_a_link_that_a_quote_begins_or_ends_in_is_quoted_whole(link: str) -> None:
+    text = f"Read this. See {link} for more. Then [act](x)."
+    source = Source(text, 0, len(text))
+
+    def quoted(first: str, last: str) -> str:
+        start, end = text.index(first), text.index(last) + len(last)
+        span = source.find(RawQuote(text[start:end], start, end))
+        assert span is not None
+        return text[slice(*span)]
+
+    assert quoted("Second", "more.") == f"{link} for more."
+    assert quoted("See", "handbook") == f"See {link}"
+    assert quoted("Second", "edition") == link
+    assert quoted("Read", "this.") == "Read this." and quoted("See", "more.") == f"See {link} for more."
+
+
 def test_the_paraphrase_threshold_is_the_stated_one() -> None:
     words = [f"w{n}" for n in range(20)]
     text = " ".join(words) + "."

@@ -16,6 +16,7 @@ from kgfs.domain.knowledge import FoundConcept, Quote
 from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading import rank as ranking
+from kgfs.ingest.reading.choice import may_be_concept
 from kgfs.ingest.reading.embeddings import mean_of
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.rank import rank
@@ -231,6 +232,20 @@ def test_a_long_document_relates_only_what_may_be_concepts(monkeypatch: pytest.M
     assert sorted(related()) == sorted(pairs)
     monkeypatch.setattr(ranking, "MANY", 2)
     assert sorted(related()) == sorted([pairs[0], pairs[2]]), "what a sentence asserts stays"
+
+
+def test_a_files_name_is_at_most_a_term_and_statuses_are_status() -> None:
+    signs = Signs(whole=9, subject=9, says=4.0, rank=40_000, code=True)
+    names = ["travel-policy.md", "pyproject.toml", "project status", "project statuses"]
+    concepts = [
+        replace(_concept(name, 0, quotes=[_quote(0, 100 * n, score=0.9)]), signs=signs) for n, name in enumerate(names)
+    ]
+    found, _ = ranking.rank("", _chunks(1), [_found(*concepts)], 40)
+    assert {one.label: may_be_concept(one) for one in found} == {
+        "travel-policy.md": False,
+        "pyproject.toml": True,
+        "project status": True,
+    }
 
 
 def test_of_two_quotes_of_one_span_the_one_that_says_more_is_kept() -> None:

@@ -414,6 +414,12 @@ def test_a_misspelt_concept_is_offered(library: Library) -> None:
     assert results(library, "Zen/search/zzzzqqq")["did_you_mean"] == []
 
 
+def test_a_suggestion_is_listed_once_however_many_concepts_are_called_so(library: Library) -> None:
+    library.add("Tea/documents/koan.txt", b"A koan is a tea.\n", {"Koan": ["A koan is a tea."]})
+    assert len(results(library, "search/koan")["concepts"]) == 2  # type: ignore[arg-type]
+    assert len(results(library, "search/kaon")["did_you_mean"]) == 1  # type: ignore[arg-type]
+
+
 def test_where_no_word_occurs_only_what_is_close_counts(library: Library) -> None:
     doc_id = library.document("Tea/documents/tea.txt").doc_id
     asked: list[object] = []

@@ -187,6 +187,24 @@ def test_a_gated_document_has_a_text_and_no_concepts(library: Library) -> None:
     assert json.loads(library.read(f"Zen/archive/{document.doc_id}/metadata.json"))["state"] == "gated"
 
 
+def test_a_page_shows_words_and_the_quote_its_markup(library: Library) -> None:
+    marked = "[[Koans|Riddles]] are **told** by [teachers](https://zen.example/a)."
+    library.add("Zen/documents/marked.md", f"{marked}\n".encode(), {"Riddles": [marked]})
+    page = library.read("Zen/concepts/riddles.concept/concept.md").decode()
+    assert "\n> Riddles are told by teachers. ([1]" in page and "“Riddles are told by teachers.”" in page
+    assert library.read("Zen/concepts/riddles.concept/evidence/1/quote.txt").decode() == marked
+    assert_exact(library)
+
+
+@pytest.mark.parametrize("name", ["Z", "Größe 禅 und vieles mehr"])
+def test_a_page_names_its_ontology_whatever_it_is_called(library: Library, name: str) -> None:
+    assert '\nontology: "Zen"\n' in library.read("Zen/concepts/zen.concept/concept.md").decode()
+    library.root.move("Zen", library.root, name, replace=False)
+    page = library.read(f"{name}/concepts/zen.concept/concept.md")
+    assert f'\nontology: "{name}"\n' in page.decode()
+    assert library.node(f"{name}/concepts/zen.concept/concept.md").attr().size == len(page)
+
+
 def test_a_history_and_a_folder_of_its_name_stand_side_by_side(library: Library) -> None:
     library.write("Zen/documents/zen.txt@/below.txt", b"below")
     library.write(f"Zen/documents/{'v' * 255}", b"long")

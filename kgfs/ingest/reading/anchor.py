@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
+from kgfs.domain.markup import links
 from kgfs.domain.sentences import sentence_starts
 from kgfs.models.contract import RawQuote
 
@@ -56,7 +57,8 @@ class Source:
         self._piece = text[start:end]
 
     def find(self, quote: RawQuote) -> Span | None:
-        """Return the span of the quote, without outer white space and never empty.
+        """Return the span of the quote, without outer white space and never empty. A link that it begins or ends in is in it
+        whole.
 
         Return None if the Source does not say it.
         """
@@ -71,6 +73,9 @@ class Source:
         quoted = self._piece[start:end]
         start += len(quoted) - len(quoted.lstrip())
         end = start + len(quoted.strip())
+        for opened, closed in self._links:
+            start = opened if opened < start < closed else start
+            end = closed if opened < end < closed else end
         return (self._start + start, self._start + end) if start < end else None
 
     def _claimed(self, quote: RawQuote) -> Span | None:
@@ -115,6 +120,10 @@ class Source:
                 if (found := matcher.ratio()) > ratio or (best is None and found == ratio):
                     best, ratio = (self._sentences[first][0], end), found
         return best
+
+    @cached_property
+    def _links(self) -> list[Span]:
+        return list(links(self._piece))
 
     @cached_property
     def _fold(self) -> tuple[str, list[int]]:

@@ -79,6 +79,11 @@ _CODE = re.compile(r"[_.]\w|[a-z][A-Z]|\(\)")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
 _PHRASE = re.compile(r"[\s-]")
 _WORD = re.compile(r"\w+")
+_FILE = re.compile(
+    r"[\w)-]\.(?:md|markdown|mdx|rst|txt|rtf|pdf|docx?|xlsx?|pptx?|od[tsp]|epub|eml|csv|tsv|html?|png|jpe?g|gif|svg|webp|mp[34]|zip)\b",
+    re.IGNORECASE,
+)
+"""The name of a document, picture or recording."""
 _NUMBERED = re.compile(r"([A-Za-z]{1,12})-(\d{1,4})")
 
 
@@ -209,6 +214,12 @@ def numbered(labels: Iterable[str]) -> set[str]:
         if found := _NUMBERED.fullmatch(label):
             series.setdefault(found[1], {})[int(found[2])] = label
     return {label for members in series.values() if {1, 2, 3} <= members.keys() for label in members.values()}
+
+
+def names_file(label: str) -> bool:
+    """Return whether a label has the name of a document's file in it: it can be looked up, and is no concept. Names of files
+    of programs, such as ``pyproject.toml``, may be concepts."""
+    return _FILE.search(label) is not None
 
 
 def is_concept(found: FoundConcept, having: int, others: int) -> bool:

@@ -19,6 +19,7 @@ from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.sentences import sentence_starts
 from kgfs.domain.text import Block, Chunk, Text, chunk_at
 from kgfs.formats.titles import stem_of
+from kgfs.ingest.reading.choice import names_file
 from kgfs.ingest.reading.joining import between
 from kgfs.models.extractor import background, junk
 from kgfs.models.extractor.prose import ANCHOR
@@ -304,7 +305,11 @@ def _title(text: Text, filename: str, chunks: Sequence[Chunk]) -> _Named | None:
     first = next((block for block in text.blocks if block.kind == "heading"), None)
     headed = first is not None and first.level == 1 and first.title == text.title
     titled = headed or any(True for _ in _field_words(text, _TITLE))
-    label = text.title if titled and len(text.title) <= _LONGEST and "[[" not in text.title else ""
+    linked = (
+        first is not None and headed and "[[" in text.text[first.start : first.end]
+    )  # it is the name of another note
+    named = titled and len(text.title) <= _LONGEST and not linked and not names_file(text.title)
+    label = text.title if named else ""
     stem = _label(stem_of(filename))
     label = label if label and not junk.reason(label) else stem
     if not label or junk.reason(label) == "empty" or _is_id(label):

@@ -206,7 +206,7 @@ def _by_odds(
                 defined=bool(group.definitions),
                 short=short,
             )
-        if group.label in numbers:
+        if group.label in numbers or choice.names_file(group.label):
             group.odds = min(group.odds, choice.MOST_OF_A_TERM)
         group.score = round(choice.probability(group.odds), 4)
     return sorted(groups, key=lambda group: (-(group.odds or 0.0), group.key))

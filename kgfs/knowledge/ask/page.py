@@ -84,7 +84,7 @@ class _Placed:
 
     def source(self, one: Looked, quotes: Iterable[Quote]) -> AnswerSource:
         quoted = [quote.place for quote in quotes if quote.place.chunk_id == one.place.chunk_id] or [one.place]
-        first, last = min(quoted, key=lambda place: place.char_start), max(quoted, key=lambda place: place.char_end)
+        best = quoted[0]
         return AnswerSource(
             text=one.text,
             score=one.score,
@@ -94,10 +94,10 @@ class _Placed:
             source_uri=self.path,
             source_title=self.title,
             section_path=one.place.section_path,
-            page=first.page,
-            locator=first.first,
-            where=in_words(first.first, last.last),
-            lines=(first.line_start, max(place.line_end for place in quoted)),
+            page=best.page,
+            locator=best.first,
+            where=in_words(best.first, best.last),
+            lines=(min(place.line_start for place in quoted), max(place.line_end for place in quoted)),
             archive_uri=self.text,
             download_uri=self.original,
         )

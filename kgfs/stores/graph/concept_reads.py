@@ -94,6 +94,18 @@ class ConceptReads:
             WHERE document.doc_id = ? AND document.state = {SHOWN}) ORDER BY name"""
         return self._concepts(query, (doc_id,))
 
+    def found_in(self, doc_id: str) -> tuple[int, int]:
+        """Return the number of concepts that a visible document mentions, and of relationships that it is evidence for."""
+        of = f"document.doc_id = ?1 AND document.state = {SHOWN}"
+        found = self._database.row(
+            "SELECT (SELECT count(DISTINCT mention.concept) FROM document"
+            f" CROSS JOIN mention ON mention.document = document.key WHERE {of}),"
+            " (SELECT count(DISTINCT instance.owner) FROM document CROSS JOIN instance ON instance.document = document.key"
+            f" AND instance.owner_kind = 'relationship' WHERE {of})",
+            (doc_id,),
+        )
+        return found[0], found[1]
+
     def names_like(self, ontology: str, beginning: str, least: int, most: int, limit: int) -> list[str]:
         """Return up to ``limit`` normalised forms of living concepts with this beginning and ``least`` to ``most``
         characters, in order."""

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from kgfs.domain.markup import words_shown
 from kgfs.domain.parts import archived_name, companion
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.words import folded_size
@@ -65,7 +66,7 @@ def put_instances(
     connection.executemany(
         f"INSERT OR REPLACE INTO instance (document, {', '.join(INSTANCE)}, quote_size)"
         f" VALUES (?, {slots(len(INSTANCE))}, ?)",
-        [[edition, *instance_values(row), folded_size(row.quote)] for row in rows],
+        [[edition, *instance_values(row), folded_size(words_shown(row.quote))] for row in rows],
     )
 
 

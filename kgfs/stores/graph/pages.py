@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import replace
 
 from kgfs.domain.knowledge import BY_HEADINGS, BY_NAME
+from kgfs.domain.markup import words_shown
 from kgfs.render.concept import (
     SHOWN_EVIDENCE,
     SHOWN_RELATED,
@@ -17,6 +18,7 @@ from kgfs.render.concept import (
     frame_size,
     related_line,
 )
+from kgfs.render.words import folded_size
 from kgfs.stores.graph.rows import SHOWN, words
 
 _OF_EVIDENCE = f"""
@@ -37,7 +39,7 @@ _MEASURE = f"""CASE WHEN relationship.evidence = 0 THEN '{BY_NAME}' WHEN neighbo
 
 _LINE = """
     SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end,
-        instance.section_path"""
+        instance.section_path, instance.quote_size"""
 
 _EVIDENCE = f"{_LINE} {_OF_EVIDENCE}"
 
@@ -100,8 +102,11 @@ def most_telling(connection: sqlite3.Connection, concept_id: str) -> EvidenceLin
     return _line(*found) if found else None
 
 
-def _line(n: int, quote: str, title: str, first: int, last: int, section_path: str) -> EvidenceLine:
-    return EvidenceLine(n, quote, title, first, last, words(section_path))
+def _line(n: int, quote: str, title: str, first: int, last: int, section_path: str, size: int) -> EvidenceLine:
+    """Return the line of a piece of evidence. It has ``size`` bytes of the quote: those of the words that a reader sees, or
+    of evidence that an earlier kgfs stored, those of the quote as it stands in the document."""
+    shown = words_shown(quote)
+    return EvidenceLine(n, shown if folded_size(shown) == size else quote, title, first, last, words(section_path))
 
 
 def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPage:

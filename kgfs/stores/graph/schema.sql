@@ -139,7 +139,7 @@ CREATE TABLE instance (
     source_size   INTEGER NOT NULL,
     citation_size INTEGER NOT NULL,
     mtime         INTEGER NOT NULL,
-    quote_size    INTEGER NOT NULL,               -- bytes that it takes on a line of concept.md
+    quote_size    INTEGER NOT NULL,               -- bytes of its words, without markup, on a line of concept.md
     locator       TEXT NOT NULL DEFAULT '',       -- its place in the original, as JSON
     PRIMARY KEY (owner, n, document)
 ) WITHOUT ROWID;
@@ -350,6 +350,7 @@ CREATE TABLE term (
     PRIMARY KEY (ontology, folded)
 ) WITHOUT ROWID;
 CREATE INDEX term_listed ON term (ontology, folded, size) WHERE size > 0;
+CREATE INDEX term_heavy ON term (ontology, count DESC, folded) WHERE size > 0;
 CREATE INDEX term_folded ON term (folded) WHERE size > 0;
 
 CREATE TABLE term_word (

@@ -200,6 +200,24 @@ class TermReads:
         )
         return b"".join(term_line(ShownTerm(*row)) for row in rows)
 
+    def of_document(self, doc_id: str) -> tuple[int, int]:
+        """Return how many candidates a visible document has, and the most places that one of them has in it."""
+        found = self._database.row(
+            "SELECT count(*), coalesce(max(candidate.count), 0) FROM document"
+            " CROSS JOIN candidate ON candidate.document = document.key"
+            f" WHERE document.doc_id = ? AND document.state = {SHOWN}",
+            (doc_id,),
+        )
+        return found[0], found[1]
+
+    def heaviest(self, ontology: str, limit: int) -> list[ShownTerm]:
+        """Return the terms of an ontology with the most places, the heaviest first, ties by key."""
+        rows = self._database.rows(
+            f"{_SHOWN} AND term.ontology = ? AND term.size > 0 ORDER BY term.count DESC, term.folded LIMIT ?",
+            (ontology, limit),
+        )
+        return [ShownTerm(*row) for row in rows]
+
     def find(self, ontology: str, keys: Sequence[str], words: Sequence[str], limit: int) -> list[ShownTerm]:
         """Return the terms with these keys, the longest first, then those that have all the ``words`` in their key, those
         with the most places first. ``ontology`` is '' for all."""

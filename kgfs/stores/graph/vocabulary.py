@@ -319,7 +319,7 @@ class Concept:
     related: int
     """The number of living relationships, in both directions."""
     size: int
-    """Bytes of ``concept.md``."""
+    """Bytes of ``concept.md`` with the ontology's id in place of its name."""
     mtime: int
     """The time of the last change of ``concept.md``."""
 
