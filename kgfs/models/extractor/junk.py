@@ -56,8 +56,10 @@ _NUMBERED = re.compile(r"#\d")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _DATE = re.compile(
     r"(?:\d{1,2}[-/. ])?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?(?:[-/. ,]+\d{1,4})*"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tue|wed|thu|fri|sat|sun|tues|wednes|thurs|satur)(?:day)?s?)\.?(?:[-/. ,]+\d{1,4})*"
+    r"|\d{1,4}(?:st|nd|rd|th)|today|tomorrow|yesterday"
 )
+_AMOUNT = re.compile(r"[A-Z]{3}\s?\d[\d.,]*[.,]\d+|[€$£¥]\s?\d[\d.,]*\w*")
 
 
 def reason(label: str) -> str:
@@ -77,7 +79,7 @@ def reason(label: str) -> str:
         return "letter"
     if _ADDRESS.search(label):
         return "address"
-    if _NUMBERED.search(label):
+    if _NUMBERED.search(label) or _AMOUNT.fullmatch(label):
         return "number"
     if _CODE.search(label) and not _DOTTED.fullmatch(label):
         return "code"
