@@ -378,6 +378,7 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
 
 def file_name(rank: int, path: str, ending: str = ".txt") -> str:
     """Return ``01~zen.txt``: a listing shows the best first."""
-    last = path.rpartition("/")[2] if not path.startswith("archive/") else path.split("/")[1]
+    is_part = path.startswith("archive/") and "/attachments/" not in path
+    last = path.split("/")[1] if is_part else path.rpartition("/")[2]
     stem = decode_name(last.rpartition(".")[0] or last).decode("utf-8", "replace")
     return f"{rank:02d}~{safe_stem(stem, MAX_NAME_BYTES - 20)}{ending}"
