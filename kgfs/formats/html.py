@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from kgfs.formats.contract import Format
+from kgfs.formats.decoding import SAMPLE, Decoded, guess, is_mostly_utf_8, makes_words, read_as, utf_16_by_nuls
 from kgfs.formats.html_walk import Walk
 from kgfs.formats.pieces import Piece
 
@@ -21,12 +22,19 @@ _SAME = {"iso-8859-1": "windows-1252", "latin1": "windows-1252", "us-ascii": "wi
 _SINGLE_BYTES = re.compile(r"cp\d+|iso8859-\d+|latin|koi8|mac|ascii|charmap|tis-620|hp-roman8|kz1048|ptcp154")
 """Python's names of encodings whose characters are single bytes."""
 WRONG = 5
-SAMPLE = 1 << 20
-"""Bytes of a page by which an encoding is judged."""
 
 
 def pieces(content: bytes) -> Iterator[Piece]:
-    yield from pieces_of(decoded(content))
+    found = decoded(content)
+    yield from pieces_of(found.text)
+    yield from told(found)
+
+
+def told(found: Decoded) -> Iterator[Piece]:
+    """Yield what is to be told of the decoding of a document or of its text."""
+    if found.guessed or found.note:
+        facts = {"guessed_encoding": found.guessed, "note": found.note}
+        yield Piece("", facts={name: value for name, value in facts.items() if value})
 
 
 def pieces_of(page: str) -> Iterator[Piece]:
@@ -40,16 +48,20 @@ def pieces_of(page: str) -> Iterator[Piece]:
         yield from Walk().pieces(tree.body)
 
 
-def decoded(content: bytes, declared: str = "") -> str:
-    """Decode a page by its byte-order mark, as ``declared`` outside it, as it declares itself, else as UTF-8 or Windows-1252.
+def decoded(content: bytes, declared: str = "") -> Decoded:
+    """Decode a page by its byte-order mark, as ``declared`` outside it, as it declares itself, else as UTF-8, else by a guess.
 
     What is declared may be wrong. Bytes that are valid UTF-8 are UTF-8 where an encoding of single bytes is declared,
     since words of such an encoding are hardly ever valid. An encoding of several bytes is taken in spite of a few bytes
-    that are not valid in it: they cost themselves, not the page.
+    that are not valid in it: they cost themselves, not the page. What makes no words as declared is guessed; where no
+    guess makes words either, all beyond ASCII is wrong.
     """
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if content.startswith(mark):
-            return content[len(mark) :].decode(encoding, "replace")
+            return read_as(content[len(mark) :], encoding)
+    if (wide := utf_16_by_nuls(content)) is not None:
+        return wide
+    content = content.replace(b"\x00", b"")
     head = content[:4096]
     found = _CHARSET.search(head) or _XML_ENCODING.search(head)
     names = [declared, found[1].decode() if found else ""]
@@ -57,12 +69,13 @@ def decoded(content: bytes, declared: str = "") -> str:
     if not known or _single_bytes(known[0]):
         known.insert(0, "utf-8")
     for encoding in known:
-        if (text := _strictly(content, encoding)) is not None:
-            return text
+        strict = read_as(content, encoding)
+        if not strict.wrong and (encoding == "utf-8" or makes_words(strict.text)):
+            return strict
     for encoding in [*known, "utf-8"]:
         if not _single_bytes(encoding) and _fits(content, encoding):
-            return content.decode(encoding, "replace")
-    return content.decode("windows-1252", "replace")
+            return read_as(content, encoding)
+    return guess(content) or read_as(content, "ascii")
 
 
 def _encoding(name: str) -> str:
@@ -71,28 +84,22 @@ def _encoding(name: str) -> str:
     if name.startswith(("utf-16", "utf16", "ucs-2")) or not name:
         return ""  # a page whose declaration can be read as ASCII is in no such encoding
     try:
-        return codecs.lookup(_SAME.get(name, name)).name
-    except (LookupError, ValueError):
+        found = codecs.lookup(_SAME.get(name, name)).name
+        b"".decode(found)
+    except (LookupError, ValueError):  # codecs that make no text of bytes are LookupErrors
         return ""
+    return found
 
 
 def _single_bytes(encoding: str) -> bool:
     return bool(_SINGLE_BYTES.match(encoding)) and encoding not in ("cp932", "cp936", "cp949", "cp950", "cp65001")
 
 
-def _strictly(content: bytes, encoding: str) -> str | None:
-    try:
-        return content.decode(encoding)
-    except (ValueError, LookupError):  # codecs that make no text of bytes are LookupErrors
-        return None
-
-
 def _fits(content: bytes, encoding: str) -> bool:
-    """Return whether at most one of WRONG characters beyond ASCII is not valid in an encoding."""
-    try:
-        text = content[:SAMPLE].decode(encoding, "replace")
-    except LookupError:
-        return False
+    """Return whether at most one of WRONG characters beyond ASCII is not valid in an encoding; of UTF-8 more may be wrong."""
+    if encoding == "utf-8":
+        return is_mostly_utf_8(content)
+    text = content[:SAMPLE].decode(encoding, "replace")
     wrong = text.count("\ufffd")
     return wrong * WRONG <= sum(1 for character in text if character > "\x7f")
 
@@ -101,7 +108,8 @@ def looks_like_html(content: bytes) -> bool:
     """Return whether the bytes begin as a page does, in any encoding."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return bool(_UTF_16.match(content[:2000].decode("utf-16", "replace")))
-    return bool(_OPENING.match(content[:8192]))
+    wide = utf_16_by_nuls(content[:2000])
+    return bool(_UTF_16.match(wide.text) if wide else _OPENING.match(content[:8192]))
 
 
-FORMAT = Format("html/2", "text/html", frozenset({"html", "htm", "xhtml"}), pieces=pieces, signature=looks_like_html)
+FORMAT = Format("html/3", "text/html", frozenset({"html", "htm", "xhtml"}), pieces=pieces, signature=looks_like_html)

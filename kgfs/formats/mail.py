@@ -17,7 +17,7 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
-from kgfs.formats.html import decoded, pieces_of
+from kgfs.formats.html import decoded, pieces_of, told
 from kgfs.formats.mail_quotes import addresses_in, quoted_from
 from kgfs.formats.pieces import Piece, clean, heading
 
@@ -114,7 +114,9 @@ def page_pieces(content: bytes) -> Iterator[Piece]:
     message = message_from_bytes(content, policy=policy.compat32)
     for part in message.walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml"):
-            yield from pieces_of(decoded(_bytes(part), part.get_content_charset() or ""))
+            found = decoded(_bytes(part), part.get_content_charset() or "")
+            yield from pieces_of(found.text)
+            yield from told(found)
             return
     raise UnreadableTextError("it holds no web page")
 
@@ -163,10 +165,13 @@ def _body(
         attachments.append(Attachment(given_name(part), kind, _bytes(part)))
         yield attachments[-1].piece()
     elif kind == "text/html":
-        page = pieces_of(decoded(_bytes(part), part.get_content_charset() or ""))
-        yield from (Piece(each.kind, each.text, each.level) for each in page)
+        found = decoded(_bytes(part), part.get_content_charset() or "")
+        yield from (Piece(each.kind, each.text, each.level) for each in pieces_of(found.text))
+        yield from told(found)
     else:
-        words = decoded(_bytes(part), part.get_content_charset() or "").replace("\r\n", "\n")
+        found = decoded(_bytes(part), part.get_content_charset() or "")
+        yield from told(found)
+        words = found.text.replace("\r\n", "\n")
         starts = quoted_from(words)
         yield from _plain(words[: starts[0]] if starts else words)
         for start, end in pairwise([*starts, len(words)]):
@@ -261,7 +266,7 @@ def _is_page(content: bytes) -> bool:
     )
 
 
-MESSAGE = Format("eml/3", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
+MESSAGE = Format("eml/4", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
 ARCHIVED_PAGE = Format(
-    "mhtml/2", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
+    "mhtml/3", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
 )

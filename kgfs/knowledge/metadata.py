@@ -63,6 +63,7 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         pages=row.pages,
         language=row.language,
         dimensions=row.dimensions,
+        guessed_encoding=row.guessed_encoding,
         ingested_at=row.ingested_at,
     )
     return page, changed
