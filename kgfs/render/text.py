@@ -43,6 +43,7 @@ _TYPES = {
     "multipart/related": "Web page",
     "message/rfc822": "Email",
     "application/mbox": "Mailbox",
+    "text/calendar": "Calendar",
     "application/x-ipynb+json": "Jupyter notebook",
 }
 

@@ -307,14 +307,14 @@ def test_a_mail_is_read_as_the_conversation_that_it_holds() -> None:
     assert where(text, "wind") == {"message": 1}, "what is answered between the lines is not parted"
 
 
-def test_encodings_that_do_not_exist_leave_the_words_as_they_came() -> None:
+def test_encodings_that_do_not_exist_are_guessed() -> None:
     mail = (
         b"From: a@example.org\r\nSubject: =?iso-\xff?b?SGFyYm91cg==?=\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
         b"--b\r\nContent-Type: text/plain; charset=no-such\r\n\r\nThe pilot saw it.\r\n"
         b"--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename==?iso-\xff?b?eA==?=\r\n\r\nx\r\n--b--\r\n"
     )
     text = parse("a.eml", mail)
-    assert "SGFyYm91cg" in text.text and "The pilot saw it." in text.text
+    assert text.title == "Harbour" and "The pilot saw it." in text.text
     page = b'<html><head><meta charset="\x00utf"></head><body><p>The pilot saw it.</p></body></html>'
     assert "The pilot saw it." in parse("a.html", page).text
 
