@@ -41,6 +41,14 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _CHARACTER = re.compile(r"[^\x00-\x7f]")
 _FEW = 10_000
 """Characters, or runs of bytes, beyond ASCII by which an encoding is judged."""
+_DECLARED = (
+    re.compile(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([\w:.-]{2,40})", re.IGNORECASE),
+    re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]{2,40})", re.IGNORECASE),
+    re.compile(rb"\A(?:.*\n)?[^\w\n]{1,6}.{0,40}?coding[:=]\s*([\w.-]{2,40})"),
+)
+"""How pages, XML, and source by its first or second line, declare their encoding."""
+_SAME = {"iso-8859-1": "windows-1252", "latin1": "windows-1252", "us-ascii": "windows-1252", "gb2312": "gb18030"}
+"""What browsers read where a page says this."""
 _SIGN = re.compile(
     rb"""(?<![\x80-\xff])(?:
         [\x85\x91-\x97\xa0\xab\xb7\xbb]                                            # quotes, dashes and the like
@@ -86,7 +94,7 @@ def decode(name: str, content: bytes) -> Decoded:
     """Decode a text. A byte-order mark is kept as the text's first character, and line ends as they are.
 
     Known binary formats are refused. A byte-order mark decides; else UTF-8, also where wrong bytes are among valid ones;
-    else UTF-16; else the best guess. Wrong bytes become REPLACED, and so does each run of NULs, as a crash leaves it.
+    else UTF-16; else what the text declares, if that makes words; else the best guess. Wrong bytes become REPLACED, and so does each run of NULs, as a crash leaves it.
     Raises UnreadableTextError, which names what the file seems to be and the remedy, for binary data and for a text of
     which no guess makes words.
     """
@@ -109,6 +117,12 @@ def decode(name: str, content: bytes) -> Decoded:
         return japanese
     if is_utf_8 or is_mostly_utf_8(content):
         return read_as(content, "utf-8")
+    if (
+        (codec := declared_codec(content))
+        and (declared := read_as(content, codec)).encoding
+        and makes_words(declared.text)
+    ):
+        return declared
     if (best := guess(content)) is None:
         raise UnreadableTextError(
             f"{name}: its encoding is not known: it is not UTF-8, and no other encoding makes words of it. "
@@ -125,6 +139,26 @@ def decode_start(content: bytes, length: int) -> str:
     return (wide.text if wide else start.decode(encoding or "utf-8", "replace"))[:length]
 
 
+def declared_codec(content: bytes) -> str:
+    """Return the codec of the encoding that a text declares in its beginning; '' for none, or one that is not known."""
+    head = content[:4096]
+    found = next(filter(None, (pattern.search(head) for pattern in _DECLARED)), None)
+    return codec_of(found[1].decode("ascii", "replace")) if found else ""
+
+
+def codec_of(name: str) -> str:
+    """Return Python's name of the encoding that browsers take for a declared one; '' for one that is not known."""
+    name = name.strip().lower()
+    if name.startswith(("utf-16", "utf16", "ucs-2")) or not name:
+        return ""  # a text whose declaration can be read as ASCII is in no such encoding
+    try:
+        found = codecs.lookup(_SAME.get(name, name)).name
+        b"".decode(found)
+    except (LookupError, ValueError):  # codecs that make no text of bytes are LookupErrors
+        return ""
+    return found
+
+
 def read_as(content: bytes, codec: str, guessed: str = "") -> Decoded:
     """Decode bytes, the wrong ones and runs of NULs replaced."""
     encoding, wrong, notes = codec, 0, list[str]()
@@ -133,7 +167,8 @@ def read_as(content: bytes, codec: str, guessed: str = "") -> Decoded:
     except UnicodeDecodeError:
         encoding, text = "", content.decode(codec, "replace")
         wrong = text.count(REPLACED) - (content.count(REPLACED.encode()) if codec == "utf-8" else 0)
-        notes.append(f"{wrong:,} characters are not valid {(guessed or codec).upper()}, each shown as {REPLACED}")
+        which = "1 character is" if wrong == 1 else f"{wrong:,} characters are"
+        notes.append(f"{which} not valid {(guessed or codec).upper()}, shown as {REPLACED}")
     if nuls := text.count("\x00"):
         text, runs = re.subn("\x00+", REPLACED, text)
         encoding, wrong = "", wrong + runs
@@ -261,9 +296,9 @@ def _binary_at(content: bytes, is_utf_8: bool) -> int | None:
     Terminal logs with escapes and the like are text: of valid UTF-8 a tenth may be control characters, as far as the first
     64 KiB tell. A crash leaves NULs in a few long runs, however many they are.
     """
-    nuls = _NULS.search(content)
-    if nuls and sum(1 for _ in _NULS.finditer(content)) * TOLERANCE > len(content) - content.count(0):
-        return nuls.start()
+    at = content.find(0)
+    if at >= 0 and sum(1 for _ in _NULS.finditer(content, at)) * TOLERANCE > len(content) - content.count(0):
+        return at
     found = (_CONTROL if is_utf_8 else _NOT_IN_OLD_TEXT).search(content)
     sample = content[: 1 << 16]
     if found and is_utf_8 and len(_CONTROL.findall(sample)) * 10 <= len(sample) - sample.count(0):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 
 from kgfs.formats.contract import Format
-from kgfs.formats.decoding import SAMPLE, Decoded, guess, is_mostly_utf_8, makes_words, read_as, utf_16_by_nuls
+from kgfs.formats.decoding import (
+    SAMPLE,
+    Decoded,
+    codec_of,
+    declared_codec,
+    guess,
+    is_mostly_utf_8,
+    makes_words,
+    read_as,
+    utf_16_by_nuls,
+)
 from kgfs.formats.html_walk import Walk
 from kgfs.formats.pieces import Piece
 
@@ -15,10 +24,6 @@ _OPENING = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<!--.{0,4000}?-->|<\?xml[^>]{0,200}\?>)*<(?:!doctype\s+html|html[\s>])", re.I | re.S
 )
 _UTF_16 = re.compile("(?:\ufeff|\\s)*<(?:!doctype\\s+html|html[\\s>])", re.I)
-_CHARSET = re.compile(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([\w:.-]{2,40})", re.I)
-_XML_ENCODING = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]{2,40})", re.I)
-_SAME = {"iso-8859-1": "windows-1252", "latin1": "windows-1252", "us-ascii": "windows-1252", "gb2312": "gb18030"}
-"""What browsers read where a page says this."""
 _SINGLE_BYTES = re.compile(r"cp\d+|iso8859-\d+|latin|koi8|mac|ascii|charmap|tis-620|hp-roman8|kz1048|ptcp154")
 """Python's names of encodings whose characters are single bytes."""
 WRONG = 5
@@ -62,10 +67,7 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
     if (wide := utf_16_by_nuls(content)) is not None:
         return wide
     content = content.replace(b"\x00", b"")
-    head = content[:4096]
-    found = _CHARSET.search(head) or _XML_ENCODING.search(head)
-    names = [declared, found[1].decode() if found else ""]
-    known = [encoding for name in names if (encoding := _encoding(name))]
+    known = [encoding for encoding in (codec_of(declared), declared_codec(content)) if encoding]
     if not known or _single_bytes(known[0]):
         known.insert(0, "utf-8")
     for encoding in known:
@@ -76,19 +78,6 @@ def decoded(content: bytes, declared: str = "") -> Decoded:
         if not _single_bytes(encoding) and _fits(content, encoding):
             return read_as(content, encoding)
     return guess(content) or read_as(content, "ascii")
-
-
-def _encoding(name: str) -> str:
-    """Return Python's name of the encoding that browsers take for a declared one; '' for one that is not known."""
-    name = name.strip().lower()
-    if name.startswith(("utf-16", "utf16", "ucs-2")) or not name:
-        return ""  # a page whose declaration can be read as ASCII is in no such encoding
-    try:
-        found = codecs.lookup(_SAME.get(name, name)).name
-        b"".decode(found)
-    except (LookupError, ValueError):  # codecs that make no text of bytes are LookupErrors
-        return ""
-    return found
 
 
 def _single_bytes(encoding: str) -> bool:

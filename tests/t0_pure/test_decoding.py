@@ -87,8 +87,8 @@ def test_formats_of_text_are_told_in_any_encoding() -> None:
 @pytest.mark.parametrize(
     ("content", "text", "note"),
     [
-        (b"fr\xc3\xbch\nSp\xe4t\n", "früh\nSp\ufffdt\n", "1 characters are not valid UTF-8"),
-        ("会议纪要，水泵房".encode() + b"\xff" + "。".encode(), "会议纪要，水泵房\ufffd。", "1 characters are not valid UTF-8"),
+        (b"fr\xc3\xbch\nSp\xe4t\n", "früh\nSp\ufffdt\n", "1 character is not valid UTF-8"),
+        ("会议纪要，水泵房".encode() + b"\xff" + "。".encode(), "会议纪要，水泵房\ufffd。", "1 character is not valid UTF-8"),
         (b"one about Kestrel\n" + bytes(40) + b"two about Merlin\n", "one about Kestrel\n\ufffdtwo about Merlin\n", "40 NUL"),
         ("eins über Köln\n".encode("cp1252") + bytes(9) + b"zwei\n", "eins über Köln\n\ufffdzwei\n", "9 NUL"),
         (b"\xef\xbb\xbfone about Kestrel\r\n" + bytes(7) + b"two\r\n", "\ufeffone about Kestrel\r\n\ufffdtwo\r\n", "7 NUL"),
@@ -131,6 +131,21 @@ def test_what_a_page_declares_is_taken_where_it_makes_words(declared: str, encod
     page = f"<html><head>{meta}</head><body><p>{RUSSIAN}</p></body></html>"
     text = parse("a.html", page.encode(encoding))
     assert RUSSIAN in text.text and text.guessed_encoding == guessed
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding", "guessed"),
+    [
+        ('<?xml version="1.0" encoding="iso-8859-2"?>', "iso8859-2", ""),
+        ("#!/bin/sh\n# -*- coding: windows-1250 -*-", "cp1250", ""),
+        ('<?xml version="1.0" encoding="windows-1252"?>', "koi8-r", "koi8-r"),
+        ("# coding: no-such", "cp1251", "windows-1251"),
+    ],
+)
+def test_what_a_source_declares_is_taken_where_it_makes_words(head: str, encoding: str, guessed: str) -> None:
+    words = "A gyűlés időpontja később derül ki." if guessed == "" else RUSSIAN
+    found = decode("a.xml", f"{head}\n{words}\n".encode(encoding))
+    assert words in found.text and found.guessed == guessed
 
 
 def test_a_page_of_which_no_guess_makes_words_keeps_its_ascii() -> None:

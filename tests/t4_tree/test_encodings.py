@@ -55,7 +55,7 @@ def test_wrong_bytes_are_told_and_evidence_stays_true(library: Library) -> None:
     document, reading = ingest(library, "Zen/documents/tides.txt", content * 2)
     assert (reading["encoding"], reading["not_read"]) == (
         None,
-        "4 characters are not valid UTF-8, each shown as \ufffd; 8 NUL characters, each run of them shown as \ufffd",
+        "4 characters are not valid UTF-8, shown as \ufffd; 8 NUL characters, each run of them shown as \ufffd",
     )
     raw = library.read(f"Zen/archive/{document.doc_id}/text.txt")
     assert raw.decode() == f"\ufffd\ufffd\n\ufffd\n\n{WORDS}\n" * 2
