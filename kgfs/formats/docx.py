@@ -234,7 +234,7 @@ def _is_docx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "docx/2",
+    "docx/3",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     frozenset({"docx", "docm", "dotx"}),
     pieces=pieces,

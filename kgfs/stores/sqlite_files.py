@@ -10,7 +10,7 @@ from pathlib import Path
 from kgfs.errors import StoreError
 from kgfs.stores import timing
 
-HOME_FORMAT = 100
+HOME_FORMAT = 101
 """The format of the homes that this kgfs makes and opens. Each database keeps it as its ``user_version``, and the note that
 binds a home to its garage keeps it too. Whoever changes a table, or what is stored in one, gives it the next number."""
 

@@ -191,7 +191,7 @@ def test_an_embedded_mail_that_is_encoded_as_a_whole_is_read() -> None:
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pdf", "a.epub"])
 def test_a_text_that_is_named_like_a_binary_file_is_read(name: str) -> None:
-    assert parse(name, b"The tide turns at noon.\n").parser == "plain/1"
+    assert parse(name, b"The tide turns at noon.\n").parser == "plain/2"
     assert parse(name, b"# Tides\n\nThey turn.\n\n## Noon\n\nThen.\n").parser.startswith("markdown")
 
 
@@ -244,7 +244,7 @@ def test_a_pdf_has_its_comments_and_the_fields_that_were_filled_in() -> None:
     ],
 )  # fmt: skip
 def test_a_page_is_decoded_whatever_it_declares(content: bytes, declared: str, words: str) -> None:
-    assert decoded(content, declared).partition(">")[2] == words or decoded(content, declared) == words
+    assert decoded(content, declared).text.rpartition(">")[2] == words
 
 
 def test_a_web_page_keeps_its_menus_apart() -> None:
@@ -271,7 +271,7 @@ def test_mails_and_mailboxes() -> None:
     )
     text = parse("engine", mail.encode())
     covered(text)
-    assert (text.parser, text.title) == ("eml/3", "Tide tables")
+    assert (text.parser, text.title) == ("eml/4", "Tide tables")
     assert "**From:** Jürgen <j@example.org>" in text.text and "The harbour is open, Jürgen." in text.text
     assert "- report.pdf (application/pdf, 5 bytes)" in text.text and "JVBERi0" not in text.text
     assert text.about["participants"] == ["j@example.org", "a@example.org"] and text.about["messages"] == 1
@@ -307,14 +307,14 @@ def test_a_mail_is_read_as_the_conversation_that_it_holds() -> None:
     assert where(text, "wind") == {"message": 1}, "what is answered between the lines is not parted"
 
 
-def test_encodings_that_do_not_exist_leave_the_words_as_they_came() -> None:
+def test_encodings_that_do_not_exist_are_guessed() -> None:
     mail = (
         b"From: a@example.org\r\nSubject: =?iso-\xff?b?SGFyYm91cg==?=\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
         b"--b\r\nContent-Type: text/plain; charset=no-such\r\n\r\nThe pilot saw it.\r\n"
         b"--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename==?iso-\xff?b?eA==?=\r\n\r\nx\r\n--b--\r\n"
     )
     text = parse("a.eml", mail)
-    assert "SGFyYm91cg" in text.text and "The pilot saw it." in text.text
+    assert text.title == "Harbour" and "The pilot saw it." in text.text
     page = b'<html><head><meta charset="\x00utf"></head><body><p>The pilot saw it.</p></body></html>'
     assert "The pilot saw it." in parse("a.html", page).text
 
