@@ -169,14 +169,16 @@ def test_rare_words_weigh_more_and_names_most() -> None:
 CHEAP = {"tea is a drink": 0, "monks drink tea at dawn because it keeps them awake": 1, "rice grows in water": 2}
 
 
-def scored(question: Question, texts: list[str], judged: list[Judged] | None = None) -> Scored:
+def scored(
+    question: Question, texts: list[str], judged: list[Judged] | None = None, *, of_one_section: bool = False
+) -> Scored:
     candidates = [
-        Candidate(0, at, "paragraph", text, frozenset(forms_in(text)), frozenset(forms_in(text)))
+        Candidate(0, 0 if of_one_section else at, "paragraph", text, *[frozenset(forms_in(text))] * 3)
         for at, text in enumerate(texts)
     ]
-    around = Surroundings(
-        [Bag.of(forms_in(text)) for text in texts], [Bag.of(forms_in(" ".join(texts)))], [frozenset()]
-    )
+    whole = " ".join(texts)
+    sections = [whole] if of_one_section else texts
+    around = Surroundings([Bag.of(forms_in(text)) for text in sections], [Bag.of(forms_in(whole))], [frozenset()])
     return score(question, candidates, around, judged or [Judged()] * len(texts), Weights())
 
 
@@ -199,9 +201,38 @@ def test_meaning_decides_where_words_do_not() -> None:
     assert scored(read("paddy fields"), list(CHEAP), near).order[0] == 2
 
 
+NOTE = [
+    "The observatory has a dome of copper.",
+    "The dome of the observatory turns on forty wheels of steel.",
+    "Its mirror was ground by two brothers in the town below.",
+    "The dome of the observatory is washed in June.",
+]
+
+
+@pytest.mark.parametrize("by_meaning", [True, False])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When is the dome of the observatory washed?", 3),
+        ("How many wheels does the dome of the observatory turn on?", 1),
+        ("Who ground the mirror of the observatory?", 2),
+    ],
+)
+def test_the_sentence_with_the_words_comes_before_its_neighbours(question: str, answer: int, by_meaning: bool) -> None:
+    near = [Judged(0.5 + 0.1 * (at != answer), 0.6 + 0.1 * (at != answer), True) for at in range(len(NOTE))]
+    assert scored(read(question), NOTE, near if by_meaning else None, of_one_section=True).order[0] == answer
+
+
+def test_words_that_frame_a_question_count_less_than_its_subject() -> None:
+    sections = ["How long it is does not say how long it was before.", "Severance is paid for three months."]
+    assert scored(read("how long does severance"), sections).order[0] == 1
+    found = scored(read("How long does severance last?"), ["A long hash lasts longer than a short one."])
+    assert found.answerable < 0
+
+
 def test_sentences_are_grouped_by_document_the_best_first() -> None:
     def candidate(document: int, text: str) -> Candidate:
-        return Candidate(document, document, "paragraph", text, frozenset(forms_in(text)), frozenset())
+        return Candidate(document, document, "paragraph", text, *[frozenset(forms_in(text))] * 2, frozenset())
 
     candidates = [
         candidate(0, "one"),

@@ -275,7 +275,7 @@ def test_what_a_thing_is_is_answered_by_the_sentence_that_says_it(library: Libra
 
 
 def test_a_sentence_that_points_back_is_quoted_with_the_one_before_it(library: Library) -> None:
-    found = answer(library, "Tea/ask/Why is tea drunk at dawn?")
+    found = answer(library, "Tea/ask/Why do monks drink tea at dawn?")
     assert found["quotes"][0]["text"] == "Monks drink it at dawn because it keeps them awake."
     text = "Tea is hot. Therefore Gyokuro stays green.\n"
     library.add("Tea/documents/green.txt", text.encode(), {})

@@ -2,7 +2,7 @@
 
 The weight of a word is how rare it is times the share of its part of speech. Rarity mixes how common the word is in English
 (its rank) with how many Sources of the home have it: the rank counts as BACKGROUND Sources, so that it decides in a home of
-one note, and the home's own texts decide in a large one.
+one note, and the home's own texts decide in a large one. A word that frames the question counts as less rare than it is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTS = {"PROPN": 1.3, "NUM": 1.2, "NOUN": 1.0, "ADJ": 0.7, "VERB": 0.6, "AUX": 
 LONGEST_NAME = 4
 """Words of a name of a concept that is looked for in a question."""
 FRAME = 0.3
-"""The further share of a word that frames a question and says little of its subject."""
+"""The share of its rarity that a word has which frames a question and says little of its subject."""
 FRAME_WORDS = frozenset(
     """mean meant happen say said tell told call called get got use used work make made many much long often old new kind way
     thing reason difference different differ compare compared allow need must may might should shall""".split()  # noqa: SIM905
@@ -54,7 +54,7 @@ class Word:
     form: str
     """The form that is compared with the forms of texts."""
     rarity: float
-    """Its idf."""
+    """Its idf; FRAME of that for a word that frames the question."""
     weight: float
     """How much its absence says that the answer is absent: rarity times the share of its part of speech."""
     others: tuple[frozenset[str], ...] = ()
@@ -121,10 +121,10 @@ def weighed(
         if form in words:
             continue
         odds = 1 - math.exp(-SOURCE_WORDS * ZIPF / rank(text))
-        rarity = math.log((sources + BACKGROUND + 1) / (held.get(form, 0) + BACKGROUND * odds + 0.5))
-        share = PARTS.get(parts.get(text) or _shape(text, first), 1.0)
         frame = FRAME if form in _frame_forms() else 1.0
-        words[form] = Word(text, form, rarity, rarity * share * frame, tuple((aliases or {}).get(form, ())))
+        rarity = frame * math.log((sources + BACKGROUND + 1) / (held.get(form, 0) + BACKGROUND * odds + 0.5))
+        share = PARTS.get(parts.get(text) or _shape(text, first), 1.0)
+        words[form] = Word(text, form, rarity, rarity * share, tuple((aliases or {}).get(form, ())))
     return Question(question, tuple(words.values()), kind_asked(question), sources + BACKGROUND)
 
 
@@ -132,6 +132,11 @@ def share_of(question: Question, forms: Collection[str]) -> float:
     """Return the share of the question's rarity that words with these forms have."""
     whole = math.fsum(word.rarity for word in question.words)
     return math.fsum(word.rarity for word in question.words if word.stands_in(forms)) / whole if whole else 0.0
+
+
+def words_among(question: Question, forms: Collection[str]) -> float:
+    """Return the share of the question's words that are among the forms, all words alike."""
+    return sum(word.stands_in(forms) for word in question.words) / max(len(question.words), 1)
 
 
 def heaviest_missing(question: Question, forms: Collection[str]) -> float:
