@@ -22,8 +22,8 @@ from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
-from kgfs.knowledge.words_asked import forms_asked, occurring, strange
-from kgfs.render.search import ResultPage, Shown, telling
+from kgfs.knowledge.words_asked import occurring, strange
+from kgfs.render.search import ResultPage, Shown, forms_asked, telling
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from kgfs.domain.word_forms import forms_in
 from kgfs.knowledge.ask.answer import Answer, Place, Quote, State, as_data, from_data
 from kgfs.knowledge.ask.choosing import chosen
-from kgfs.knowledge.ask.question import Question, kind_asked, spoken, weighed
+from kgfs.knowledge.ask.question import Question, kind_asked, weighed
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Judged, Scored, Surroundings, Weights, fits, led, score
 from kgfs.knowledge.ask.sentences import LONGEST, blocks_of, end_of_introduced, points_back, says_nothing, sentences_of
 from kgfs.knowledge.ask.subject import Subject, is_titled, says_what, subjects_of
 from kgfs.render.answer import ValidatedCitation
 from kgfs.render.answer_files import AnswerPage, ShownQuote, answer_json, answer_md, context_md, response_of
+from kgfs.render.search import telling_words
 
 TEXT = """\
 ---
@@ -151,8 +152,8 @@ def test_a_long_sentence_is_cut_at_spaces_and_nothing_is_lost() -> None:
 
 
 def test_function_words_are_not_looked_for_and_what_is_asked_is_told() -> None:
-    assert spoken("What is the Zen of Python?") == ["Zen", "Python"]
-    assert spoken("who are we") == ["who", "are", "we"]
+    assert telling_words("What is the Zen of Python?") == ["Zen", "Python"]
+    assert telling_words("who are we") == ["who", "are", "we"]
     asked = ("When was it?", "How many are there?", "Who did it?", "Why?", "What is it?")
     assert [kind_asked(one) for one in asked] == ["date", "number", "name", "reason", ""]
     assert fits("date", "on 5 May") and fits("number", "two of 7") and not fits("number", "some of them")

@@ -18,12 +18,13 @@ from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.ask.choosing import chosen
 from kgfs.knowledge.ask.defined import BY_EVIDENCE, evidence_of, leads
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
-from kgfs.knowledge.ask.question import Question, named_in, spoken, weighed
+from kgfs.knowledge.ask.question import Question, named_in, share_of, weighed
 from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, standardised
 from kgfs.knowledge.ask.sentences import points_back
 from kgfs.knowledge.ask.subject import subjects_of
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import rank
+from kgfs.render.search import telling_words
 from kgfs.stores.graph.vocabulary import SourceRow
 from kgfs.stores.stores import Stores
 
@@ -45,7 +46,10 @@ def ask(
     weighing = weigh(stores, run, question, ontology, patience, by_worker=by_worker)
     few, scored, found = weighing.candidates, weighing.scored, weighing.found
     answers = scored.answerable > 0
-    quotes = _apart([_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else [])
+    numbers = chosen(few.candidates, scored) if answers else []
+    if weighing.only_text:  # only meanings can tell that a sentence answers without any of the words
+        numbers = [at for at in numbers if share_of(weighing.question, few.candidates[at].block)] or numbers[:1]
+    quotes = _apart([_quote(few, at, scored.scores[at]) for at in numbers])
     return Answer(
         question=question,
         ontology=found.ontology,
@@ -108,7 +112,7 @@ def weigh(
 
 
 def _read(stores: Stores, words: str, ontology: str) -> Question:
-    forms = {forms_of(word)[0] for word in spoken(words)}
+    forms = {forms_of(word)[0] for word in telling_words(words)}
     held = stores.graph.sources_with(sorted(forms))
     return weighed(words, {}, rank, held, stores.graph.counts()["sources"], _aliases(stores, words, ontology))
 

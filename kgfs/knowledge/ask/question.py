@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kgfs.domain.word_forms import forms_of
-from kgfs.render.search import FUNCTION_WORDS
+from kgfs.render.search import FUNCTION_WORDS, telling_words
 
 BACKGROUND = 300
 """The number of Sources that the rank of a word counts for."""
@@ -89,12 +89,6 @@ def _frame_forms() -> frozenset[str]:
     return frozenset(form for word in FRAME_WORDS for form in forms_of(word)[:1])
 
 
-def spoken(question: str) -> list[str]:
-    """Return the words that are looked for: all but function words or, where there are no others, all."""
-    words = _WORD.findall(question)
-    return [word for word in words if word.lower() not in FUNCTION_WORDS] or words
-
-
 def kind_asked(question: str) -> str:
     lowered = question.lower()
     return next((kind for kind, pattern in _ASKED if pattern.search(lowered)), "")
@@ -116,7 +110,7 @@ def weighed(
     """
     words: dict[str, Word] = {}
     first = next(iter(_WORD.findall(question)), "")
-    for text in spoken(question):
+    for text in telling_words(question):
         form = forms_of(text)[0]
         if form in words:
             continue
