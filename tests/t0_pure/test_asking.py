@@ -350,6 +350,12 @@ def test_the_states_of_an_answer(state: str, reported: str) -> None:
     assert json.loads(answer_json(page))["state"] == state and context_md(page)
 
 
+@pytest.mark.parametrize("state", ["done", "not_found"])
+def test_an_answer_by_words_alone_says_so_first(state: str) -> None:
+    page = answer_md(replace(PAGE, state=state, only_text="No worker listens to questions."), "").decode()
+    assert page.splitlines()[2] == "By words only: No worker listens to questions."
+
+
 def test_a_response_has_a_paragraph_for_each_document() -> None:
     assert (
         response_of([("a", "1", "x"), ("a", "2", "y\nz"), ("b", "3", "[C:9]")]) == "x [C:1]\ny z [C:2]\n\n[C :9] [C:3]"

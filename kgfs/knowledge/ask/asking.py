@@ -81,7 +81,9 @@ def weigh(
     stores: Stores, run: Path, question: str, ontology: str, patience: Deadline, *, by_worker: bool = False
 ) -> Weighing:
     """Return the sentences that may answer, scored. Errors are as for :func:`ask`."""
-    found = search(stores, run, question, ontology, patience, by_worker=by_worker)
+    found = search(
+        stores, run, question, ontology, patience, by_worker=by_worker, model_wait=_for_models(patience).left
+    )
     if not found.query.words:
         raise BadInputError("A question has words; filters alone find documents with kgfs search.")
     subjects = subjects_of(found.query.words)
@@ -153,7 +155,7 @@ def _judged(
     texts = [text for position in positions for text in (position.near, position.in_place)]
     try:
         judgement = likeness(
-            run, question.text, texts, [gathered.candidates[at].text for at in near], patience.within(timing.ASK_MODEL)
+            run, question.text, texts, [gathered.candidates[at].text for at in near], _for_models(patience)
         )
     except GivenUpError:
         raise
@@ -164,6 +166,11 @@ def _judged(
         at: Judged(judgement.cosines[2 * place], judgement.cosines[2 * place + 1], judgement.verbs[place])
         for place, at in enumerate(near)
     }, ""
+
+
+def _for_models(patience: Deadline) -> Deadline:
+    """Return how long the worker is waited for, so that words alone can still answer if it is silent."""
+    return patience.within(min(timing.ASK_MODEL, patience.left * (1 - timing.ASK_BY_WORDS)))
 
 
 def _missing(question: Question, few: Gathered, order: Sequence[int]) -> tuple[str, ...]:
