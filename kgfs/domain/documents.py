@@ -57,6 +57,9 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; names that only a listing declares are terms"
     ),
     10: IngestVersion("Texts in other scripts than the Latin one are not taken for English"),
+    11: IngestVersion(
+        "Names are the same however their accents are encoded, and with soft hyphens or characters of no width inside"
+    ),
 }
 """The versions of the ingest logic, by number.
 

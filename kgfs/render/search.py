@@ -14,15 +14,14 @@ from typing import Protocol
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
-from kgfs.domain.word_forms import forms_of, plain
+from kgfs.domain.word_forms import WORD, forms_of, plain, words_in
 from kgfs.render.source import Marks
 from kgfs.render.words import counted, fold, json_page, lines_of, rendered
 
 EXCERPT = 320
 """Characters of a Source that ``results.md`` shows. The Source's own file has all of it."""
 
-WORD = re.compile(r"\w+")
-_AROUND_WORDS = re.compile(r"(\w+)")
+_AROUND_WORDS = re.compile(f"({WORD.pattern})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +243,7 @@ def telling(question: str) -> str:
     """
     told = set(telling_words(question))
     words = question.split()
-    return " ".join([word for word in words if not told.isdisjoint(WORD.findall(word))] or words)
+    return " ".join([word for word in words if not told.isdisjoint(words_in(word))] or words)
 
 
 def telling_words(question: str) -> list[str]:
@@ -252,7 +251,7 @@ def telling_words(question: str) -> list[str]:
 
     Words are compared, not their stems: that of "does" is "doe".
     """
-    words = WORD.findall(question)
+    words = words_in(question)
     plainly = [plain(word) for word in words]
     return [
         word

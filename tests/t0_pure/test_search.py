@@ -113,6 +113,12 @@ def test_words_are_marked_as_the_full_text_compares_them() -> None:
     assert words_of("What-is run_target ?") == {"run_target", "run", "target"}
 
 
+@pytest.mark.parametrize("word", ["Café", "Cafe\u0301", "Ca\u00adfe", "Ca\u200bfe\u0301"])
+def test_marks_stand_around_whole_words(word: str) -> None:
+    for asked in ("café", "cafe\u0301", "ca\u00adfé"):
+        assert marked(f"A {word}, here", words_of(asked), MARKS) == f"A =={word}==, here"
+
+
 def test_function_words_do_not_count_where_there_are_others() -> None:
     assert telling("What is the purpose of `SIGNALS` ?") == "purpose `SIGNALS`"
     assert telling("to be or not to be") == "not" and telling("who are you") == "who are you" and telling("") == ""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from kgfs.domain.word_forms import forms_of
+from kgfs.domain.word_forms import forms_of, words_in
 from kgfs.render.search import FUNCTION_WORDS, telling_words
 
 BACKGROUND = 300
@@ -32,7 +32,6 @@ FRAME_WORDS = frozenset(
     """mean meant happen say said tell told call called get got use used work make made many much long often old new kind way
     thing reason difference different differ compare compared allow need must may might should shall""".split()  # noqa: SIM905
 )
-_WORD = re.compile(r"\w+")
 _ASKED = (
     ("date", re.compile(r"\bwhen\b|\bwhat (?:year|date|day|month)\b|\bwhich (?:year|date|day|month)\b")),
     (
@@ -109,7 +108,7 @@ def weighed(
     of the other names of the concepts that the question names, by each form of the name that it uses.
     """
     words: dict[str, Word] = {}
-    first = next(iter(_WORD.findall(question)), "")
+    first = next(iter(words_in(question)), "")
     for text in telling_words(question):
         form = forms_of(text)[0]
         if form in words:
@@ -140,7 +139,7 @@ def heaviest_missing(question: Question, forms: Collection[str]) -> float:
 
 def named_in(question: str) -> list[str]:
     """Return the runs of at most LONGEST_NAME words of a question that may name a concept, the longest first."""
-    words = _WORD.findall(question)
+    words = words_in(question)
     runs = [words[at : at + n] for n in range(LONGEST_NAME, 0, -1) for at in range(len(words) - n + 1)]
     return list(dict.fromkeys(" ".join(run) for run in runs if run[0].lower() not in FUNCTION_WORDS))
 
