@@ -54,7 +54,7 @@ class Weights:
     bias: float = -5.86
     missing_alone: float = -1.33
     covered_alone: float = 6.92
-    bias_alone: float = -3.36
+    bias_alone: float = -3.42
     size: float = -0.3
 
 
