@@ -63,6 +63,10 @@ PROJECTION_RETRY_AT_MOST."""
 PROJECTION_RETRY_AT_MOST = 60.0
 PROJECTION_NOTED = 1.0
 """Seconds between progress notes while all rows are written."""
+WATCH_STILL = 0.2
+"""Seconds between two scans in which a file is the same that nobody writes."""
+WATCH_WRITING = 30.0
+"""Seconds that ``ingest --watch --once`` waits for files that are being written."""
 WATCH_QUIET = 1.0
 """How long a file must be unchanged before it is taken."""
 WATCH_GROWING = 300.0
