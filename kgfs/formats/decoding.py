@@ -18,7 +18,7 @@ REPLACED = "\ufffd"
 SAMPLE = 1 << 20
 """Bytes by which an encoding is judged."""
 TOLERANCE = 16
-"""A text has at least so many characters for each wrong one, and so many bytes for each run of NULs."""
+"""A text has at least so many characters for each wrong one, and so many bytes for each run of NULs but one."""
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -36,7 +36,7 @@ _NOT_IN_OLD_TEXT = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 """The same without ESC, as terminals write it."""
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _COMMON = re.compile(r"[\t\n\r -~、。，]")
-"""Characters of which every text in UTF-16 has one."""
+"""Characters of which every text in UTF-16 has one among forty."""
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _CHARACTER = re.compile(r"[^\x00-\x7f]")
 _FEW = 10_000
@@ -187,8 +187,8 @@ def utf_16_by_nuls(content: bytes) -> Decoded | None:
 def _utf_16(content: bytes) -> Decoded | None:
     for codec in ("utf-16-le", "utf-16-be"):
         start = content[:SAMPLE].decode(codec, "replace")
-        is_text = REPLACED not in start[:-1] and not _CONTROL_CHARACTER.search(start) and _COMMON.search(start)
-        if is_text and makes_words(start):
+        is_text = REPLACED not in start[:-1] and not _CONTROL_CHARACTER.search(start)
+        if is_text and len(_COMMON.findall(start)) * 40 >= len(start) and makes_words(start):
             return read_as(content, codec, codec)
     return None
 
@@ -297,8 +297,10 @@ def _binary_at(content: bytes, is_utf_8: bool) -> int | None:
     64 KiB tell. A crash leaves NULs in a few long runs, however many they are.
     """
     at = content.find(0)
-    if at >= 0 and sum(1 for _ in _NULS.finditer(content, at)) * TOLERANCE > len(content) - content.count(0):
-        return at
+    if at >= 0:
+        further = sum(1 for _ in _NULS.finditer(content, at)) - 1
+        if further * TOLERANCE >= len(content) - content.count(0):
+            return at
     found = (_CONTROL if is_utf_8 else _NOT_IN_OLD_TEXT).search(content)
     sample = content[: 1 << 16]
     if found and is_utf_8 and len(_CONTROL.findall(sample)) * 10 <= len(sample) - sample.count(0):

@@ -90,6 +90,7 @@ def test_formats_of_text_are_told_in_any_encoding() -> None:
         (b"fr\xc3\xbch\nSp\xe4t\n", "früh\nSp\ufffdt\n", "1 character is not valid UTF-8"),
         ("会议纪要，水泵房".encode() + b"\xff" + "。".encode(), "会议纪要，水泵房\ufffd。", "1 character is not valid UTF-8"),
         (b"one about Kestrel\n" + bytes(40) + b"two about Merlin\n", "one about Kestrel\n\ufffdtwo about Merlin\n", "40 NUL"),
+        (b"Kestrel\n" + bytes(4096), "Kestrel\n\ufffd", "4,096 NUL"),
         ("eins über Köln\n".encode("cp1252") + bytes(9) + b"zwei\n", "eins über Köln\n\ufffdzwei\n", "9 NUL"),
         (b"\xef\xbb\xbfone about Kestrel\r\n" + bytes(7) + b"two\r\n", "\ufeffone about Kestrel\r\n\ufffdtwo\r\n", "7 NUL"),
         (b"\xff\xfe" + "The pump house is shut.".encode("utf-16-le") + b"x", "\ufeffThe pump house is shut.\ufffd", "UTF-16-LE"),
