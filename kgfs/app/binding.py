@@ -58,7 +58,7 @@ def refuse_others(config: Config) -> None:
         raise refusal(config.home, noted.get(FORMAT, "none"))
     for setting, current in _named(config).items():
         known = noted.get(setting, current)
-        if known != current:
+        if known != current and setting != FORMAT:
             raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{current}'. {REMEDY}")
 
 
