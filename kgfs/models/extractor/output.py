@@ -10,7 +10,6 @@ from typing import Any
 from kgfs.errors import BadInputError
 from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship, Signs
 
-
 _RARE = {
     "language": "",
     "plain": False,
