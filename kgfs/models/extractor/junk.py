@@ -28,19 +28,19 @@ STOP_WORDS = frozenset(
 HOLLOW = frozenset(
     """ability above abstract acceptance addition advantage agenda aim announcement attendee alternative amount answer appendix approach argument aspect
     author authors background bar basis business baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
-    circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
+    circumstance class comment common concept conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
     disadvantage document draft e.g. effect eg ie effort end entry etc everyone evidence example examples exception existence
-    experience explanation extent fact factor fashion feature figure finding first following foo footnote footnotes form future
-    goal group half hand help history i.e. idea ideas impact implication importance instance intent intention introduction issue
+    experience explanation extent fact faq factor fashion feature figure finding first following foo footnote footnotes form future
+    goal group half hand help history i.e. idea ideas impact implication importance insight instance intent intention introduction issue
     issues item kind lack level line list lot lots main majority manner matter mean meaning means meeting mention method mind minor minutes
     moment month months motivation name names nature need needs new note notes notion number numbers object objection
     objective old one ones open option options order outline outset overview page paper paragraph part parts past people period
     person perspective place plan point points position possibility problem problems procedure process proposal proposals purpose
     question questions range rate rationale reader reason reasons recommendation reference references regard rejected relation remainder
-    requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation
+    requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation snippet
     solution something sort specific specification start state statement status step steps stuff subject success such
-    suggestion summary support table tables technique term terms test text thing things thought time times title today topic
+    suggestion summary support table tables takeaway technique term terms test text thing things thought time times title today topic
     total transition truth type types usage use user users value values variety version versions view want way ways week
     weeks whole wish word words work works world year years yes""".split()  # noqa: SIM905 - reads better as a paragraph
 )
