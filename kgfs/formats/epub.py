@@ -51,4 +51,4 @@ def _is_epub(content: bytes) -> bool:
     return holds_part(content, b"META-INF/container.xml")
 
 
-FORMAT = Format("epub/2", "application/epub+zip", frozenset({"epub"}), pieces=pieces, signature=_is_epub, binary=True)
+FORMAT = Format("epub/3", "application/epub+zip", frozenset({"epub"}), pieces=pieces, signature=_is_epub, binary=True)

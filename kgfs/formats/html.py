@@ -104,4 +104,4 @@ def looks_like_html(content: bytes) -> bool:
     return bool(_OPENING.match(content[:8192]))
 
 
-FORMAT = Format("html/2", "text/html", frozenset({"html", "htm", "xhtml"}), pieces=pieces, signature=looks_like_html)
+FORMAT = Format("html/3", "text/html", frozenset({"html", "htm", "xhtml"}), pieces=pieces, signature=looks_like_html)

@@ -261,7 +261,7 @@ def _is_page(content: bytes) -> bool:
     )
 
 
-MESSAGE = Format("eml/3", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
+MESSAGE = Format("eml/4", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
 ARCHIVED_PAGE = Format(
-    "mhtml/2", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
+    "mhtml/3", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
 )
