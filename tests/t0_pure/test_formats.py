@@ -128,7 +128,7 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     assert where(text, "=SUM(B2)") == {"sheet": "Data", "row": 9, "column": 4}
     assert where(text, "2024-01-01T12:00:00") == {"sheet": "Data", "row": 9, "column": 5}  # which its format hides
     assert where(text, "2024-01-01T18:00:00") == {"sheet": "Data", "row": 9, "column": 6}
-    assert where(text, "1.5") == {"sheet": "Data", "row": 9, "column": 7}  # 36 hours that passed
+    assert where(text, "36:00:00") == {"sheet": "Data", "row": 9, "column": 7}  # hours that passed
 
 
 @pytest.mark.parametrize("damaged", ["7x", "²", "9" * 5000])

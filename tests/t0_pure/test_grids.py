@@ -6,6 +6,7 @@ import pytest
 
 from kgfs.formats.grid import MOST_COLUMNS, REPEATED, TO_THE_END, Grid
 from kgfs.formats.table import parse
+from tests.support.office import xlsx
 
 
 def html(*rows: str) -> str:
@@ -55,3 +56,24 @@ def test_what_spans_repeats_little() -> None:
     assert len(grid.row([])) == MOST_COLUMNS and said < 3 << 20
     grid.begin()
     assert grid.row([("c", 1, 1)]) == ["c"]
+
+
+def test_merged_cells_of_a_sheet_are_said_in_each_row_that_they_head() -> None:
+    inline = '<c r="{}" t="inlineStr"><is><t>{}</t></is></c>'.format
+    rows = (
+        f'<row r="1">{inline("A1", "Rota")}</row>'
+        f'<row r="2">{inline("A2", "Team")}{inline("B2", "Day")}{inline("C2", "Hours")}</row>'
+        f'<row r="3">{inline("A3", "Amber_x000D_ crew")}{inline("B3", "Monday")}<c r="C3"><v>7</v></c></row>'
+        f'<row r="4"><c r="A4"/>{inline("B4", "_x005F_x000D_")}<c r="C4"><v>8</v></c></row>'
+        f'<row r="5">{inline("B5", "on leave")}</row>'
+    )
+    merged = "".join(f'<mergeCell ref="{each}"/>' for each in ("A1:C1", "A3:A4", "B5:C5", "E1:E99999999"))
+    text = parse("a.xlsx", xlsx(rows, merged=merged)).text
+    assert text.split("\n\n")[1].splitlines() == [
+        "| Rota |  |  |",
+        "| --- | --- | --- |",
+        "| Team | Day | Hours |",
+        "| Amber crew | Monday | 7 |",
+        "| Amber crew | _x000D_ | 8 |",
+        "|  | on leave |",
+    ]
