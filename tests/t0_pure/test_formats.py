@@ -328,6 +328,20 @@ def test_notebooks_have_cells() -> None:
     covered(text)
     assert where(text, "harmonics") == {"cell": 1} and where(text, "print") == {"cell": 2}
     assert kinds(text) == ["heading", "paragraph", "code", "code"]
+    old = [{"cell_type": "heading", "level": 2, "source": ["Ebb"]}, {"cell_type": "code", "input": "1", "outputs": []}]
+    text = parse("a.ipynb", json.dumps({"nbformat": 3, "worksheets": [{"cells": old}]}).encode())
+    covered(text)
+    assert text.text == "## Ebb\n\n```\n1\n```\n" and kinds(text) == ["heading", "code"]
+
+
+def test_readings_stand_behind_their_characters() -> None:
+    run = "<w:r><w:t>{}</w:t></w:r>".format
+    ruby = (
+        f"<w:r><w:ruby><w:rubyPr/><w:rt>{run('とうきょう')}</w:rt><w:rubyBase>{run('東京')}</w:rubyBase></w:ruby></w:r>"
+    )
+    assert parse("a.docx", docx(f"<w:p>{ruby}{run('へ')}</w:p>")).text == "東京(とうきょう)へ\n"
+    for reading in ("<rt>とうきょう</rt>", "<rp>(</rp><rt>とうきょう</rt><rp>)</rp>"):
+        assert parse("a.html", f"<html><p><ruby>東京{reading}</ruby>へ".encode()).text == "東京(とうきょう)へ\n"
 
 
 @pytest.mark.parametrize("end", ["", '"never closed,\n3\n', '"closed\n\n"\n'])

@@ -6,7 +6,7 @@ import pytest
 
 from kgfs.formats.grid import MOST_COLUMNS, REPEATED, TO_THE_END, Grid
 from kgfs.formats.table import parse
-from tests.support.office import xlsx
+from tests.support.office import docx, xlsx
 
 
 def html(*rows: str) -> str:
@@ -76,4 +76,23 @@ def test_merged_cells_of_a_sheet_are_said_in_each_row_that_they_head() -> None:
         "| Amber crew | Monday | 7 |",
         "| Amber crew | _x000D_ | 8 |",
         "|  | on leave |",
+    ]
+
+
+def test_merged_cells_of_a_word_table_are_said_in_each_row_that_they_head() -> None:
+    cell = "<w:tc><w:tcPr>{}</w:tcPr><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>".format
+    begins, goes_on = '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+    rows = (
+        cell("", "Team") + cell("", "Day") + cell("", "Hours"),
+        cell(begins, "Amber crew") + cell("", "Monday") + cell("", "7"),
+        cell(goes_on, "") + cell("", "Tuesday") + cell("", "8"),
+        cell('<w:gridSpan w:val="2"/>', "Basalt crew") + cell("", "9"),
+        '<w:trPr><w:gridBefore w:val="1"/></w:trPr>' + cell("", "Friday") + cell("", "5"),
+    )
+    text = parse("a.docx", docx(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>")).text
+    assert text.splitlines()[2:] == [
+        "| Amber crew | Monday | 7 |",
+        "| Amber crew | Tuesday | 8 |",
+        "| Basalt crew |  | 9 |",
+        "|  | Friday | 5 |",
     ]
