@@ -51,7 +51,7 @@ def test_a_pdf_has_pages_and_its_running_header_is_furniture() -> None:
     ]
     text = parse("lying.txt", pdf(*pages, ""))
     covered(text)
-    assert (text.parser, text.pages, text.encoding) == ("pdf/3", 4, "")
+    assert (text.parser, text.pages, text.encoding) == ("pdf/4", 4, "")
     assert text.note == "no text was found on 1 of 4 pages: 4"
     assert where(text, "led the ship") == {"page": 2} and where(text, "left") == {"page": 3}
     furniture = {text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture"}
