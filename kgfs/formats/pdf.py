@@ -12,6 +12,7 @@ from kgfs.errors import UnreadableTextError
 from kgfs.formats import recognition
 from kgfs.formats.contract import Format
 from kgfs.formats.pdf_annotations import annotations_of
+from kgfs.formats.pdf_columns import by_columns
 from kgfs.formats.pdf_forms import Box, Field, Fields
 from kgfs.formats.pdf_salvage import salvaged
 from kgfs.formats.pieces import IN_PART, RECOGNISED, Piece
@@ -178,9 +179,11 @@ def _paragraphs(textpage: Any, fields: Fields) -> list[list[str]]:
     for n, (raw, start) in enumerate(zip(raws, starts, strict=True)):
         if filled[n] == raw:
             filled[n] = fields.in_line(raw, start, above=True)
+    read = list(zip(raws, starts, strict=True))
+    placed = {start: words for (raw, start), words in zip(read, filled, strict=True) if words != raw}
     lines: list[tuple[str, float, float]] = []
-    for raw, start, with_fields in zip(raws, starts, filled, strict=True):
-        if words := _SPREAD.sub(_close, with_fields.strip()):
+    for raw, start in read if placed else by_columns(read, box_of):
+        if words := _SPREAD.sub(_close, placed.get(start, raw).strip()):
             _, bottom, _, top = box_of(start + len(raw) - len(raw.lstrip())) or (0.0, 0.0, 0.0, 0.0)
             lines.append((words, bottom, top))
     paragraphs: list[list[str]] = []

@@ -70,3 +70,26 @@ def test_a_word_goes_on_behind_repeated_headers() -> None:
     pages = ("The harbour takes ship-", "ping of all kinds. It closes at noo-", "ntide.")
     text = parse("a.pdf", pdf(*(f"Canal Trust\n{words}\nPage {n}" for n, words in enumerate(pages)))).text
     assert "takes shipping" in text and "at noontide." in text
+
+
+def _rows(*rows: str) -> bytes:
+    """Return a PDF with these rows, each drawn in one go, its cells (behind bars) at the same places."""
+    page = pdf("\n".join(rows)).decode("latin-1")
+    for row in rows:
+        cells = row.split("|")
+        shown = " ".join(f"({cell}) Tj 170 0 Td" for cell in cells)
+        page = page.replace(f"({row}) Tj T*", f"{shown} {-170 * len(cells)} -14 Td")
+    return page.encode("latin-1")
+
+
+def test_columns_that_are_drawn_row_by_row_are_read_one_by_one() -> None:
+    columns = _rows(
+        "The committee met|A new dredger has", "and approved the|been ordered, and", "annual budget.|it needs a crew."
+    )
+    assert parse("a.pdf", columns).text == (
+        "The committee met\nand approved the\nannual budget.\nA new dredger has\nbeen ordered, and\nit needs a crew.\n"
+    )
+    table = _rows(
+        "Name of the ship|Place of the berth", "Amber Phalarope|Inner harbour", "Basalt Shearwater|Outer harbour"
+    )
+    assert "Amber Phalarope Inner harbour\nBasalt Shearwater Outer harbour" in parse("a.pdf", table).text
