@@ -51,7 +51,7 @@ def test_a_pdf_has_pages_and_its_running_header_is_furniture() -> None:
     ]
     text = parse("lying.txt", pdf(*pages, ""))
     covered(text)
-    assert (text.parser, text.pages, text.encoding) == ("pdf/3", 4, "")
+    assert (text.parser, text.pages, text.encoding) == ("pdf/4", 4, "")
     assert text.note == "no text was found on 1 of 4 pages: 4"
     assert where(text, "led the ship") == {"page": 2} and where(text, "left") == {"page": 3}
     furniture = {text.text[block.start : block.end] for block in text.blocks if block.kind == "furniture"}
@@ -128,7 +128,7 @@ def test_a_sheet_keeps_numbers_as_stored_and_every_cell_has_its_place() -> None:
     assert where(text, "=SUM(B2)") == {"sheet": "Data", "row": 9, "column": 4}
     assert where(text, "2024-01-01T12:00:00") == {"sheet": "Data", "row": 9, "column": 5}  # which its format hides
     assert where(text, "2024-01-01T18:00:00") == {"sheet": "Data", "row": 9, "column": 6}
-    assert where(text, "1.5") == {"sheet": "Data", "row": 9, "column": 7}  # 36 hours that passed
+    assert where(text, "36:00:00") == {"sheet": "Data", "row": 9, "column": 7}  # hours that passed
 
 
 @pytest.mark.parametrize("damaged", ["7x", "²", "9" * 5000])
@@ -328,6 +328,20 @@ def test_notebooks_have_cells() -> None:
     covered(text)
     assert where(text, "harmonics") == {"cell": 1} and where(text, "print") == {"cell": 2}
     assert kinds(text) == ["heading", "paragraph", "code", "code"]
+    old = [{"cell_type": "heading", "level": 2, "source": ["Ebb"]}, {"cell_type": "code", "input": "1", "outputs": []}]
+    text = parse("a.ipynb", json.dumps({"nbformat": 3, "worksheets": [{"cells": old}]}).encode())
+    covered(text)
+    assert text.text == "## Ebb\n\n```\n1\n```\n" and kinds(text) == ["heading", "code"]
+
+
+def test_readings_stand_behind_their_characters() -> None:
+    run = "<w:r><w:t>{}</w:t></w:r>".format
+    ruby = (
+        f"<w:r><w:ruby><w:rubyPr/><w:rt>{run('とうきょう')}</w:rt><w:rubyBase>{run('東京')}</w:rubyBase></w:ruby></w:r>"
+    )
+    assert parse("a.docx", docx(f"<w:p>{ruby}{run('へ')}</w:p>")).text == "東京(とうきょう)へ\n"
+    for reading in ("<rt>とうきょう</rt>", "<rp>(</rp><rt>とうきょう</rt><rp>)</rp>"):
+        assert parse("a.html", f"<html><p><ruby>東京{reading}</ruby>へ".encode()).text == "東京(とうきょう)へ\n"
 
 
 @pytest.mark.parametrize("end", ["", '"never closed,\n3\n', '"closed\n\n"\n'])
