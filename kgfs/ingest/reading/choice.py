@@ -144,7 +144,7 @@ def log_odds(
     headed = signs.named >= 0 and best >= (LITTLE if short else TELLING) and not _is_hollow(label)
     if signs.is_person or (headed and halved >= _least_of_heading(label, title, signs, short=short)):
         return round(max(odds, _HEADED), 3)
-    if not passed:
+    if not passed or (_is_hollow(label) and not signs.whole and not signs.link):
         return round(min(odds, MOST_OF_A_TERM), 3)
     if short and (best >= LITTLE / 2 or signs.structure) and not (_is_hollow(label) or signs.plain):
         told = signs.subject > 0 and best >= LITTLE

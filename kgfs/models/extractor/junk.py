@@ -41,7 +41,7 @@ HOLLOW = frozenset(
     requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation snippet
     solution something sort specific specification start state statement status step steps stuff subject success such
     suggestion summary support table tables takeaway technique term terms test text thing things thought time times title today topic
-    total transition truth type types usage use user users value values variety version versions view want way ways week
+    total transition truth type types update usage use user users value values variety version versions view want way ways week
     weeks whole wish word words work works world year years yes""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 """Nouns that mean nothing alone. They are allowed inside a longer phrase."""
@@ -59,7 +59,7 @@ _DATE = re.compile(
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tue|wed|thu|fri|sat|sun|tues|wednes|thurs|satur)(?:day)?s?)\.?(?:[-/. ,]+\d{1,4})*"
     r"|\d{1,4}(?:st|nd|rd|th)|today|tomorrow|yesterday"
 )
-_AMOUNT = re.compile(r"[A-Z]{3}\s?\d[\d.,]*[.,]\d+|[€$£¥]\s?\d[\d.,]*\w*")
+_AMOUNT = re.compile(r"\d[\d.,]*[a-z%]{1,2}|[A-Z]{3}\s?\d[\d.,]*[.,]\d+|[€$£¥]\s?\d[\d.,]*\w*")
 
 
 def reason(label: str) -> str:
