@@ -44,6 +44,7 @@ from kgfs.models.extractor import junk
         ("31st", "number"),
         ("5k", "number"),
         ("Fri", "date"),
+        ("Day 1", "hollow"),
         ("Python 3", ""),
         ("state-of-the-art system", ""),
         ("example program", ""),

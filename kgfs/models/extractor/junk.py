@@ -91,6 +91,8 @@ def reason(label: str) -> str:
         return "stop words"
     if len(words) == 1 and (norm in HOLLOW or fold(norm) in HOLLOW):
         return "hollow"
+    if len(words) == 2 and words[0] in HOLLOW and words[1].isdigit():
+        return "hollow"
     if not _PLACEHOLDERS.isdisjoint(_PART.split(norm)):
         return "hollow"
     return ""
