@@ -7,7 +7,11 @@ from typing import Any
 
 from kgfs.app.home import open_home
 from kgfs.config import load
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.stores.stores import Stores
+
+SYMMETRIC = {name for name, inverse in RELATIONSHIP_TYPES.items() if name == inverse}
+"""The types whose ends are ordered by their concept ids, which are random."""
 
 
 def knowledge_of(home: Path) -> dict[str, Any]:
@@ -27,7 +31,13 @@ def knowledge_in(stores: Stores) -> dict[str, Any]:
         concepts = {}
         for concept in graph.concepts(ontology.id, limit=100_000):
             related = [
-                (r.type, r.name, r.incoming, r.confidence, evidence(graph, r.relationship_id, documents))
+                (
+                    r.type,
+                    r.name,
+                    r.incoming and r.type not in SYMMETRIC,
+                    r.confidence,
+                    evidence(graph, r.relationship_id, documents),
+                )
                 for r in graph.related(concept.concept_id, limit=100_000)
             ]
             concepts[concept.name] = {
