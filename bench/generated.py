@@ -61,7 +61,7 @@ def reading(
         "doc_id": document.doc_id,
         "content_hash": document.sha256,
         "ingest_version": document.ingest_version,
-        "parser": "plain/1",
+        "parser": "plain/2",
         "media_type": "text/plain",
         "encoding": "utf-8",
         "text_key": "",

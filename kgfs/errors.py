@@ -72,6 +72,7 @@ class ExistsError(KgfsError):
 
     errno = errno.EEXIST
     exit_code = 5
+    logged = True
 
 
 class DuplicateError(ExistsError):
@@ -117,6 +118,7 @@ class ReadOnlyError(KgfsError):
 
     errno = errno.EROFS
     exit_code = 5
+    logged = True
 
 
 class NotOwnerError(ReadOnlyError):
@@ -128,6 +130,7 @@ class RefusedError(KgfsError):
 
     errno = errno.EPERM
     exit_code = 5
+    logged = True
 
 
 class UnsupportedError(KgfsError):

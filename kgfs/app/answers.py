@@ -17,14 +17,15 @@ from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 
-def ask(config: Config, question: str, ontology: str = "") -> AnswerPage:
+def ask(config: Config, question: str, ontology: str = "", timeout: float = timing.ASK) -> AnswerPage:
     """Return the answer to a question, in one ontology or in all. A saved question shows this answer from now on.
 
-    Raise MissingError for an unknown ontology, and BadInputError for a question without words or with an unknown filter.
+    A busy worker is waited for, ``timeout`` seconds at most in all. Raise TimedOutError where that is not enough,
+    MissingError for an unknown ontology, and BadInputError for a question without words or with an unknown filter.
     """
     with open_to_read(config) as stores:
         asked = ontology_called(stores, ontology).id if ontology else ""
-        answer = asking.ask(stores, config.run, question, asked, Deadline(timing.ASK), by_worker=True)
+        answer = asking.ask(stores, config.run, question, asked, Deadline(timeout), by_worker=True)
         for saved in _saved_as(stores, asked, question):
             from kgfs.stores.catalog.facts import QuestionSaved  # needed where a question is saved only
 

@@ -5,6 +5,7 @@ It reports what is done of what is new, the file that is read now, and the time 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
-from kgfs.knowledge.backlog import Owed, lines, owed, unread, unread_count
+from kgfs.knowledge.backlog import Owed, lines, owed, unread
 from kgfs.knowledge.document_location import standing_of
 from kgfs.render.words import counted
 from kgfs.stores.catalog.sqlite import Catalog
@@ -32,6 +33,8 @@ Progress = Callable[[int, int, str], None]
 """A callback that is called with (done, total, subject)."""
 
 FAILURES_SHOWN = 5
+LOOKED_AT = 1000
+"""The newest documents that were not read, among which a wait looks for new ones."""
 KEPT = "What is owed stays so, and is done when that answers again; kgfs wait waits for it."
 
 
@@ -51,26 +54,24 @@ def wait(
     """Return once the backlog is empty. Settling is requested at once, without waiting for the quiet time.
 
     ``timeout`` is in seconds; 0 means no limit. ``report`` is called with each reason why the worker stands still, once; ``missed`` with a line for each of the newest
-    documents that were not read, once the backlog is empty. Raise FailedDocumentsError if documents could not be read,
+    documents that were not read since the last wait, once the backlog is empty. Raise FailedDocumentsError if any of these failed,
     TimedOutError after the time-out while a worker is alive, and NoWorkerError if the backlog is not empty and no
     worker is alive.
     """
     with open_to_read(config) as stores:
         request_settling(config)
         _wait(config, stores.catalog, timeout, progress, report)
-        found = owed(stores.catalog)
-        not_read = unread(stores.catalog.names, FAILURES_SHOWN)
-        for line in lines(not_read, unread_count(stores.catalog.names)):
+        waited, now = config.run / "waited", time.time_ns()
+        since = waited.stat().st_mtime_ns if waited.exists() else 0
+        fresh = [one for one in unread(stores.catalog.names, LOOKED_AT) if one.failed_at > since]
+        for line in lines(fresh[:FAILURES_SHOWN], len(fresh)):
             missed(line)
-        if found.failed:
-            failed = [
-                f"{document.source_id.partition('/')[2]}: {document.reason}"
-                for ontology in stores.catalog.names.ontologies()
-                for document in stores.catalog.names.documents(ontology.id, limit=1_000_000)
-                if document.state is State.FAILED
-            ]
+        waited.touch(mode=0o600)
+        os.utime(waited, ns=(now, now))
+        failed = [f"{one.ontology}/{one.path}: {one.reason}" for one in fresh if one.state == State.FAILED.value]
+        if failed:
             raise FailedDocumentsError(
-                f"{counted(found.failed, 'document')} could not be read; the originals are kept, and kgfs reprocess --failed"
+                f"{counted(len(failed), 'document')} could not be read; the originals are kept, and kgfs reprocess --failed"
                 " tries again. " + "; ".join(failed[:FAILURES_SHOWN])
             )
 

@@ -13,6 +13,7 @@ from kgfs.config import Config
 from kgfs.errors import BadInputError, MissingError, from_os_error
 from kgfs.stores.catalog.sqlite import Catalog
 from kgfs.stores.locks import locked
+from kgfs.stores.migrations import MIGRATIONS
 from kgfs.stores.run_files import write_note
 from kgfs.stores.sqlite_files import HOME_FORMAT, refusal
 
@@ -53,11 +54,11 @@ def refuse_others(config: Config) -> None:
     if it has another format. Ask no server, and write nothing.
     """
     noted = _noted(config)
-    if noted and noted.get(FORMAT) != str(HOME_FORMAT):
+    if noted and noted.get(FORMAT) not in {str(one) for one in (HOME_FORMAT, *MIGRATIONS)}:
         raise refusal(config.home, noted.get(FORMAT, "none"))
     for setting, current in _named(config).items():
         known = noted.get(setting, current)
-        if known != current:
+        if known != current and setting != FORMAT:
             raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{current}'. {REMEDY}")
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import Answering, asking_itself
 from kgfs.config import Config
-from kgfs.knowledge import timing
 
 if TYPE_CHECKING:  # a worker that nobody asks needs none
     from kgfs.stores.graph.sqlite import Graph
@@ -28,14 +27,18 @@ class Finder:
         self._graph: Graph | None = None
         self._lock = threading.Lock()
 
-    def __call__(self, words: str, ontology: str, doc_ids: frozenset[str] | None, min_score: float | None) -> Any:
-        """Return what is found as plain data. Raises the errors of :func:`kgfs.knowledge.search.search`."""
+    def __call__(
+        self, words: str, ontology: str, doc_ids: frozenset[str] | None, min_score: float | None, seconds: float
+    ) -> Any:
+        """Return what is found as plain data, within ``seconds``: nobody waits longer, and others want the place. Raises the errors of :func:`kgfs.knowledge.search.search`."""
         from kgfs.knowledge.by_worker import as_data
         from kgfs.knowledge.query import parse
         from kgfs.knowledge.search import rank
 
-        patience = Deadline(timing.SEARCH_MODEL)  # nobody waits longer, and others want the place
-        return as_data(rank(self._opened(), self._asking, parse(words), ontology, doc_ids, min_score, patience))
+        patience = Deadline(seconds)
+        return as_data(
+            rank(self._opened(), self._asking, parse(words), ontology, doc_ids, min_score, seconds, patience)
+        )
 
     def _opened(self) -> Graph:
         from kgfs.stores.graph.sqlite import open_graph

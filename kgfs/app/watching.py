@@ -46,8 +46,8 @@ def watch_in_foreground(
     *,
     once: bool = False,
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
-) -> None:
-    """Keep ontologies in step with folders until stopped; with ``once``, scan each once and return.
+) -> bool:
+    """Keep ontologies in step with folders until stopped; with ``once``, bring them in step and return whether they are.
 
     ``tell`` is called with each file that was taken, moved or removed, and ``warn`` with what stands in the way, once
     while it lasts. Starts a worker where none lives and ``once`` is not given. ``stoppable`` is called with the
@@ -58,10 +58,11 @@ def watch_in_foreground(
         watches = [stack.enter_context(watch_folder(one, config.home, stores, deposits, tell)) for one in folders]
         reports = [stack.enter_context(closing(Reports())) for _ in watches]
         if once:
+            in_step = True
             for watch, reported in zip(watches, reports, strict=True):
-                watch.step()
+                in_step &= watch.bring_in_step()
                 _State(config, watch, reported, warn).show()
-            return
+            return in_step
         chores = chores_of(config, stores, deposits.settler)
         keeper = WorkerKeeper(config)
         stack.callback(keeper.stop)
@@ -88,6 +89,7 @@ def watch_in_foreground(
             stop()
             for thread in threads:
                 thread.join()
+    return True
 
 
 @contextmanager

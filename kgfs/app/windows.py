@@ -68,7 +68,8 @@ def reranked(config: Config, stores: Stores, best: Results, page: int, limit: in
     first = (page - 1) * limit
     shown = tuple(replace(one, rank=rank) for rank, one in enumerate(order[first : first + limit], first + 1))
     pagination = Pagination(page, limit, len(order), best.pagination.has_next, len(order) > first + limit)
-    return replace(best, documents=shown, pagination=pagination)
+    named = config.models.rerank_model or config.models.rerank_url or config.models.rerank_path
+    return replace(best, documents=shown, pagination=pagination, ranked_by=named)
 
 
 def _counter() -> Callable[[str], int]:

@@ -142,7 +142,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
     ):
         pipeline = Pipeline(config, stores, compute, about.clock, engine)
         chores = chores_of(config, stores, Settler(config, stores))
-        worker = Worker(pipeline, ErrorLog(config.errors_log), chores, watch_home)
+        worker = Worker(pipeline, ErrorLog(config.errors_log), chores, watch_home, lambda: answering.are_wanted)
         stop = _both(stopped.set, worker.stop)
         about.stoppable(stop)
         note = {
@@ -335,6 +335,10 @@ class _Answering:
             self._server = QuestionServer(config.run, self._answers)
         except KgfsError as error:
             ErrorLog(config.errors_log).add("questions", error)
+
+    @property
+    def are_wanted(self) -> bool:
+        return self._answers.are_wanted
 
     def answer_with(self, compute: Compute, vectors: Vectors | None) -> None:
         """Answer with this model and these vectors from now on; without vectors, by words. Return when no question is

@@ -16,14 +16,18 @@ from kgfs.render.answer_files import answer_md, as_data
 @click.command()
 @click.argument("words", metavar="QUESTION", nargs=-1, required=True)
 @click.option("--ontology", help="Only from this one.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Seconds to wait for the answer."
+)
 @as_json
 @with_config
-def command(config: Config, words: Sequence[str], ontology: str | None, as_json: bool) -> None:
+def command(config: Config, words: Sequence[str], ontology: str | None, timeout: float, as_json: bool) -> None:
     """Answer QUESTION with sentences of the documents, each cited.
 
     The same as cat <mount>/ask/'QUESTION'/answer.md, without a mount; links are paths in it. Where the documents do not say, it prints "Not
     found in sources", and the words of the question that stand nowhere near. Filters narrow what is looked at, as in kgfs search. A
-    worker that runs (kgfs mount starts one) compares meanings; without it words decide alone. A question that was saved with touch
+    worker that runs (kgfs mount starts one) compares meanings, before it goes on reading; without it words decide alone, as the answer
+    says first. A question that was saved with touch
     shows this answer from now on. --json has the exact quotes with their places.
 
     \b
@@ -31,7 +35,5 @@ def command(config: Config, words: Sequence[str], ontology: str | None, as_json:
       kgfs ask "What is a koan?"
       kgfs ask "When was PEP 492 accepted?" --ontology Python --json | python3 -m json.tool
     """
-    found = api.ask(config, " ".join(words).encode("utf-8", "replace").decode(), ontology or "")
-    if found.only_text:
-        click.echo(f"by words only: {found.only_text}", err=True)
+    found = api.ask(config, " ".join(words).encode("utf-8", "replace").decode(), ontology or "", timeout)
     click.echo(json.dumps(as_data(found)) if as_json else answer_md(found, "").decode("utf-8", "replace"), nl=as_json)

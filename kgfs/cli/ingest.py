@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from kgfs.app import api
-from kgfs.cli.options import as_json, with_config
+from kgfs.cli.options import as_json, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError
@@ -121,17 +123,20 @@ def _watch(
             click.echo("The process that watches it removes what was held back at its next scan.", err=True)
             return
 
+    taken: Counter[str] = Counter()
+
     def tell(path: str, result: api.Ingested | KgfsError) -> None:
         if isinstance(result, KgfsError):
             click.echo(f"kgfs: {result}", err=True)
         else:
+            taken[result.decision if result.decision in ("moved", "removed") else "taken"] += 1
             _print(Path(path), result, as_json)
 
     def on_signals(stop: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: stop())
 
-    api.watch_in_foreground(
+    in_step = api.watch_in_foreground(
         config,
         watches,
         tell,
@@ -139,6 +144,10 @@ def _watch(
         once=once,
         stoppable=on_signals,
     )
+    if once:
+        done = ", ".join(f"{count(number, 'file')} {what}" for what, number in sorted(taken.items())) or "nothing to do"
+        click.echo(f"{ontology}: {done}{'' if in_step else '; it is not in step: run this again'}", err=True)
+        sys.exit(not in_step)
 
 
 def _print(source: Path, ingested: api.Ingested, as_json: bool) -> None:

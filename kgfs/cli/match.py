@@ -91,7 +91,9 @@ def command(
         click.echo(json.dumps([asdict(one) for one in found]))
         return
     if not found:
-        click.echo("nothing found", err=True)
+        nearest = api.match_chunks(config, wanted, -1.0, 1, chosen)
+        hidden = f": the nearest has {nearest[0].similarity:.3f}, below --threshold {threshold:g}" if nearest else ""
+        click.echo(f"nothing found{hidden}", err=True)
     for one in found:
         place = f"  {one.where}" if one.where else ""
         section = f"{place}  {' > '.join(one.section_path)}" if one.section_path else place

@@ -87,13 +87,20 @@ def count(number: int, what: str) -> str:
 def confirm(question: str) -> None:
     """Ask the question, and return if the answer is yes.
 
-    Raise click.Abort (exit code 1) if the answer is no, and click.UsageError (exit code 2) if stdin has no answer and
+    Raise click.Abort (exit code 1) if the answer is no, and UnansweredError (exit code 2) if stdin has no answer and
     is no terminal.
     """
-    try:
+    if sys.stdin.isatty():
         click.confirm(question, abort=True, err=True)
-    except click.Abort as error:
-        if not isinstance(error.__context__, EOFError) or sys.stdin.isatty():
-            raise
-        click.echo(err=True)
-        raise click.UsageError(f"'{question}' needs an answer, and stdin has none: give --yes.") from None
+        return
+    answer = sys.stdin.readline().strip().casefold()
+    if not answer:
+        raise UnansweredError(f"'{question}' needs an answer, and stdin has none: give --yes.")
+    if answer not in ("y", "yes"):
+        raise click.Abort
+
+
+class UnansweredError(click.ClickException):
+    """A question was asked where nobody can answer."""
+
+    exit_code = 2

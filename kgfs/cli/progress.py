@@ -1,4 +1,4 @@
-"""Show the progress of a command on stderr: a bar, redrawn on one line of a terminal and omitted elsewhere; and steps
+"""Show the progress of a command on stderr: a bar, redrawn on one line of a terminal, elsewhere a line a minute; and steps
 in words.
 """
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from types import TracebackType
 
 import click
@@ -20,6 +21,8 @@ MOUNT_END_LAZY = 1.0
 """Seconds to wait with --lazy, when the process may go on as long as a program has a file open."""
 
 WIDTH = 30
+LINE_EVERY = 60.0
+"""Seconds between the lines of a progress that no terminal shows."""
 
 
 class Bar:
@@ -28,9 +31,13 @@ class Bar:
     def __init__(self) -> None:
         self._tty = sys.stderr.isatty()
         self._shown = False
+        self._said = time.monotonic()
 
     def show(self, done: int, total: int, what: str) -> None:
         if not self._tty:
+            if time.monotonic() - self._said >= LINE_EVERY:
+                self._said = time.monotonic()
+                click.echo(f"{done} of {total} {what}", err=True)
             return
         filled = WIDTH * done // max(total, 1)
         sys.stderr.write(f"\r\x1b[K[{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{total} {what}"[:160])

@@ -79,6 +79,11 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
         click.echo(json.dumps(page | cost | {"embedder": found.embedder}))
         return
     if history:
+        click.echo(
+            f"{count(len(found.paths), 'document')} would be read again, in about {count(found.seconds, 'second')} of one processor."
+            if found.paths
+            else "Nothing would be read again."
+        )
         for number, version in INGEST_VERSIONS.items():
             note = ", breaks earlier citations" if version.breaking else ""
             current = ", current" if number == INGEST_VERSION else ""
@@ -88,7 +93,7 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
         click.echo(path)
     if found.paths and history:
         click.echo(
-            f"{count(found.characters, 'character')}: about {count(found.seconds, 'second')} of one processor, without a language model."
+            f"They have {count(found.characters, 'character')}, and no language model is asked."
             f" Their {count(found.evidence, 'piece')} of evidence and what rests on them alone go where reading anew does not find"
             " them; what is found again keeps its numbers and names."
         )
@@ -97,5 +102,5 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
             f"The worker embeds all documents again with {found.embedder}, while nothing else is to do (kgfs status says how far); until then searches go by words.",
             err=True,
         )
-    if not found.paths:
+    if not (found.paths or history):
         click.echo("Nothing is to be read again.", err=True)

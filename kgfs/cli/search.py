@@ -12,8 +12,9 @@ import click
 from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
+from kgfs.domain.places import in_words
 from kgfs.render import results as by_document
-from kgfs.render.results import DocumentResult, Results
+from kgfs.render.results import DocumentResult, ResultChunk, Results
 from kgfs.render.search import ResultPage, Shown, as_data, excerpt, marked, words_of
 from kgfs.render.source import Marks
 
@@ -44,6 +45,8 @@ from kgfs.render.source import Marks
     help="The least cosine of what has none of the words (default: see docs/search.md).",
 )
 @click.option("--rerank", is_flag=True, help="Have the model of models.rerank_url or models.rerank_path rank the best.")
+@click.option("--full", is_flag=True, help="With --json: the whole Text of each document, as content.")
+@click.option("--no-content", is_flag=True, help="With --json: no text at all, but where it stands.")
 @as_json
 @with_config
 def command(
@@ -58,6 +61,8 @@ def command(
     no_adjacent: bool,
     min_score: float | None,
     rerank: bool,
+    full: bool,
+    no_content: bool,
     as_json: bool,
 ) -> None:
     """Show the documents that answer WORDS best, by their words and by their meaning.
@@ -83,6 +88,8 @@ def command(
         raise click.UsageError("--rerank ranks documents, not passages.")
     if passages and (chunks or no_adjacent):
         raise click.UsageError("--chunks and --no-adjacent say what is shown of a document, not of passages.")
+    if (full and no_content) or ((full or no_content) and (passages or not as_json)):
+        raise click.UsageError("--full and --no-content each go with --json and documents.")
     asked = _text(" ".join(words))
     outer = [_text(each) for each in within]
     marks = Marks(config.tree.mark_start, config.tree.mark_end)
@@ -109,7 +116,10 @@ def command(
             rerank=rerank,
         )
         wanted = words_of(found.wanted)
-        data, lines = partial(_as_data, found, marks), (_document(one, wanted, marks) for one in found.documents)
+        data, lines = (
+            partial(_as_data, config, found, marks, full, no_content),
+            (_document(one, wanted, marks) for one in found.documents),
+        )
     if found.only_text:
         click.echo(f"full text only: {found.only_text}", err=True)
     if as_json:
@@ -134,22 +144,47 @@ def _text(word: str) -> str:
     return word.encode("utf-8", "replace").decode()
 
 
-def _as_data(found: Results, marks: Marks) -> dict[str, Any]:
-    return by_document.as_data(found, by_document.texts_shown(found, marks))
+def _counter() -> Callable[[str], int]:
+    from kgfs.models import tokens  # loads a vocabulary
+
+    return tokens.load().count
+
+
+def _as_data(config: Config, found: Results, marks: Marks, full: bool, no_content: bool) -> dict[str, Any]:
+    page = by_document.as_data(found, by_document.texts_shown(found, marks))
+    page["content_included"] = not no_content
+    count = _counter() if full else len
+    for one in page["results"]:
+        if full:
+            one["content"] = api.get_document(config, one["doc_id"]).content
+            one["is_truncated"] = False
+            one["full_token_count"] = count(one["content"])
+        if no_content:
+            del one["full_content"], one["shown"]
+            one["is_truncated"] = True
+            for chunk in one["chunks"]:
+                del chunk["content"]
+    return page
 
 
 def _document(one: DocumentResult, wanted: frozenset[str], marks: Marks) -> str:
     """Return a document's place, what of it was found, and the excerpt of its best passage."""
     best = one.matched[0]
     section = f"  {' > '.join(best.section_path)}" if best.section_path else ""
-    place = f"{one.ontology}/{one.path}:{best.line_start}-{best.line_end}"
+    place = f"{one.ontology}/{one.path}{_at(best)}"
     text = marked(excerpt(best.piece.text, wanted), wanted, marks)
     return f"{one.rank}. {place}{section}  ({one.coverage})\n   {text}"
 
 
+def _at(found: ResultChunk | Shown) -> str:
+    """Return the page, slide, row or message of what was found, else the lines of its Source."""
+    where = in_words(found.locator)
+    return f", {where}" if where else f":{found.line_start}-{found.line_end}"
+
+
 def _passage(hit: Shown, wanted: frozenset[str], marks: Marks) -> str:
     section = f"  {' > '.join(hit.section_path)}" if hit.section_path else ""
-    place = f"{hit.ontology}/{hit.path}:{hit.line_start}-{hit.line_end}"
+    place = f"{hit.ontology}/{hit.path}{_at(hit)}"
     return f"{hit.rank}. {place}{section}  ({_found_by(hit)})\n   {marked(excerpt(hit.text, wanted), wanted, marks)}"
 
 

@@ -22,9 +22,9 @@ from kgfs.config import Config
 def command(config: Config, timeout: float) -> None:
     """Wait until everything that was written has become knowledge, and what was forgotten has left it.
 
-    Names the newest files that were not read, and why. Asks for settling at once instead of after the quiet time. Says on stderr what the worker waits for while it stands still: a
+    Names the newest files that were not read since the last wait, and why (`kgfs status` names older ones). Asks for settling at once instead of after the quiet time. Says on stderr what the worker waits for while it stands still: a
     server that does not answer, with the setting to look at. Exit codes: 0 all done (unsupported formats are not a
-    failure), 1 some documents failed, 8 timed out while a worker is alive, 9 work is owed and no worker is alive.
+    failure), 1 some of these failed, 8 timed out while a worker is alive, 9 work is owed and no worker is alive.
 
     \b
     Example:

@@ -6,11 +6,12 @@ To add a question, write a module that asks and answers it, as ``nearest`` does,
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kgfs.compute import alike, finding, likeness, matching, nearest
+from kgfs.compute import alike, finding, likeness, matching, nearest, timing
 from kgfs.compute.questions import Materials, Message
 from kgfs.errors import BadInputError
 
@@ -52,7 +53,15 @@ class Answers:
         """Number of the materials → questions that are being answered with them."""
         self._number = 0
         self._changed = threading.Condition()
+        self._last = 0.0
+        """When a question was answered last, in monotonic seconds."""
         self._local = threading.local()
+
+    @property
+    def are_wanted(self) -> bool:
+        """Return whether a question is being answered, or the next one of the same asker may be on its way."""
+        with self._changed:
+            return bool(self._using) or time.monotonic() - self._last < timing.QUESTION_FOLLOWS
 
     def change(self, materials: Materials, patience: float) -> None:
         """Answer with these materials from now on.
@@ -84,6 +93,7 @@ class Answers:
             self._local.materials = None
             with self._changed:
                 self._using[number] -= 1
+                self._last = time.monotonic()
                 if not self._using[number]:
                     del self._using[number]
                 self._changed.notify_all()

@@ -38,6 +38,7 @@ def find(
         "ontology": ontology,
         "doc_ids": None if doc_ids is None else sorted(doc_ids),
         "min_score": min_score,
+        "seconds": patience.left,
     }
     return asking(question, patience)
 
@@ -46,10 +47,13 @@ def answer(materials: Materials, question: Message) -> Any:
     """Return what is found, as plain data. Raises BadInputError where the question is too large or has another form, and where
     this process cannot find."""
     words, ontology, doc_ids, least = (question.get(name) for name in ("words", "ontology", "doc_ids", "min_score"))
+    seconds = question.get("seconds")
     if not isinstance(words, str) or not isinstance(ontology, str) or not isinstance(least, float | int | None):
+        raise BadInputError("this question is not known")
+    if not isinstance(seconds, float | int):
         raise BadInputError("this question is not known")
     if len(words) > LONGEST_WORDS or not (doc_ids is None or (isinstance(doc_ids, list) and len(doc_ids) <= DOCUMENTS)):
         raise BadInputError("this question is too large")
     if materials.find is None:
         raise BadInputError("it has no index of words")
-    return materials.find(words, ontology, None if doc_ids is None else frozenset(map(str, doc_ids)), least)
+    return materials.find(words, ontology, None if doc_ids is None else frozenset(map(str, doc_ids)), least, seconds)

@@ -55,8 +55,8 @@ class Materials:
     """Tells whether a text has a verb; None where no grammar is loaded."""
     known: Callable[[str], bool] | None = None
     """Whether the model's vocabulary has a word whole; None where it cannot be asked."""
-    find: Callable[[str, str, frozenset[str] | None, float | None], Any] | None = None
-    """Finds Sources, by words, ontology, documents (None for all) and the least cosine (:mod:`.finding`); None where no index is
+    find: Callable[[str, str, frozenset[str] | None, float | None, float], Any] | None = None
+    """Finds Sources, by words, ontology, documents (None for all), the least cosine and seconds (:mod:`.finding`); None where no index is
     at hand."""
     lacks: str = NO_MODEL
     """What a question about meaning is refused with where there is no model, or there are no vectors."""

@@ -1,7 +1,7 @@
 """A process that reads documents for a worker: started by it, told what to read, and ended with it.
 
 The two speak through a pair of sockets, in pickles: a function that makes the place, then one work after the other. The
-process answers with reports of progress, and with a result or an error for each work.
+process answers with reports of progress, each of which the worker lets it go on from, and with a result or an error for each work.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from kgfs.errors import MachineError
 
 T = TypeVar("T")
 
+GO_ON = b""
+"""The answer to a report of progress."""
 NICER = 5
 """By how much the process gives way to the worker, which shows texts and publishes, and to mounts."""
 
@@ -67,6 +69,7 @@ class ReadingProcess:
             if kind != "progress":
                 return kind, told[0]
             progress(*told)
+            connection.send_bytes(GO_ON)
 
     def _begun(self) -> Connection:
         with self._lock:
@@ -109,6 +112,7 @@ def serve(connection: Connection) -> None:
 
     def progress(stage: str, share: float) -> None:
         connection.send_bytes(pickle.dumps(("progress", stage, share)))
+        connection.recv_bytes()  # the worker says when to go on
 
     while True:
         work: Work[object] = pickle.loads(connection.recv_bytes())

@@ -6,6 +6,8 @@ CANCEL_POLL = 0.05
 """Seconds between two checks whether the answer is still wanted."""
 QUESTION_CLIENT = 10.0
 """The seconds that a client has to send its question and to read its answer."""
+QUESTION_FOLLOWS = 0.3
+"""Seconds after an answer in which its asker may ask the next question."""
 CLUSTER_POLL = 0.25
 """Seconds between two looks at a task."""
 CLUSTER_CANCEL = 5.0

@@ -1,6 +1,6 @@
 """The forms of a name: which differently written words are one form, and where a text has such a form.
 
-Forms are equal but for case, number of the last word, and hyphen or space. A key is the folded form.
+Forms are equal but for case, number of the last word, hyphen or space, how accents are encoded, and characters of no width. A key is the folded form.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from kgfs.domain.word_forms import WORD, without_joiners
+
 LONGEST = 12
 """The most words and signs of a form that is looked for in a text."""
 TOGETHER = 50_000
@@ -18,7 +20,7 @@ ENDS = (".", "!", "?", ":", ";", "")
 """What ends a sentence, or is before the first one."""
 
 _WITHIN = re.compile(r"\w\w")
-_ATOM = re.compile(r"\w+|[^\w\s\-‐‑]")
+_ATOM = re.compile(rf"{WORD.pattern}|[^\w\s\-‐‑]")
 _GAP = re.compile(r"[^\S\n]*\n?[^\S\n]*|[\-‐‑](?:[^\S\n]*\n[^\S\n]*)?")
 """What may stand between two words of a form: space, at most one line's end, a hyphen."""
 _BY_ENDING: Mapping[str, str] = {
@@ -207,4 +209,4 @@ def _runs(text: str, start: int, end: int) -> Iterator[list[Atom]]:
 
 def _atoms(text: str, start: int = 0, end: int | None = None) -> Iterator[Atom]:
     for match in _ATOM.finditer(text, start, len(text) if end is None else end):
-        yield match.start(), match.end(), unicodedata.normalize("NFKC", match[0]).casefold()
+        yield match.start(), match.end(), unicodedata.normalize("NFKC", without_joiners(match[0])).casefold()

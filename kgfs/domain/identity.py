@@ -11,6 +11,8 @@ import re
 import secrets
 import unicodedata
 
+from kgfs.domain.word_forms import without_joiners
+
 CHUNK_ID_LENGTHS = (12, 16, 24, 64)
 """The lengths that a ``chunk_id`` may have, in hexadecimal digits. The next length is used where another Source has
 the same digits."""
@@ -77,11 +79,12 @@ _SPECIAL = re.compile(r"__[^\W_]\w*__(?!\w)")
 
 
 def normalise_label(label: str) -> str:
-    """Return the form under which labels are equal: NFKC, case-folded, inner space single, outer punctuation removed.
+    """Return the form under which labels are equal: NFKC, case-folded, without soft hyphens and zero-width characters, inner space
+    single, outer punctuation removed.
 
     The underscores of names such as ``__await__`` are no punctuation: ``await`` is another name.
     """
-    folded = unicodedata.normalize("NFKC", label).casefold()
+    folded = unicodedata.normalize("NFKC", without_joiners(label)).casefold()
     plain = _SPACE.sub(" ", folded).strip(_OUTER)
     return plain if _SPECIAL.match(plain) else plain.strip(_OUTER + "_")
 

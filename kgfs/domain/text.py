@@ -44,10 +44,11 @@ class Text:
     sha256: str
     """SHA-256 of ``text`` encoded as UTF-8 (surrogates passed through)."""
     parser: str
-    """Name and version of the parser, such as ``plain/1``."""
+    """Name and version of the parser, such as ``plain/2``."""
     media_type: str
     encoding: str
-    """The codec whose exact decoding of the original is ``text``; empty where the parser made the text itself."""
+    """The codec whose strict decoding of the original is ``text``; empty where the parser made the text itself, or some
+    bytes are wrong."""
     title: str
     blocks: tuple[Block, ...]
     places: tuple[Place, ...] = ()
@@ -60,6 +61,8 @@ class Text:
     """The parts that are documents of their own, in order. Their bytes were handed over apart."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What the document says of itself as a whole (JSON): of a mail its subject, people, dates and threads."""
+    guessed_encoding: str = ""
+    """The name of the encoding where it was guessed; empty where it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The forms by which words are found: stems, identifiers whole and in parts, characters of scripts without spaces.
 
-A word is a run of letters, digits and ``_``. Case and accents do not count. Where camelCase, ``_`` or digits part a word it
+A word is a run of letters, digits and ``_``, with what stands above, below and invisibly inside it: combining marks, soft hyphens,
+zero-width spaces and joiners. These, case and accents do not count, so that it is found however it was typed. Where camelCase, ``_`` or digits part a word it
 has the stems of the whole word and of each part as its forms; else its stem. A run of characters of a script that is written
 without spaces (Chinese, Japanese, Korean, Thai …) has each character and each pair of neighbours, so that a part of the run
 is found, too. All functions are pure; results are the same in all processes with the same ``FORMS``.
@@ -14,12 +15,21 @@ import unicodedata
 from functools import cached_property, lru_cache
 from typing import Any
 
-FORMS = 2
+FORMS = 3
 """The version of what this module returns: what was derived by another version is derived anew."""
 LONGEST = 64
 """Characters of a form; longer words are no words, and are cut."""
 
-_WORD = re.compile(r"\w+")
+JOINERS = "\u00ad\u034f\u180e\u200b-\u200d\u2060\ufeff"
+"""What stands inside a word unseen, as a class of characters: the soft hyphen, zero-width spaces and joiners."""
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+)
+"""Marks above and below letters: accents of decomposed letters, points and vowels of Hebrew and Arabic."""
+WORD = re.compile(rf"\w(?:[\w{_MARKS}{JOINERS}]*[\w{_MARKS}])?")
+_PLAIN_WORD = re.compile(r"\w+")
+_JOINER = re.compile(f"[{JOINERS}]")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003134f]+"
@@ -29,13 +39,13 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[^\W\d_]+|\d+")
 
 def words_in(text: str) -> list[str]:
     """Return the words of a text as they stand there."""
-    return _WORD.findall(text)
+    return (_PLAIN_WORD if text.isascii() else WORD).findall(text)
 
 
 def forms_in(text: str) -> list[str]:
     """Return the forms of all words of a text, in order."""
     found: list[str] = []
-    for word in _WORD.findall(text):
+    for word in words_in(text):
         found += forms_of(word)
     return found
 
@@ -59,10 +69,16 @@ def forms_of(word: str) -> tuple[str, ...]:
     return (*found, *(_spaced(word[at:]) if at < len(word) else ()))
 
 
+def without_joiners(text: str) -> str:
+    """Return a text without soft hyphens, zero-width spaces and joiners."""
+    return text if text.isascii() else _JOINER.sub("", text)
+
+
 def plain(word: str, *, keep_case: bool = False) -> str:
-    """Return a word without accents and, unless ``keep_case``, in lower case."""
+    """Return a word without accents and joiners and, unless ``keep_case``, in lower case."""
     if word.isascii():
         return word if keep_case else word.lower()
+    word = without_joiners(word)
     decomposed = unicodedata.normalize("NFKD", word if keep_case else word.casefold())
     kept = "".join(char for char in decomposed if not unicodedata.combining(char))
     return unicodedata.normalize("NFC", kept)  # syllables of Hangul are one character again

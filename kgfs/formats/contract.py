@@ -48,7 +48,7 @@ class Format:
     """One row of ``FORMATS``."""
 
     parser: str
-    """Name and version, such as ``markdown/1``. A change of what the parser finds needs a new version."""
+    """Name and version, such as ``markdown/2``. A change of what the parser finds needs a new version."""
     media_type: str
     extensions: Collection[str]
     """The extensions of files in this format: lower case, without the dot."""
@@ -96,19 +96,29 @@ def text_format(
     places: Callable[[str, str], list[Place]] = _no_places,
     title: Callable[[str, str, Sequence[Block]], str] = title_of,
 ) -> Format:
-    """Return a format whose Text is the exact decoding of the bytes.
+    """Return a format whose Text is the decoded bytes (:mod:`.decoding`).
 
     The Text has the structure that ``blocks`` finds in its lines, and the places that ``places`` finds, given name and
     text; ``title`` is given these and the blocks.
     """
 
     def read(name: str, content: bytes) -> Text:
-        text, encoding = decode(name, content)
-        digest = hashlib.sha256(content).hexdigest() if encoding == "utf-8" else _digest(text)
+        decoded = decode(name, content)
+        text = decoded.text
+        digest = hashlib.sha256(content).hexdigest() if decoded.encoding == "utf-8" else _digest(text)
         del content  # the text's bytes are not needed beside its structure
         found = tuple(blocks(lines_of(text)))
         return Text(
-            text, digest, parser, media_type, encoding, title(name, text, found), found, tuple(places(name, text))
+            text,
+            digest,
+            parser,
+            media_type,
+            decoded.encoding,
+            title(name, text, found),
+            found,
+            tuple(places(name, text)),
+            note=decoded.note,
+            guessed_encoding=decoded.guessed,
         )
 
     return Format(parser, media_type, extensions, read, signs=signs)

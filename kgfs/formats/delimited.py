@@ -1,4 +1,4 @@
-"""Tables in text form: values separated by commas, semicolons or tabs. The Text is the exact decoding."""
+"""Tables in text form: values separated by commas, semicolons or tabs."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def _separator(name: str, text: str) -> str:
 
 
 FORMAT = text_format(
-    "table/3", MEDIA_TYPE, frozenset({"csv", "tsv"}), table_blocks, places=row_places, title=named_by_file
+    "table/4", MEDIA_TYPE, frozenset({"csv", "tsv"}), table_blocks, places=row_places, title=named_by_file
 )

@@ -10,6 +10,7 @@ from kgfs.formats.contract import Format
 from kgfs.formats.docx_chunks import chunk_pieces
 from kgfs.formats.docx_math import formula
 from kgfs.formats.docx_numbering import Numbering
+from kgfs.formats.grid import REPEATED
 from kgfs.formats.numerals import whole_number
 from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
 from kgfs.formats.pieces import Piece, cell_of, heading, table
@@ -117,7 +118,7 @@ class _Document:
     def _words(self, element: Any) -> str:
         """Return the words of a paragraph, and put what stands beside them aside."""
         parts: list[str] = []
-        for each in element:
+        for each in element if element is not None else ():
             name = local(each)
             if name == "t" and each.text:
                 parts.append(each.text)
@@ -137,6 +138,9 @@ class _Document:
                 self._put_aside(each)
             elif name == "oMath":
                 parts.append(formula(each))
+            elif name == "ruby":
+                base, reading = (self._words(found) for found in (child(each, "rubyBase"), child(each, "rt")))
+                parts.append(f"{base}({reading})" if reading.strip() else base)
             elif name and name not in _LEFT_OUT:
                 parts.append(self._words(each))
         return "".join(parts)
@@ -163,13 +167,20 @@ class _Document:
         for row in element.iter():
             if local(row) != "tr" or _table_of(row) is not element:
                 continue
-            cells: list[str] = []
+            before = attribute(child(child(row, "trPr"), "gridBefore"), "val")
+            cells = [""] * min(whole_number(before, 0), 63)
             for cell in (found for found in row.iter() if local(found) == "tc" and _table_of(found) is element):
                 parts: list[Piece] = []
                 for piece in self._blocks(cell):
                     (nested if piece.kind == "table" else parts).append(piece)
-                cells.append(" ".join(piece.text.lstrip("# ") for piece in parts))
-                span = attribute(child(child(cell, "tcPr"), "gridSpan"), "val")
+                words = " ".join(piece.text.lstrip("# ") for piece in parts)
+                properties = child(cell, "tcPr")
+                merged = child(properties, "vMerge")
+                if merged is not None and attribute(merged, "val") != "restart" and not words:
+                    above = rows[-1][len(cells)] if rows and len(cells) < len(rows[-1]) else ""
+                    words = above if len(above) <= REPEATED else ""
+                cells.append(words)
+                span = attribute(child(properties, "gridSpan"), "val")
                 cells += [""] * (min(whole_number(span, 1), 63) - 1)
             rows.append(cells)
         if words := table(rows):
@@ -234,7 +245,7 @@ def _is_docx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "docx/2",
+    "docx/3",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     frozenset({"docx", "docm", "dotx"}),
     pieces=pieces,

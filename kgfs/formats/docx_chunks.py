@@ -20,9 +20,9 @@ def chunk_pieces(name: str, content: bytes, word: Callable[[bytes], Iterator[Pie
     elif b"mime-version" in header_fields(content):
         pieces = page_pieces(content)
     elif looks_like_html(content) or name.lower().endswith((".htm", ".html", ".xhtml")):
-        pieces = pieces_of(decoded(content))
+        pieces = pieces_of(decoded(content).text)
     else:
-        text, _ = decode(name, content)
+        text = decode(name, content).text
         pieces = (Piece("paragraph", words) for words in text.split("\n\n"))
     for piece in pieces:
         if piece.kind:  # title, pages and note are those of the document around it

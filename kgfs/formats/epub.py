@@ -17,12 +17,12 @@ def pieces(content: bytes) -> Iterator[Piece]:
 
     package = Package(content)
     container = package.xml("META-INF/container.xml")
-    found = (
+    roots = (
         [each.get("full-path", "") for each in container.iter() if local(each) == "rootfile"]
         if container is not None
         else []
     )
-    main = found[0] if found else next((name for name in package.names() if name.endswith(".opf")), "")
+    main = roots[0] if roots else next((name for name in package.names() if name.endswith(".opf")), "")
     root = package.xml(main)
     if root is None:
         raise UnreadableTextError("damaged: its list of chapters cannot be read")
@@ -37,7 +37,10 @@ def pieces(content: bytes) -> Iterator[Piece]:
     walk = Walk(book=True)
     for chapter in chapters:
         raw = package.read(resolve(folder, chapter.get("href", ""))) if chapter is not None else None
-        body = LexborHTMLParser(decoded(raw)).body if raw else None
+        found = decoded(raw) if raw else None
+        body = LexborHTMLParser(found.text).body if found else None
+        if found and found.guessed:
+            yield Piece("", facts={"guessed_encoding": found.guessed})
         if body is not None and chapter is not None:
             is_contents = "nav" in (chapter.get("properties") or "").split()
             for piece in walk.pieces(body, furniture=False):
@@ -51,4 +54,4 @@ def _is_epub(content: bytes) -> bool:
     return holds_part(content, b"META-INF/container.xml")
 
 
-FORMAT = Format("epub/2", "application/epub+zip", frozenset({"epub"}), pieces=pieces, signature=_is_epub, binary=True)
+FORMAT = Format("epub/3", "application/epub+zip", frozenset({"epub"}), pieces=pieces, signature=_is_epub, binary=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from kgfs.formats.grid import TO_THE_END, Grid
 from kgfs.formats.numerals import whole_number
 from kgfs.formats.pieces import Piece, heading, table
 
-_SKIPPED = frozenset({"script", "style", "template", "noscript", "head", "iframe", "-comment"})
+_SKIPPED = frozenset({"script", "style", "template", "noscript", "head", "iframe", "rp", "-comment"})
 _FURNITURE = frozenset({"nav", "footer", "aside", "menu"})
 _FURNITURE_OF_BOOKS = frozenset({"nav", "menu"})
 """In a book side bars and notes are part of its text."""
@@ -60,19 +62,24 @@ _BLOCKS = frozenset(
         "caption",
     ]
 )
+_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!|;|$)", re.I)
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 DEEPEST = 400
 """Levels of nesting that are followed; what is deeper is taken as text without structure."""
 
 
 class Walk:
-    """Walks one document. Links and furniture come last, so that the words of the page stay together."""
+    """Walks one document. Links and furniture come last, so that the words of the page stay together.
+
+    What the page hides by itself, rather than by a style sheet or a script, is left out.
+    """
 
     def __init__(self, *, book: bool = False) -> None:
         self._book = book
         self.links: dict[str, str] = {}
         self._furniture: list[str] = []
         self._inline: list[str] = []
+        self._grid = Grid()
 
     def pieces(self, root: Any, *, furniture: bool = True) -> Iterator[Piece]:
         """Yield the blocks below a node of selectolax's lexbor parser."""
@@ -102,6 +109,10 @@ class Walk:
         elif tag in _SKIPPED or depth > DEEPEST:
             if depth > DEEPEST and tag not in _SKIPPED:
                 self._inline.append(node.text(separator=" "))
+        elif _hides(node):
+            pass
+        elif tag == "rt":  # the reading stands behind what it reads, where the page has marks around it or not
+            self._inline.append(f"({''.join(_shown(node))})")
         elif tag == "svg":
             for label in node.css("text"):  # what a drawing shows as text; its titles name icons
                 self._inline.append(f" {label.text(separator=' ')} ")
@@ -123,6 +134,7 @@ class Walk:
     def _block(self, node: Any, tag: str, depth: int) -> Iterator[Piece]:
         if self._is_furniture(node, tag):
             inner = Walk(book=self._book)
+            inner._grid = self._grid
             words = "\n".join(piece.text.lstrip("# ") for piece in inner.pieces(node, furniture=False))
             self._furniture += [words, *inner._furniture] if words.strip() else inner._furniture
             self.links |= inner.links
@@ -131,7 +143,7 @@ class Walk:
             if words := self._words():
                 yield heading(words, _HEADINGS[tag])
         elif tag == "pre":
-            if words := node.text().strip("\n"):
+            if words := "".join(_shown(node)).strip("\n"):
                 fence = "```" if "```" not in words else "~~~~"
                 yield Piece("code", f"{fence}\n{words}\n{fence}")
         elif tag in ("ul", "ol"):
@@ -169,7 +181,9 @@ class Walk:
         number = whole_number(start, 1)
         child = node.child
         while child is not None:
-            if child.tag == "li":
+            if _hides(child):
+                pass
+            elif child.tag == "li":
                 mark = f"{number}." if numbered else "-"
                 number += 1
                 lines = [line for piece in self._inside(child, depth + 1) for line in piece.text.split("\n")]
@@ -184,29 +198,31 @@ class Walk:
 
     def _table(self, node: Any, depth: int) -> Iterator[Piece]:
         """Yield a table of data as such, and one that only lays out the page as its blocks."""
-        rows = list(_rows(node))
+        groups = list(_groups(node))
+        rows = [row for group in groups for row in group]
         inner = any(cell.css_first("table, h1, h2, h3, h4, ul, ol, pre, form, nav") for row in rows for cell in row)
         if inner or max(map(len, rows), default=0) < 2:
             yield from self._children(node, depth)
             yield from self._flush()
             return
         lines: list[list[str]] = []
-        for row in rows:
-            cells: list[str] = []
-            for cell in row:
-                cells.append(" ".join(piece.text for piece in self._inside(cell, depth + 2)))
-                span = cell.attributes.get("colspan") or ""
-                cells += [""] * (min(whole_number(span, 1), 50) - 1)
-            lines.append(cells)
+        for group in groups:
+            self._grid.begin()
+            for row in group:
+                said = (" ".join(piece.text for piece in self._inside(cell, depth + 2)) for cell in row)
+                cells = [(words, *_spans(cell)) for words, cell in zip(said, row, strict=True)]
+                line = self._grid.row(cells)
+                if cells:
+                    lines.append(line)
         caption = node.css_first("caption")
-        if caption is not None and (words := " ".join(caption.text().split())):
+        if caption is not None and (words := " ".join("".join(_shown(caption)).split())):
             yield Piece("paragraph", words)
         if words := table(lines):
             yield Piece("table", words)
 
     def _link(self, node: Any) -> None:
         target = (node.attributes.get("href") or "").strip()
-        words = " ".join(node.text().split())
+        words = " ".join("".join(_shown(node)).split())
         if target and not target.startswith(("#", "javascript:", "data:")) and target != words:
             self.links.setdefault(target[:2000], words[:300])
 
@@ -222,21 +238,46 @@ class Walk:
                 yield Piece("paragraph", words)
 
 
-def _rows(node: Any) -> Iterator[list[Any]]:
-    """Yield the cells of each row of a table, without those of tables within it."""
+def _groups(node: Any) -> Iterator[list[list[Any]]]:
+    """Yield the cells of the rows of each group of rows of a table, which the parser makes where the page has none."""
+    for group in _children_of(node, "thead", "tbody", "tfoot"):
+        yield [list(_children_of(row, "td", "th")) for row in _children_of(group, "tr")]
+
+
+def _children_of(node: Any, *tags: str) -> Iterator[Any]:
     child = node.child
     while child is not None:
-        if child.tag in ("thead", "tbody", "tfoot"):
-            yield from _rows(child)
-        elif child.tag == "tr":
-            cells = []
-            cell = child.child
-            while cell is not None:
-                if cell.tag in ("td", "th"):
-                    cells.append(cell)
-                cell = cell.next
-            if cells:
-                yield cells
+        if child.tag in tags and not _hides(child):
+            yield child
+        child = child.next
+
+
+def _spans(cell: Any) -> tuple[int, int]:
+    """Return how many rows and columns a cell spans."""
+    given = cell.attributes
+    rows, columns = (whole_number(given.get(name) or "", 1) for name in ("rowspan", "colspan"))
+    return rows or TO_THE_END, columns
+
+
+def _hides(node: Any) -> bool:
+    """Return whether an element says that a browser shows nothing of it. What opens when a reader searches is shown."""
+    if node.tag in ("-text", "-comment", "body"):  # a body that hides waits for a script to show it
+        return False
+    given = node.attributes
+    hidden = "hidden" in given and (given["hidden"] or "").strip().lower() != "until-found"
+    return hidden or bool(_HIDING.search(given.get("style") or ""))
+
+
+def _shown(node: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the texts below a node, without hidden ones."""
+    child = node.child
+    while child is not None:
+        if child.tag == "-text":
+            yield child.text_content or ""
+        elif depth > DEEPEST:
+            yield child.text()
+        elif not _hides(child):
+            yield from _shown(child, depth + 1)
         child = child.next
 
 

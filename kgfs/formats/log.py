@@ -1,4 +1,4 @@
-"""Log files: lines with time stamps. Their words are found; they are not read as prose. The Text is the exact decoding."""
+"""Log files: lines with time stamps. Their words are found; they are not read as prose."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def _is_entry(line: str) -> bool:
     return bool(_LEVEL.match(rest)) or not _SPEAKER.match(rest)
 
 
-FORMAT = text_format("log/1", MEDIA_TYPE, frozenset({"log"}), log_blocks, log_signs, title=named_by_file)
+FORMAT = text_format("log/2", MEDIA_TYPE, frozenset({"log"}), log_blocks, log_signs, title=named_by_file)

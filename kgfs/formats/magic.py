@@ -26,6 +26,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"GIF89a", "a GIF image"),
     (0, b"8BPS\x00\x01", "a Photoshop image"),
     (0, b"\x00\x00\x01\x00", "an icon"),
+    (0, b"\x78\x9f\x3e\x22", "Outlook's container of a mail and its attachments (winmail.dat)"),
     (0, b"\x7fELF", "an ELF program"),
     (0, b"\xca\xfe\xba\xbe", "a Java class or Mach-O program"),
     (0, b"\xcf\xfa\xed\xfe", "a Mach-O program"),
@@ -50,6 +51,12 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 )
 """(offset, bytes, name). Only signatures that no sensible text starts with."""
 
+_SECURED = {
+    b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02": "an S/MIME signature",
+    b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x03": "an encrypted S/MIME message",
+    b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x09\x10\x01\x17": "an encrypted S/MIME message",
+}
+"""Object identifier of what a structure in ASN.1 holds → name."""
 _RIFF = {b"WAVE": "a WAV recording", b"AVI ": "an AVI video"}
 
 
@@ -57,6 +64,9 @@ def known_format(content: bytes) -> str:
     """Return the name of the binary format that ``content`` starts like, with its article; '' if none is known."""
     for offset, signature, name in _SIGNATURES:
         if content.startswith(signature, offset):
+            return name
+    for identifier, name in _SECURED.items():
+        if content.startswith(b"\x30") and identifier in content[:32]:
             return name
     if content.startswith(b"RIFF"):
         return _RIFF.get(content[8:12], "")
@@ -79,6 +89,9 @@ _REMEDIES = {
     "a PostScript document": "convert it to PDF",
     "a DjVu document": "convert it to PDF",
     "a Mobipocket e-book": "convert it to EPUB",
+    "Outlook's container of a mail and its attachments (winmail.dat)": "ask the sender to send the mail as HTML or plain text,"
+    " not as Rich Text, or the attachments in another way",
+    "an encrypted S/MIME message": "save it decrypted in your mail program, or ask the sender for a copy without encryption",
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from email import message_from_bytes, policy
 from email.errors import MessageError
-from email.header import decode_header, make_header
+from email.header import decode_header
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from itertools import pairwise
@@ -17,15 +17,21 @@ from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
-from kgfs.formats.html import decoded, pieces_of
+from kgfs.formats.decoding import Decoded
+from kgfs.formats.html import decoded, pieces_of, told
+from kgfs.formats.icalendar import words_of
+from kgfs.formats.mail_flowed import unflowed
 from kgfs.formats.mail_quotes import addresses_in, quoted_from
 from kgfs.formats.pieces import Piece, clean, heading
+from kgfs.formats.smime import MEDIA_TYPES, signed_message
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 DEEPEST = 20
 """Messages within messages that are followed."""
 PARTS = 10_000
 
+_BOUNDARY = re.compile(rb"(?m)^--([^\s-][^\r\n]{0,69}?)[ \t]*\r?\nContent-[A-Za-z-]+:")
+"""The beginning of a part, whatever boundary the mail declares."""
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?")
 OF_MAILS = frozenset({b"from", b"received", b"return-path", b"message-id", b"mime-version", b"date", b"subject", b"to",
                        b"delivered-to", b"dkim-signature", b"content-type", b"reply-to"})  # fmt: skip
@@ -42,6 +48,21 @@ class Attachment:
     def piece(self) -> Piece:
         """Return the piece that hands it over."""
         return Piece("part", facts={"given": self.given, "media_type": self.media_type}, content=self.content)
+
+
+class _AnyEncoding(policy.Compat32):
+    """Header fields in UTF-8 (RFC 6532), else in the encoding that they are likeliest in."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        return _field_text(value).text
+
+
+_POLICY = _AnyEncoding()
+
+
+def _field_text(value: str) -> Decoded:
+    """Return the text of a header field as the parser has it: bytes beyond ASCII are surrogates."""
+    return decoded(value.encode("ascii", "surrogateescape")) if not value.isascii() else Decoded(value, "ascii")
 
 
 class Conversation:
@@ -85,7 +106,9 @@ class Conversation:
 
 def message_pieces(content: bytes) -> Iterator[Piece]:
     """Yield the blocks of a mail, the attachments as parts. Each message of the conversation has a locator."""
-    message, conversation = message_from_bytes(content, policy=policy.compat32), Conversation()
+    message, conversation = message_from_bytes(content, policy=_POLICY), Conversation()
+    for _, value in message.raw_items():
+        yield from told(_field_text(value))
     yield from _message(message, 1, 0, conversation)
     yield Piece("", facts={"pages": conversation.messages}, about=conversation.about(message))
 
@@ -111,10 +134,12 @@ def _ids(message: Message, name: str) -> list[str]:
 
 def page_pieces(content: bytes) -> Iterator[Piece]:
     """Yield the blocks of the first page of an MHTML file."""
-    message = message_from_bytes(content, policy=policy.compat32)
+    message = message_from_bytes(content, policy=_POLICY)
     for part in message.walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml"):
-            yield from pieces_of(decoded(_bytes(part), part.get_content_charset() or ""))
+            found = decoded(_bytes(part), part.get_content_charset() or "")
+            yield from pieces_of(found.text)
+            yield from told(found)
             return
     raise UnreadableTextError("it holds no web page")
 
@@ -155,18 +180,34 @@ def _body(
     elif part.is_multipart():
         inner = list(part.get_payload())[:PARTS]
         if kind == "multipart/alternative":
-            plain = [each for each in inner if each.get_content_type() == "text/plain" and _bytes(each).strip()]
-            inner = plain[:1] or inner[-1:]
+            calendars = [each for each in inner if each.get_content_type() == "text/calendar"]
+            others = [each for each in inner if each not in calendars and _bytes_within(each).strip()]
+            plain = [each for each in others if each.get_content_type() == "text/plain"]
+            inner = [*(plain[:1] or others[-1:]), *calendars[:1]] or inner[-1:]
         for each in inner:
             yield from _body(each, level, depth + 1, attachments, conversation)
+    elif part.get_content_maintype() == "multipart":
+        yield from _body(_reparted(part), level, depth + 1, attachments, conversation)
+    elif kind in MEDIA_TYPES and (signed := signed_message(_bytes(part))) is not None:
+        inner_message = message_from_bytes(signed, policy=_POLICY)
+        yield from _body(inner_message, level, depth + 1, attachments, conversation)
     elif name or part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
         attachments.append(Attachment(given_name(part), kind, _bytes(part)))
         yield attachments[-1].piece()
+    elif kind == "text/calendar":
+        found = decoded(_bytes(part), part.get_content_charset() or "")
+        yield from told(found)
+        yield from words_of(found.text, min(level + 1, 6))
     elif kind == "text/html":
-        page = pieces_of(decoded(_bytes(part), part.get_content_charset() or ""))
-        yield from (Piece(each.kind, each.text, each.level) for each in page)
+        found = decoded(_bytes(part), part.get_content_charset() or "")
+        yield from (Piece(each.kind, each.text, each.level) for each in pieces_of(found.text))
+        yield from told(found)
     else:
-        words = decoded(_bytes(part), part.get_content_charset() or "").replace("\r\n", "\n")
+        found = decoded(_bytes(part), part.get_content_charset() or "")
+        yield from told(found)
+        words = found.text.replace("\r\n", "\n")
+        if str(part.get_param("format", "")).lower() == "flowed":
+            words = unflowed(words, str(part.get_param("delsp", "")).lower() == "yes")
         starts = quoted_from(words)
         yield from _plain(words[: starts[0]] if starts else words)
         for start, end in pairwise([*starts, len(words)]):
@@ -188,8 +229,21 @@ def _unwrapped(part: Message, inner: Message) -> Message:
         decoded_raw = binascii.a2b_base64(raw) if encoding == "base64" else quopri.decodestring(raw)
     except ValueError:  # no base64, or a text that is no bytes
         return inner
-    found = message_from_bytes(decoded_raw, policy=policy.compat32)
+    found = message_from_bytes(decoded_raw, policy=_POLICY)
     return found if len(found) else inner  # without a header it was not encoded
+
+
+def _reparted(part: Message) -> Message:
+    """Return a part of several parts whose declared boundary is not there, parted at the one that is; else as plain text."""
+    content = _bytes(part)
+    found = _BOUNDARY.search(content)
+    kind = (
+        b'%s; boundary="%s"' % (part.get_content_type().encode("ascii", "replace"), found[1])
+        if found
+        else b"text/plain"
+    )
+    again = message_from_bytes(b"Content-Type: %s\n\n%s" % (kind, content), policy=_POLICY)
+    return again if again.is_multipart() or not found else message_from_bytes(b"\n" + content, policy=_POLICY)
 
 
 def _plain(words: str) -> Iterator[Piece]:
@@ -207,6 +261,11 @@ def _bytes(part: Message) -> bytes:
     return found if isinstance(found, bytes) else b""
 
 
+def _bytes_within(part: Message) -> bytes:
+    """Return the bytes of a part and of the parts within it."""
+    return b"".join(map(_bytes, part.walk()))
+
+
 def _listed(attachment: Attachment) -> str:
     name = " ".join(clean(attachment.given).split()) or "without a name"
     return f"- {name} ({attachment.media_type}, {len(attachment.content)} bytes)"
@@ -214,23 +273,27 @@ def _listed(attachment: Attachment) -> str:
 
 def given_name(part: Message) -> str:
     """Return the name that a part has, as its sender wrote it."""
-    raw = part.get_filename() or ""
-    try:
-        return str(make_header(decode_header(raw)))
-    except (LookupError, ValueError, MessageError):
-        return raw
+    return _decoded(part.get_filename() or "")
 
 
 def _field(message: Message, name: str) -> str:
-    return _decoded(str(message.get(name, "")))
+    return " ".join(_decoded(str(message.get(name, ""))).split())
 
 
 def _decoded(raw: str) -> str:
+    """Return a header field with its encoded words decoded; an encoding that is declared wrongly is guessed."""
     try:
-        words = str(make_header(decode_header(raw)))
-    except (LookupError, ValueError, MessageError):  # no such charset, or not what the header says it is
-        words = raw
-    return " ".join(words.split())
+        found = decode_header(raw)
+    except (ValueError, MessageError):  # no base64
+        return raw
+    return "".join(
+        part
+        if isinstance(part, str)
+        else decoded(part, charset).text
+        if charset
+        else part.decode("raw-unicode-escape", "replace")
+        for part, charset in found
+    )
 
 
 def header_fields(content: bytes) -> set[bytes]:
@@ -261,7 +324,7 @@ def _is_page(content: bytes) -> bool:
     )
 
 
-MESSAGE = Format("eml/3", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
+MESSAGE = Format("eml/4", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
 ARCHIVED_PAGE = Format(
-    "mhtml/2", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
+    "mhtml/3", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
 )

@@ -11,14 +11,21 @@ from kgfs.formats.contract import Format
 from kgfs.formats.mail import OF_MAILS, header_fields
 from kgfs.formats.pieces import Piece
 
-_BORDER = re.compile(rb"(?m)^From [^\n]*\n(?=[A-Za-z][A-Za-z0-9-]{1,60}:|>?From )")
+_HEADER = rb"\r?\n(?=[A-Za-z][A-Za-z0-9-]{1,60}:|>?From )"
+_DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),?[ \t]+(?:[A-Z][a-z]{2}[ \t]+\d{1,2}|\d{1,2}[ \t]+[A-Z][a-z]{2}[ \t]+\d{2,4})"
+_BORDER = re.compile(
+    rb"(?m)^From [^\s]+[ \t]+(?:[^\n]{0,40}[ \t])?(?:%s|\d{4}-\d\d-\d\d)[T \t]+\d{1,2}:\d\d[^\n]*?%s" % (_DAY, _HEADER)
+)
+"""A line with an address and a date, before a header. Sentences begin with "From", too."""
+_BARE_BORDER = re.compile(rb"(?m)^From [^\n]*?%s" % _HEADER)
+"""The borders of a mailbox whose first one has no date."""
 _ESCAPED = re.compile(rb"(?m)^>(>*From )")
 
 
 def pieces(content: bytes) -> Iterator[Piece]:
     """Yield the mails in order, each as it was before it was put into the mailbox."""
     start, number = -1, 0
-    for border in _BORDER.finditer(content):
+    for border in (_BORDER if _BORDER.match(content) else _BARE_BORDER).finditer(content):
         if start >= 0:
             number += 1
             yield _mail(number, content[start : border.start()])
@@ -45,4 +52,4 @@ def _is_mailbox(content: bytes) -> bool:
     return len(header_fields(content[content.find(b"\n") + 1 :][:16384]) & OF_MAILS) >= 2
 
 
-FORMAT = Format("mbox/2", "application/mbox", frozenset({"mbox"}), pieces=pieces, signature=_is_mailbox, mapped=True)
+FORMAT = Format("mbox/3", "application/mbox", frozenset({"mbox"}), pieces=pieces, signature=_is_mailbox, mapped=True)

@@ -157,4 +157,4 @@ def _end_of_text(lines: Sequence[Line], at: int) -> tuple[int, int]:
 
 
 EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"})
-FORMAT = text_format("markdown/1", "text/markdown", EXTENSIONS, markdown_blocks, signs)
+FORMAT = text_format("markdown/2", "text/markdown", EXTENSIONS, markdown_blocks, signs)

@@ -11,7 +11,7 @@ from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
 from kgfs.formats.lines import lines_of
 from kgfs.formats.markdown import markdown_blocks
-from kgfs.formats.pieces import Piece, clean
+from kgfs.formats.pieces import Piece, clean, heading
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -28,7 +28,10 @@ def pieces(content: bytes) -> Iterator[Piece]:
     for number, cell in enumerate(cells, 1):
         yield Piece("", place={"cell": number})
         words = clean(_joined(cell.get("source", cell.get("input", ""))))
-        if cell.get("cell_type") == "markdown":
+        if cell.get("cell_type") == "heading" and words.strip():  # before version 4
+            level = cell.get("level")
+            yield heading(words, level if isinstance(level, int) else 1)
+        elif cell.get("cell_type") == "markdown":
             for block in markdown_blocks(lines_of(words)):
                 yield Piece(block.kind, words[block.start : block.end], block.level)
         elif words.strip():
@@ -67,4 +70,4 @@ def _is_notebook(content: bytes) -> bool:
     )
 
 
-FORMAT = Format("notebook/1", "application/x-ipynb+json", frozenset({"ipynb"}), pieces=pieces, signature=_is_notebook)
+FORMAT = Format("notebook/2", "application/x-ipynb+json", frozenset({"ipynb"}), pieces=pieces, signature=_is_notebook)

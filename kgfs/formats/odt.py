@@ -160,6 +160,8 @@ class _Reader:
             elif name == "annotation":
                 words = " ".join(piece.text for piece in self.blocks(each))
                 self._aside.append(Piece("paragraph", f"Comment: {words}"))
+            elif name == "ruby-text":
+                parts.append(f"({self._words(each)})")
             elif name == "frame":
                 self._frame(each)
             elif name == "a":
@@ -193,7 +195,7 @@ def _is_odt(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "odt/2",
+    "odt/3",
     "application/vnd.oasis.opendocument.text",
     frozenset({"odt", "ott"}),
     pieces=pieces,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import zipfile
 import zlib
 from typing import Any
@@ -17,6 +18,8 @@ LARGEST_PART = 512 << 20
 """Bytes of one part when unpacked."""
 _DIRECTORY = 1 << 18
 """Bytes at the end of an archive in which names of its parts are looked for."""
+
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
 def holds_part(content: bytes, *names: bytes) -> bool:
@@ -156,6 +159,11 @@ def child(element: Any, name: str) -> Any | None:
     if element is None:
         return None
     return next((found for found in element if local(found) == name), None)
+
+
+def unescaped(words: str | None) -> str:
+    """Return a string of Office with the characters that XML cannot hold, which it writes as ``_x000D_``."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words) if words else ""
 
 
 def chart_labels(root: Any) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats import recognition
 from kgfs.formats.contract import Format
-from kgfs.formats.pdf_annotations import words_beside
+from kgfs.formats.pdf_annotations import annotations_of
+from kgfs.formats.pdf_columns import by_columns
+from kgfs.formats.pdf_forms import Box, Field, Fields
 from kgfs.formats.pdf_salvage import salvaged
 from kgfs.formats.pieces import IN_PART, RECOGNISED, Piece
 
@@ -19,6 +22,8 @@ EDGE = 2
 """Lines at the top and at the foot of a page among which repeated ones are looked for."""
 POINTS_PER_INCH = 72
 DOTS_PER_INCH = 300
+SAMPLE = 200
+"""Characters of a page by which it is judged whether its fonts say what they are."""
 PIXELS = 40_000_000
 """Larger pages are drawn with fewer dots per inch."""
 
@@ -26,8 +31,12 @@ _SPREAD = re.compile(
     r"(?:[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef…—·] ){3,}[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef…—·]"
 )
 """Chinese and Japanese characters that are set wide apart: pdfium takes the gaps for spaces."""
+_HYPHEN = re.compile(r"[\ufffe\x02]$")
 _DIGITS = re.compile(r"\d+")
-_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])(?:\ufffe|\xad|\x02)\n?(?=[^\W\d_])")
+_BROKEN_AT_END = re.compile(r"[^\W\d_][-\u2010\xad\ufffe\x02]$")
+_LINE = re.compile(r"[^\n\ufffe\x02]*(?:[\ufffe\x02]|\n|$)")
+"""A line: pdfium has a mark of its own in place of a hyphen at the end of one, without a line feed."""
+_BROKEN_WORD = re.compile(r"([^\W\d_])(?:\ufffe|\xad|\x02)\n?([^\W\d_])")
 
 
 def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
@@ -36,18 +45,28 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
 
     notes: list[str] = []
     document = _opened(content, notes)
+    document.init_forms()
     count = len(document)
     lost: list[int] = []
     pages: list[list[list[str]]] = []
     beside: dict[int, list[str]] = {}
     scans: list[int] = []
+    codes: list[int] = []
     for number in range(count):
         try:
             page = document[number]
-            pages.append(_paragraphs(page.get_textpage()))
+            textpage, found = page.get_textpage(), list(annotations_of(page, document.formenv))
+            placed: list[Field] = []
+            if _is_unreadable(textpage):
+                codes.append(number + 1)
+                pages.append([])
+            else:
+                fields = Fields((each for each in found if isinstance(each, Field)), _boxes(textpage))
+                pages.append(_paragraphs(textpage, fields))
+                placed = fields.placed
             if not pages[-1] and next(page.get_objects(max_depth=1), None) is not None:
                 scans.append(number + 1)
-            if further := list(words_beside(page)):
+            if further := [each if isinstance(each, str) else each.alone() for each in found if each not in placed]:
                 beside[number + 1] = further
             page.close()
         except pypdfium2.PdfiumError:
@@ -65,11 +84,17 @@ def pieces(content: bytes, known: Mapping[int, str]) -> Iterator[Piece]:
             yield Piece(RECOGNISED, text, place={"page": number}, facts={"scans": len(scans)})
         pages[number - 1] = [paragraph.split("\n") for paragraph in text.split("\n\n") if paragraph]
     repeated = _repeated(pages)
-    empty = [number for number, page in enumerate(pages, 1) if not page and number not in (*lost, *beside)]
+    _join_over_borders(pages, repeated)
+    if unread := [number for number in codes if not pages[number - 1]]:
+        notes.insert(
+            0, f"the fonts of {len(unread)} of {count} pages do not say what their characters are: {_numbers(unread)}"
+        )
+    empty = [number for number, page in enumerate(pages, 1) if not page and number not in (*lost, *beside, *unread)]
     title = document.get_metadata_dict().get("Title", "")
     yield Piece("", facts={"title": title, "pages": count, "note": _note(count, lost, empty, notes)})
     for number, page in enumerate(pages, 1):
         yield Piece("", place={"page": number})
+        page = [[_HYPHEN.sub("-", line) for line in paragraph] for paragraph in page]
         yield from _page(page, repeated)
         for further_words in beside.get(number, ()):
             yield Piece("paragraph", further_words)
@@ -114,35 +139,74 @@ def _page(page: list[list[str]], repeated: set[str]) -> Iterator[Piece]:
             yield Piece("paragraph", "\n".join(body))
 
 
-def _paragraphs(textpage: Any) -> list[list[str]]:
+def _boxes(textpage: Any) -> Callable[[int], Box | None]:
+    """Return what finds the box of a character by its index in a pypdfium2.PdfTextPage."""
+    from pypdfium2 import PdfiumError
+
+    def box_of(index: int) -> Box | None:
+        try:
+            left, bottom, right, top = textpage.get_charbox(index, loose=True)
+        except PdfiumError:  # a character without a box
+            return None
+        return left, bottom, right, top
+
+    return box_of
+
+
+def _is_unreadable(textpage: Any) -> bool:
+    """Return whether most characters of a page are codes of fonts that do not say what they stand for."""
+    import pypdfium2.raw as pdfium
+
+    count = textpage.count_chars()
+    sample = [at for at in range(0, count, count // SAMPLE + 1) if not pdfium.FPDFText_IsGenerated(textpage, at)]
+    wrong = sum(1 for at in sample if pdfium.FPDFText_HasUnicodeMapError(textpage, at) == 1)
+    return wrong * 2 > len(sample)
+
+
+def _paragraphs(textpage: Any, fields: Fields) -> list[list[str]]:
     """Return the lines of a page by paragraph: a gap between lines that is wider than usual begins a new one.
 
     ``textpage`` is a pypdfium2.PdfTextPage.
     """
-    from pypdfium2 import PdfiumError
-
     text = textpage.get_text_range()
+    box_of = _boxes(textpage)
+    starts: list[int] = []
+    raws: list[str] = []
+    for found in _LINE.finditer(text):
+        starts.append(found.start())
+        raws.append(found[0])
+    filled = [fields.in_line(raw, start, above=False) for raw, start in zip(raws, starts, strict=True)]
+    for n, (raw, start) in enumerate(zip(raws, starts, strict=True)):
+        if filled[n] == raw:
+            filled[n] = fields.in_line(raw, start, above=True)
+    read = list(zip(raws, starts, strict=True))
+    placed = {start: words for (raw, start), words in zip(read, filled, strict=True) if words != raw}
     lines: list[tuple[str, float, float]] = []
-    at = 0
-    for raw in text.split("\n"):
-        words = _SPREAD.sub(_close, raw.strip())
-        if words:
-            start = at + len(raw) - len(raw.lstrip())
-            try:
-                _, bottom, _, top = textpage.get_charbox(start, loose=True)
-            except PdfiumError:  # a character without a box
-                bottom = top = 0.0
+    for raw, start in read if placed else by_columns(read, box_of):
+        if words := _SPREAD.sub(_close, placed.get(start, raw).strip()):
+            _, bottom, _, top = box_of(start + len(raw) - len(raw.lstrip())) or (0.0, 0.0, 0.0, 0.0)
             lines.append((words, bottom, top))
-        at += len(raw) + 1
     paragraphs: list[list[str]] = []
     before = 0.0
     for words, bottom, top in lines:
         gap, height = before - top, top - bottom
-        if not paragraphs or gap > 0.6 * height or gap < -3 * height:
+        if not paragraphs or ((gap > 0.6 * height or gap < -3 * height) and not _goes_on(paragraphs[-1][-1], words)):
             paragraphs.append([])
         paragraphs[-1].append(words)
         before = bottom
-    return [_BROKEN_WORD.sub("", "\n".join(lines)).split("\n") for lines in paragraphs]
+    return [_BROKEN_WORD.sub(_whole, "\n".join(lines)).split("\n") for lines in paragraphs]
+
+
+def _goes_on(line: str, following: str) -> bool:
+    """Return whether the last word of a line goes on in the following one, which may be in the next column."""
+    found = _BROKEN_WORD.fullmatch(f"{line[-2:]}\n{following[:1]}")
+    return found is not None and "\n" not in _whole(found)
+
+
+def _whole(found: re.Match[str]) -> str:
+    """Return the letters on both sides of a hyphen at the end of a line, in one word unless the second begins another."""
+    first, second = found[1], found[2]
+    return f"{first}-\n{second}" if second.isupper() and not first.isupper() else first + second
 
 
 def _close(found: re.Match[str]) -> str:
@@ -179,6 +243,31 @@ def _repeated(pages: list[list[list[str]]]) -> set[str]:
     return {line for line, count in counts.items() if count >= least}
 
 
+def _join_over_borders(pages: list[list[list[str]]], repeated: set[str]) -> None:
+    """Put each word that is hyphenated over a border of pages together, on the first of them."""
+    for page, following in pairwise(pages):
+        before, behind = _edge_of_body(page[::-1], repeated, -1), _edge_of_body(following, repeated, 1)
+        if before is None or behind is None:
+            continue
+        (lines, n), (others, k) = before, behind
+        rest = others[k].split(maxsplit=1)
+        if _BROKEN_AT_END.search(lines[n]) and rest[0][:1].islower():
+            lines[n] = lines[n][:-1] + rest[0]
+            others[k] = rest[1] if len(rest) > 1 else ""
+            if not others[k]:
+                del others[k]
+
+
+def _edge_of_body(page: list[list[str]], repeated: set[str], step: int) -> tuple[list[str], int] | None:
+    """Return the first line of a page's text as its paragraph and index; from its end, whose paragraphs come first, with
+    a ``step`` of -1. Repeated lines and numbers of pages are not its text."""
+    for lines in page:
+        for n in range(len(lines))[::step]:
+            if _DIGITS.sub("0", lines[n]) not in repeated and any(map(str.isalpha, lines[n])):
+                return lines, n
+    return None
+
+
 def _note(count: int, lost: list[int], empty: list[int], others: list[str]) -> str:
     notes = []
     if lost:
@@ -197,4 +286,4 @@ def _is_pdf(content: bytes) -> bool:
     return b"%PDF-" in content[:1024]
 
 
-FORMAT = Format("pdf/3", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf, binary=True)
+FORMAT = Format("pdf/4", "application/pdf", frozenset({"pdf"}), pieces_of_scans=pieces, signature=_is_pdf, binary=True)

@@ -42,7 +42,7 @@ class Piece:
     place: Mapping[str, str | int] | None = None
     """The locator that holds from this piece on, if it is another one."""
     facts: Mapping[str, str | int] = field(default_factory=dict)
-    """``title``, ``pages``, ``note``: of the document as a whole. Of a part ``given``, ``kind``, ``media_type``."""
+    """``title``, ``pages``, ``note``, ``guessed_encoding``: of the document as a whole. Of a part ``given``, ``kind``, ``media_type``."""
     content: bytes | None = None
     """The bytes of a part of the document (kind ``part``), which is a document of its own."""
     about: Mapping[str, Any] | None = None
@@ -126,7 +126,9 @@ def put_together(name: str, parser: str, media_type: str, pieces: Iterable[Piece
     digest = hashlib.sha256(text.encode()).hexdigest()
     pages, note = int(facts.get("pages", 0)), str(facts.get("note", ""))
     made_of = tuple(blocks), tuple(places), pages, note, tuple(found), about
-    return Text(text, digest, parser, media_type, "", title, *made_of)
+    return Text(
+        text, digest, parser, media_type, "", title, *made_of, guessed_encoding=str(facts.get("guessed_encoding", ""))
+    )
 
 
 def _part(names: PartNames, piece: Piece, keep: Keep) -> Part:

@@ -74,4 +74,4 @@ def _lone_heading(body: str) -> int:
     return 1 if body.isupper() and letters >= 3 and letters * 2 > len(body) else 0
 
 
-FORMAT = text_format("plain/1", "text/plain", frozenset(), plain_blocks)
+FORMAT = text_format("plain/2", "text/plain", frozenset(), plain_blocks)

@@ -8,7 +8,7 @@ from typing import Any
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
 from kgfs.formats.numerals import numeral, whole_number
-from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
+from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local, unescaped
 from kgfs.formats.pieces import Piece, cell_of, heading, table
 
 _FURNITURE = frozenset({"ftr", "sldNum", "dt", "hdr"})
@@ -123,7 +123,7 @@ def _paragraphs(body: Any) -> list[str]:
         parts = []
         for each in paragraph.iter():
             if local(each) == "t":
-                parts.append(each.text or "")
+                parts.append(unescaped(each.text))
             elif local(each) in ("br", "tab"):
                 parts.append(" ")
         words = "".join(parts).strip()
@@ -157,7 +157,7 @@ def _is_pptx(content: bytes) -> bool:
 
 
 FORMAT = Format(
-    "pptx/2",
+    "pptx/3",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     frozenset({"pptx", "pptm", "ppsx"}),
     pieces=pieces,

@@ -191,4 +191,4 @@ class _Scan:
         return end_of_paragraph(lines, i)
 
 
-FORMAT = text_format("rst/1", "text/x-rst", frozenset({"rst", "rest"}), rst_blocks, signs)
+FORMAT = text_format("rst/2", "text/x-rst", frozenset({"rst", "rest"}), rst_blocks, signs)

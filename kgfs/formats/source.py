@@ -137,16 +137,27 @@ def source_signs(start: str) -> int:
 
 
 def read(name: str, content: bytes) -> Text:
-    """Return the Text of program source or data, its exact decoding."""
-    source, encoding = decode(name, content)
+    """Return the Text of program source or data."""
+    decoded = decode(name, content)
+    source = decoded.text
     program = _BY_EXTENSION.get(extension_of(name))
     found = outline(program.media_type, source) if program else None
     blocks = tuple(source_blocks(lines_of(source)) if found is None else blocks_of(source, found))
     title = title_of(name, source, blocks) if program is None else name.rpartition("/")[2]
-    encoded = content if encoding == "utf-8" else source.encode("utf-8", "surrogatepass")
+    encoded = content if decoded.encoding == "utf-8" else source.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(encoded).hexdigest()
     media_type = program.media_type if program else PLAIN
-    return Text(source, digest, "source/2", media_type, encoding, title, blocks)
+    return Text(
+        source,
+        digest,
+        FORMAT.parser,
+        media_type,
+        decoded.encoding,
+        title,
+        blocks,
+        note=decoded.note,
+        guessed_encoding=decoded.guessed,
+    )
 
 
-FORMAT = Format("source/2", PLAIN, EXTENSIONS, read, signs=source_signs)
+FORMAT = Format("source/3", PLAIN, EXTENSIONS, read, signs=source_signs)

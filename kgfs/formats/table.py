@@ -12,6 +12,7 @@ from kgfs.formats import (
     docx,
     epub,
     html,
+    icalendar,
     log,
     mail,
     mailbox,
@@ -45,6 +46,7 @@ FORMATS: tuple[Format, ...] = (
     mail.ARCHIVED_PAGE,
     mail.MESSAGE,
     mailbox.FORMAT,
+    icalendar.FORMAT,
     transcript.FORMAT_CLAUDE,
     transcript.FORMAT_CODEX,
     picture.PNG,
@@ -82,9 +84,8 @@ def parse(
     called every second meanwhile, and what it raises ends that process. ``pages`` has the pages that were recognised
     before, and keeps each further one.
 
-    ``name`` is its path or the last part of that; the extension helps to find the format. For text formats the
-    decoding is exact: ``text.encode(encoding) == content``, with byte-order mark and line ends. Takes time linear in
-    the size. ``keep`` stores the bytes of the parts that are documents of their own. With ``segments``, the sizes of
+    ``name`` is its path or the last part of that; the extension helps to find the format. Byte-order
+    mark and line ends of text formats stay as they are. Takes time linear in the size. ``keep`` stores the bytes of the parts that are documents of their own. With ``segments``, the sizes of
     those of an earlier content with which this one begins, a long transcript is read in segments. Raises UnreadableTextError, which names what the file seems to be and the remedy, and ParserFailedError
     where the process crashed.
     """

@@ -1,18 +1,20 @@
-"""Spreadsheets (XLSX): every cell as it is stored, dates in ISO 8601, the cached values of formulas, comments."""
+"""Spreadsheets (XLSX): every cell, merged ones in each row that they head, the cached values of formulas, comments."""
 
 from __future__ import annotations
 
 import io
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from kgfs.errors import UnreadableTextError
 from kgfs.formats.contract import Format
+from kgfs.formats.grid import MOST_REPEATED, REPEATED
 from kgfs.formats.numerals import whole_number
-from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local
+from kgfs.formats.package import Package, attribute, chart_labels, child, holds_part, local, unescaped
 from kgfs.formats.pieces import Piece, cell_of, heading, line_of
+from kgfs.formats.sheet_numbers import BUILT_IN, shown
 
 ROWS = 500
 """Rows of one piece of a table."""
@@ -20,22 +22,7 @@ WIDEST = 2000
 """Columns of a row that are shown as a table; cells of a row that has more stand one a line."""
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,8})")
-_BUILT_IN_DATES = {
-    14: "d",
-    15: "d",
-    16: "d",
-    17: "d",
-    18: "t",
-    19: "t",
-    20: "t",
-    21: "t",
-    22: "dt",
-    45: "t",
-    46: "e",
-    47: "t",
-}
-_ELAPSED = re.compile(r"\[(h+|m+|s+)\]")
-_QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref\s*=\s*[\"']([A-Z]{1,3}[0-9]{1,8}):([A-Z]{1,3}[0-9]{1,8})[\"']")
 
 
 def pieces(content: bytes) -> Iterator[Piece]:
@@ -50,7 +37,7 @@ class _Workbook:
         self._relations = package.relations(self._main)
         self._root = package.xml(self._main)
         self._strings = self._shared_strings()
-        self._kinds = self._kinds_of_styles()
+        self._codes = self._codes_of_styles()
         self._epoch = datetime(1899, 12, 30)
         if attribute(child(self._root, "workbookPr"), "date1904") in ("1", "true"):
             self._epoch = datetime(1904, 1, 1)
@@ -78,7 +65,7 @@ class _Workbook:
     def _beside(self, kind: str, part: str, sheet: str) -> Iterator[Piece]:
         if kind in ("comments", "threadedComment"):
             for comment in self._all(part, "comment", "threadedComment"):
-                words = "".join(found.text or "" for found in comment.iter() if local(found) in ("t", "text"))
+                words = "".join(unescaped(found.text) for found in comment.iter() if local(found) in ("t", "text"))
                 if words.strip() and "[Threaded comment]" not in words:
                     at = _position(attribute(comment, "ref"))
                     place: dict[str, str | int] = {"sheet": sheet, "row": at[1], "column": at[0]}
@@ -102,7 +89,8 @@ class _Workbook:
         content = self._package.read(part)
         if content is None:
             return
-        pending: list[str] = []
+        merged = _Merged(content)
+        pending: list[list[str]] = []
         begin, expected, first, width = 0, 0, 0, 0
         events = etree.iterparse(
             io.BytesIO(content), tag="{*}row", recover=True, resolve_entities=False, no_network=True
@@ -116,6 +104,7 @@ class _Workbook:
                 del row.getparent()[0]
             if not cells:
                 continue
+            merged.fill(number, cells)
             if not width:
                 first, width = min(cells), min(max(cells) - min(cells) + 1, WIDEST)
             elif min(cells) < first or number != expected or len(pending) >= ROWS:
@@ -127,7 +116,7 @@ class _Workbook:
             if not pending:
                 begin = number
             last = min(max(cells), first + WIDEST - 1)
-            pending.append(line_of(cell_of(cells.get(column, "")) for column in range(first, last + 1)))
+            pending.append([cell_of(cells.get(column, "")) for column in range(first, last + 1)])
             expected = number + 1
             for column in sorted(cells):
                 if column > last:
@@ -152,7 +141,7 @@ class _Workbook:
     def _value(self, cell: Any) -> str:
         kind = cell.get("t", "n")
         if kind == "inlineStr":
-            return "".join(found.text or "" for found in cell.iter() if local(found) == "t")
+            return "".join(unescaped(found.text) for found in cell.iter() if local(found) == "t")
         value = child(cell, "v")
         words = value.text or "" if value is not None else ""
         if not words:
@@ -164,10 +153,9 @@ class _Workbook:
         if kind == "b":
             return "TRUE" if words == "1" else "FALSE"
         if kind != "n":
-            return words
+            return unescaped(words)
         style = cell.get("s", "0")
-        shown = self._kinds.get(whole_number(style, 0), "")
-        return _date(self._epoch, words, shown) if shown else _shortest(words)
+        return shown(words, self._codes.get(whole_number(style, 0), ""), self._epoch)
 
     def _shared_strings(self) -> list[str]:
         part = next((target for kind, target in self._relations.values() if kind == "sharedStrings"), "")
@@ -176,27 +164,57 @@ class _Workbook:
         for item in root if root is not None else ():
             if local(item) == "si":
                 parts = [found for found in item.iter() if local(found) == "t" and local(found.getparent()) != "rPh"]
-                strings.append("".join(found.text or "" for found in parts))
+                strings.append("".join(unescaped(found.text) for found in parts))
         return strings
 
-    def _kinds_of_styles(self) -> dict[int, str]:
-        """Return for each cell style that shows dates what they show: ``d``, ``t`` or ``dt``; ``e`` for hours that passed."""
+    def _codes_of_styles(self) -> dict[int, str]:
+        """Return the code of the number format of each cell style that has one."""
         part = next((target for kind, target in self._relations.values() if kind == "styles"), "")
         root = self._package.xml(part) if part else None
-        custom = {
-            whole_number(attribute(each, "numFmtId"), 0): _kind_of(attribute(each, "formatCode"))
+        codes = BUILT_IN | {
+            whole_number(attribute(each, "numFmtId"), 0): attribute(each, "formatCode")
             for each in (root.iter() if root is not None else ())
             if local(each) == "numFmt"
         }
         formats = child(root, "cellXfs")
         ids = [whole_number(attribute(each, "numFmtId"), 0) for each in (formats if formats is not None else ())]
-        kinds = {n: custom.get(id_, _BUILT_IN_DATES.get(id_, "")) for n, id_ in enumerate(ids)}
-        return {n: kind for n, kind in kinds.items() if kind}
+        return {n: codes[id_] for n, id_ in enumerate(ids) if id_ in codes}
 
 
-def _table(lines: list[str], row: int, first: int, sheet: str) -> Piece:
-    ruled = [lines[0], "|" + " --- |" * lines[0].count(" | ") + " --- |", *lines[1:]]
-    return Piece("table", "\n".join(ruled), place={"sheet": sheet, "row": row, "cells": first})
+class _Merged:
+    """The cells of a sheet that are merged over rows: the upper left one says its words in each row that it heads."""
+
+    def __init__(self, content: bytes) -> None:
+        """Take a sheet, which lists them behind its rows."""
+        begins: dict[int, list[tuple[int, int]]] = {}
+        for found in _MERGED.finditer(content, max(content.rfind(b"</sheetData>"), content.rfind(b":sheetData>"), 0)):
+            (column, row), (_, last) = (_position(reference.decode()) for reference in found.groups())
+            if column and row < last:
+                begins.setdefault(row, []).append((column, last))
+        self._begins = begins
+        self._open: dict[int, tuple[int, str]] = {}
+        """Columns of merged cells that have begun: their last rows, and their words."""
+        self._left = MOST_REPEATED
+
+    def fill(self, number: int, cells: dict[int, str]) -> None:
+        """Add to the cells of a row, which come in order, those of merged cells above."""
+        for column, (last, words) in list(self._open.items()):
+            if number > last:
+                del self._open[column]
+            elif column not in cells and self._left >= len(words):
+                self._left -= len(words)
+                cells[column] = words
+        for column, last in self._begins.pop(number, ()):
+            if column in cells and len(cells[column]) <= REPEATED:
+                self._open[column] = last, cells[column]
+
+
+def _table(rows: list[list[str]], row: int, first: int, sheet: str) -> Piece:
+    """Return the table of adjacent rows, its first one, the header, as wide as the widest."""
+    width = max(map(len, rows))
+    head = line_of(rows[0] + [""] * (width - len(rows[0])))
+    lines = [head, "|" + " --- |" * width, *map(line_of, rows[1:])]
+    return Piece("table", "\n".join(lines), place={"sheet": sheet, "row": row, "cells": first})
 
 
 def _position(reference: str) -> tuple[int, int]:
@@ -210,55 +228,12 @@ def _position(reference: str) -> tuple[int, int]:
     return column, int(found[2])
 
 
-def _kind_of(code: str) -> str:
-    if _ELAPSED.search(code.partition(";")[0].lower()):
-        return "e"
-    plain = _QUOTED.sub("", code.partition(";")[0]).lower()
-    if "general" in plain:
-        return ""
-    day = "d" if re.search(r"[dy]|mmm", plain) or ("m" in plain and not re.search("[hs]", plain)) else ""
-    return day + ("t" if re.search(r"[hs]", plain) else "")
-
-
-def _date(epoch: datetime, words: str, shown: str) -> str:
-    try:
-        days = float(words)
-        at = epoch + timedelta(seconds=round(days * 86400))
-    except (ValueError, OverflowError):
-        return words
-    if epoch.year < 1900 and 0 <= days < 60:
-        at += timedelta(days=1)  # Excel counts a 29 February 1900
-    if shown == "e":  # hours that passed, which go on past a day
-        return at.strftime("%H:%M:%S") if 0 <= days < 1 else words
-    timed = bool(at.hour or at.minute or at.second)
-    if 0 <= days < 1 and ("t" in shown or timed):
-        return at.strftime("%H:%M:%S")
-    return at.strftime(
-        "%Y-%m-%dT%H:%M:%S" if "t" in shown or timed else "%Y-%m-%d"
-    )  # the time is kept where it is hidden
-
-
-def _shortest(words: str) -> str:
-    """Return a stored number in its shortest form: ``1`` for ``1.0``, ``0.1`` for ``0.10000000000000001``."""
-    try:
-        number = float(words)
-    except ValueError:
-        return words
-    if number != number or number in (float("inf"), float("-inf")):
-        return words
-    if re.fullmatch(r"-?[1-9][0-9]{0,99}", words):  # more digits than a float has
-        return words
-    if number.is_integer() and abs(number) < 1e16:
-        return str(int(number))
-    return repr(number)
-
-
 def _is_xlsx(content: bytes) -> bool:
     return holds_part(content, b"xl/workbook.xml", b"[Content_Types].xml")
 
 
 FORMAT = Format(
-    "xlsx/4",
+    "xlsx/5",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     frozenset({"xlsx", "xlsm", "xltx"}),
     pieces=pieces,

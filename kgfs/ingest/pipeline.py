@@ -234,6 +234,7 @@ class Reader:
             note=reading.note,
             parts=reading.parts,
             about=reading.about,
+            guessed_encoding=reading.guessed_encoding,
         )
         draft.text_key, draft.language = reading.text_key, reading.language
         draft.chunks, draft.verdicts = list(reading.chunks), list(reading.verdicts)
@@ -270,6 +271,7 @@ class Reader:
             note=text.note,
             parts=text.parts,
             about=text.about,
+            guessed_encoding=text.guessed_encoding,
             language=draft.language,
             blocks=text.blocks,
         )

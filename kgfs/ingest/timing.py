@@ -32,6 +32,10 @@ CHORE_RETRY = 5.0
 """Seconds until a store that failed is tried again."""
 REPORT_EVERY = 0.25
 """Seconds after which progress is reported again while a stage goes on."""
+QUESTIONS_FIRST = 5.0
+"""Longest pause of the worker for questions between two batches, so that it gets on where questions never end."""
+QUESTIONS_POLL = 0.02
+"""Seconds between two looks whether questions are still being answered."""
 WORKER_IDLE = 0.1
 """Seconds between polls of the catalog when no job is due."""
 WORKER_QUIET = 2.0
@@ -59,6 +63,10 @@ PROJECTION_RETRY_AT_MOST."""
 PROJECTION_RETRY_AT_MOST = 60.0
 PROJECTION_NOTED = 1.0
 """Seconds between progress notes while all rows are written."""
+WATCH_STILL = 0.2
+"""Seconds between two scans in which a file is the same that nobody writes."""
+WATCH_WRITING = 30.0
+"""Seconds that ``ingest --watch --once`` waits for files that are being written."""
 WATCH_QUIET = 1.0
 """How long a file must be unchanged before it is taken."""
 WATCH_GROWING = 300.0

@@ -10,7 +10,7 @@ from kgfs.domain.parts import PartKind
 from kgfs.errors import BadInputError, MissingError
 from kgfs.knowledge.document_location import attachment_path
 from kgfs.knowledge.without_concepts import why_none
-from kgfs.render.words import time_of
+from kgfs.render.words import as_guessed, time_of
 from kgfs.stores.catalog.names import Names
 from kgfs.stores.catalog.rows import Job, PartRow
 from kgfs.stores.readings import load_reading
@@ -124,6 +124,7 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
         "parser": reading.parser,
         "media_type": reading.media_type,
         "language": reading.language or None,
+        "encoding": as_guessed(reading.guessed_encoding) or reading.encoding or None,
         "pages": reading.pages or None,
         "not_read": reading.note or None,
         "sources": len(reading.chunks),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from kgfs.domain.transcripts import MEDIA_TYPES, entries_in
-from kgfs.domain.word_forms import forms_of
-from kgfs.render.search import WORD, words_of
+from kgfs.domain.word_forms import WORD, forms_of
+from kgfs.render.search import words_of
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import SourceRow
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from unicodedata import normalize
 
 from kgfs.domain.documents import Ontology
 from kgfs.domain.identity import normalise_label
@@ -22,7 +23,8 @@ def ontology_asked(stores: Stores, query: Query, ontology: str) -> str:
     if not query.ontology:
         return ontology
     names = stores.catalog.names
-    wanted = names.ontology_named(query.ontology)
+    named = (names.ontology_named(normalize(form, query.ontology)) for form in ("NFC", "NFD"))
+    wanted = next((one for one in named if one is not None), None)
     if wanted is None:
         known = ", ".join(sorted(one.name for one in names.ontologies())) or "none yet"
         raise BadInputError(f"'ontology:{query.ontology}': there is no such ontology. There are: {known}.")
@@ -80,7 +82,7 @@ def _mentioning(stores: Stores, searched: list[Ontology], concept: str) -> Itera
 
 
 def _passes(query: Query, paths: Sequence[str], type_: str) -> bool:
-    if query.paths and not any(path.startswith(start) for path in paths for start in query.paths):
+    if query.paths and not any(normalize("NFC", path).startswith(start) for path in paths for start in query.paths):
         return False
     if query.types:
         endings = {path.rpartition(".")[2].casefold() for path in paths if "." in path.rpartition("/")[2]}

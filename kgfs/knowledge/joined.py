@@ -45,7 +45,8 @@ def spans_of_page(parts: Sequence[DocumentRow], read: Callable[[DocumentRow], st
     """Return the spans of the Text as readable pages show it. ``read`` returns the Text of a part. Quick."""
 
     def span(part: DocumentRow) -> Span:
-        header = text_md.header_size(part.source_title, part.document_type, part.size_bytes)
+        about = part.source_title, part.document_type, part.size_bytes, part.guessed_encoding
+        header = text_md.header_size(*about)
         return Span(part.text_md_size - header, lambda: text_md.body(part.document_type, read(part)))
 
     return _between([span(part) for part in parts])

@@ -66,6 +66,7 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         dimensions=row.dimensions,
         concepts=stores.graph.found_in(doc_id)[0],
         no_concepts=why_none(stores, row),
+        guessed_encoding=row.guessed_encoding,
         ingested_at=row.ingested_at,
     )
     return page, changed

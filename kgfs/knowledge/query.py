@@ -7,9 +7,11 @@ functions are pure.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kgfs.domain.word_forms import without_joiners
 from kgfs.errors import BadInputError
 
 FILTERS = {
@@ -70,7 +72,7 @@ def parse(asked: str) -> Query:
 
     ``key:value`` is a filter where ``key`` is two lower-case letters or more; a value with spaces stands in quotes. A
     colon or a slash behind the first colon makes a word of it (``std::vector``, ``http://…``). In quotes anything is
-    a phrase. A lone or an unmatched quote, and a minus before nothing, are nothing. Raises BadInputError for what is no filter,
+    a phrase. Everything is in NFC, without soft hyphens and zero-width characters. A lone or an unmatched quote, and a minus before nothing, are nothing. Raises BadInputError for what is no filter,
     and for a lone surrogate, which no text has.
     """
     if _SURROGATE.search(asked):
@@ -79,7 +81,8 @@ def parse(asked: str) -> Query:
     phrases: list[str] = []
     without: list[str] = []
     of: dict[str, list[str]] = {key: [] for key in FILTERS}
-    for found in _TOKEN.finditer(asked.replace("\0", " ")):
+    typed = unicodedata.normalize("NFC", without_joiners(asked.replace("\0", " ")))
+    for found in _TOKEN.finditer(typed):
         key, quoted, bare = found["key"], found["quoted"], found["bare"]
         value = quoted if quoted is not None else bare.replace('"', " ").strip()
         if key is not None:

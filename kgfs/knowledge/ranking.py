@@ -2,6 +2,8 @@
 
 The score of a Source is the weighted sum of z-scores among the candidates (the distance from their mean in standard
 deviations, so that no scale counts more): BM25 of header and text, BM25 of the header, the cosine, BM25 of the neighbours.
+Where a few Sources of FEW documents are candidates, the shares of the greatest BM25 and the cosine itself stand in place of z-scores,
+which would make much of any difference between two.
 PRIOR times the score of its document is added: the mean of the document's BEST best Sources, so that a document that
 covers the question in several places ranks before one that mentions it once. Then Sources of prose lend their scores to
 those that are like them. docs/search.md says what was measured.
@@ -28,6 +30,10 @@ PRIOR, PROSE_PRIOR = 0.25, 0.5
 ALONE = 1.5
 """How many times the best BM25 of the Sources with a vector a Source without one must have to be as close as they are on
 average: then it has a word that they lack. Else it counts as the least close. Gated Sources have no vector."""
+FEW, FEW_SOURCES = 3, 12
+"""The numbers of documents and of Sources up to which scores are no z-scores, and no Source lends its score."""
+FEW_MEANING = 1.0
+"""The weight of the cosine among them: the only document with a rare word comes first."""
 BEST = 2
 """The number of Sources that make the document's score."""
 SMOOTHED = 50
@@ -92,9 +98,10 @@ def ranked(
     places = sorted(matches)
     if not places:
         return []
-    own = _own([matches[place] for place in places])
     number: dict[str, int] = {}
     documents = np.array([number.setdefault(doc_id, len(number)) for doc_id, _ in places])
+    of_few = len(number) <= FEW and len(places) <= FEW_SOURCES
+    own = _own([matches[place] for place in places], of_few)
     order = np.lexsort((-own, documents))  # by document, its best Sources first
     first = np.searchsorted(documents[order], np.arange(len(number)))
     behind = np.append(first[1:], len(order))
@@ -105,7 +112,7 @@ def ranked(
     scores = own + np.where(is_code, PRIOR, PROSE_PRIOR) * prior[documents]
     best = np.lexsort((np.arange(len(places)), -np.round(scores, 6)))[:SMOOTHED]
     prose = best[~is_code[best]].tolist()
-    if len(prose) > 1 and len(cosines := likeness([places[at] for at in prose])):
+    if len(prose) > 1 and not of_few and len(cosines := likeness([places[at] for at in prose])):
         of_document = np.bincount(documents[prose])[documents[prose]]
         scores[prose] = smoothed(scores[prose], cosines, share / of_document)
     scores = np.round(scores, 6)
@@ -130,7 +137,7 @@ def smoothed(
     return found
 
 
-def _own(matches: Sequence[Match]) -> Numbers:
+def _own(matches: Sequence[Match], of_few: bool) -> Numbers:
     import numpy as np
 
     known = [(match.text, match.cosine) for match in matches if match.cosine is not None]
@@ -142,10 +149,16 @@ def _own(matches: Sequence[Match]) -> Numbers:
         return match.cosine if match.cosine is not None else mean if match.text > alone else least
 
     columns = np.array([(match.text, match.header, closeness(match), match.beside) for match in matches])
-    from_mean = columns - columns.mean(axis=0)
-    spread = np.sqrt((from_mean**2).mean(axis=0))
-    standard = np.where(spread > 1e-12, from_mean / np.maximum(spread, 1e-12), 0.0)
-    code, prose = (WORDS, HEADER, MEANING, BESIDE), (WORDS, PROSE_HEADER, MEANING, PROSE_BESIDE)
+    meaning = FEW_MEANING if of_few else MEANING
+    code, prose = (WORDS, HEADER, meaning, BESIDE), (WORDS, PROSE_HEADER, meaning, PROSE_BESIDE)
+    if of_few:
+        most = np.maximum(columns.max(axis=0), 1e-12)
+        most[2] = 1.0
+        standard = columns / most
+    else:
+        from_mean = columns - columns.mean(axis=0)
+        spread = np.sqrt((from_mean**2).mean(axis=0))
+        standard = np.where(spread > 1e-12, from_mean / np.maximum(spread, 1e-12), 0.0)
     weights = [code if match.is_code else prose for match in matches]
     found: Numbers = (standard * np.array(weights)).sum(axis=1)
     return found

@@ -23,8 +23,8 @@ from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
-from kgfs.knowledge.words_asked import forms_asked, occurring, strange
-from kgfs.render.search import ResultPage, Shown, densest, telling, words_of
+from kgfs.knowledge.words_asked import occurring, strange
+from kgfs.render.search import ResultPage, Shown, densest, forms_asked, telling, words_of
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
@@ -95,6 +95,7 @@ def search(
     within: Collection[str] | None = None,
     min_score: float | None = None,
     by_worker: bool = False,
+    model_wait: float | None = None,
 ) -> Found:
     """Return the Sources that answer the question, best first. Blocks, at most until the deadline ``patience`` passes.
 
@@ -103,7 +104,8 @@ def search(
     look in; None for all. Sources that have none of the words are found from a cosine of ``min_score``; where it is None,
     from CLOSE where no word occurs in what is searched, nor one that is spelled nearly so, else from any. Gated Sources are
     not found. With ``by_worker`` the worker ranks, with the same outcome: so does a process that searches once, which would
-    load numpy and the index for longer than it searches. Where no worker does, this process ranks. Raises BadInputError for
+    load numpy and the index for longer than it searches. Where no worker does, this process ranks. ``model_wait`` are the
+    seconds to wait for each answer of a worker; None for SEARCH_MODEL. Raises BadInputError for
     more than LONGEST_WORDS characters, for what is no filter, and for a ``min_score`` that is no cosine; and the errors of
     ``patience``.
     """
@@ -125,11 +127,12 @@ def search(
         return Found(words, query, ontology, doc_ids, first, {}, True, epoch, "", follows_names=True)
     asking: Asking = partial(ask, run)
     found: Ranked | None = None
+    model_wait = timing.SEARCH_MODEL if model_wait is None else model_wait
     if by_worker:
-        limited = patience.within(timing.SEARCH_MODEL)
+        limited = patience.within(model_wait)
         found, asking = ranked_by_worker(asking, words, ontology, doc_ids, min_score, limited)
         patience.check()
-    found = found or rank(graph, asking, query, ontology, doc_ids, min_score, patience)
+    found = found or rank(graph, asking, query, ontology, doc_ids, min_score, model_wait, patience)
     return Found(
         words=words,
         query=query,
@@ -153,6 +156,7 @@ def rank(
     ontology: str,
     doc_ids: Collection[str] | None,
     min_score: float | None,
+    model_wait: float,
     patience: Deadline,
 ) -> Ranked:
     """Return the Sources that answer a question with words, ranked in this process. ``asking`` asks a worker for what only its
@@ -162,7 +166,7 @@ def rank(
     texts = dict(by_words(graph, view, query, ontology, CANDIDATES, doc_ids, only))
     patience.check()
     occurs = bool(texts) or (view is not None and occurring(view, query.words, ontology))
-    cosines, why = _cosines(asking, query.words, ontology, sorted(texts), not occurs, doc_ids, patience)
+    cosines, why = _cosines(asking, query.words, ontology, sorted(texts), not occurs, doc_ids, model_wait, patience)
     hidden = graph.hidden({doc_id for doc_id, _ in cosines})
     wanted = [
         place
@@ -176,7 +180,7 @@ def rank(
         if match.text > 0 or cosines.get(place, -2.0) >= least
     }
     patience.check()
-    order = tuple(_ranked(graph, asking, view, matches, bool(cosines), patience))
+    order = tuple(_ranked(graph, asking, view, matches, bool(cosines), model_wait, patience))
     unknown = strange(view, query.words) if view is not None else frozenset()
     return Ranked(order, matches, len(texts) < CANDIDATES, why, view is None, unknown)
 
@@ -237,6 +241,7 @@ def _ranked(
     view: WordView | None,
     matches: Mapping[ChunkRef, Match],
     by_meaning: bool,
+    model_wait: float,
     patience: Deadline,
 ) -> list[tuple[ChunkRef, float]]:
     if view is None:
@@ -248,7 +253,7 @@ def _ranked(
 
     def like_by_meaning(places: Sequence[ChunkRef]) -> Any:
         try:
-            return alike(asking, places, patience.within(timing.SEARCH_MODEL))
+            return alike(asking, places, patience.within(model_wait))
         except GivenUpError:
             raise
         except KgfsError:  # the worker ended meanwhile: the scores stand as they are
@@ -265,10 +270,11 @@ def _cosines(
     also: Sequence[ChunkRef],
     only_known: bool,
     doc_ids: Collection[str] | None,
+    model_wait: float,
     patience: Deadline,
 ) -> tuple[dict[ChunkRef, float], str]:
     try:
-        limited = patience.within(timing.SEARCH_MODEL)
+        limited = patience.within(model_wait)
         return nearest(asking, words, ontology, CANDIDATES, also, limited, doc_ids=doc_ids, only_known=only_known), ""
     except GivenUpError:
         raise
@@ -378,6 +384,7 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
 
 def file_name(rank: int, path: str, ending: str = ".txt") -> str:
     """Return ``01~zen.txt``: a listing shows the best first."""
-    last = path.rpartition("/")[2] if not path.startswith("archive/") else path.split("/")[1]
+    is_part = path.startswith("archive/") and "/attachments/" not in path
+    last = path.split("/")[1] if is_part else path.rpartition("/")[2]
     stem = decode_name(last.rpartition(".")[0] or last).decode("utf-8", "replace")
     return f"{rank:02d}~{safe_stem(stem, MAX_NAME_BYTES - 20)}{ending}"

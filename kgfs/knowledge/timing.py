@@ -12,5 +12,8 @@ COPY_UPLOAD = 24 * 3600.0
 """Seconds in which the upload of a large copy is finished."""
 UPLOAD_RUNNING = 3600.0
 """Seconds after its beginning in which an upload may still be running."""
-ASK_MODEL = 8.0
-"""Seconds to wait for the worker's models to compare sentences with a question. After that words alone decide."""
+ASK_MODEL = 45.0
+"""Seconds to wait for each answer of the worker's models to a question that is asked: a busy worker answers before it goes on reading.
+After that words alone decide."""
+ASK_BY_WORDS = 0.2
+"""The share of the time of a question that is left to words alone, if the worker does not answer."""

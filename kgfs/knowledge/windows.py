@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kgfs.domain.word_forms import forms_in
-from kgfs.knowledge.ask.question import spoken
 from kgfs.knowledge.ask.sentences import blocks_of
+from kgfs.render.search import telling_words
 
 MAX_TOKENS = 8000
 """The most tokens that a model is given of one document."""
@@ -173,7 +173,7 @@ def _best(query: str, texts: Sequence[str], alike: Alike, compared: int, wanted:
 
 def _by_words(query: str, texts: Sequence[str]) -> list[float]:
     """Return how much of the query each text has: rare words among the texts count more, repetitions less and less."""
-    wanted = {form for word in spoken(query) for form in forms_in(word)[:1]}
+    wanted = {form for word in telling_words(query) for form in forms_in(word)[:1]}
     bags = [Counter(form for form in forms_in(text) if form in wanted) for text in texts]
     held = Counter(form for bag in bags for form in bag)
     rarity = {form: math.log(1 + (len(texts) + 1) / (held[form] + 0.5)) for form in wanted}

@@ -1,20 +1,14 @@
-"""The forms of a question's words, and whether they occur at all."""
+"""Whether the words of a question occur at all."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kgfs.domain.word_forms import forms_of, words_in
-from kgfs.render.search import FUNCTION_WORDS
+from kgfs.domain.word_forms import forms_of
+from kgfs.render.search import forms_asked, telling_words
 
 if TYPE_CHECKING:  # numpy, which is loaded where something is searched
     from kgfs.stores.words.scoring import WordView
-
-
-def forms_asked(question: str) -> list[str]:
-    """Return the forms that a question asks for, each once, in order; function words only where there are no others."""
-    forms = list(dict.fromkeys(form for word in words_in(question) for form in forms_of(word)))
-    return [form for form in forms if form not in FUNCTION_WORDS] or forms
 
 
 ASKED = 40
@@ -27,7 +21,7 @@ MOST = 12
 
 def strange(view: WordView, question: str) -> frozenset[str]:
     """Return the words of LEAST letters or more that occur nowhere in the home: they may be misspelled."""
-    words = {word for word in words_in(question)[:ASKED] if len(word) >= LEAST and word.isalpha()}
+    words = {word for word in telling_words(question)[:ASKED] if len(word) >= LEAST and word.isalpha()}
     return frozenset(word for word in words if not view.occurring(forms_of(word)))
 
 

@@ -108,6 +108,8 @@ class Signs:
     """Whether it is marked up as code."""
     language: str = ""
     """The language by whose counts it was found; empty where it was found by the grammar of English."""
+    plain: bool = False
+    """Whether it begins with a common adjective, which says how a thing is and not which kind: "old roofs"."""
     anchor: bool = False
     """Whether it is the words of a link."""
     named: float = -1.0
@@ -146,6 +148,7 @@ class Signs:
             restricts=self.restricts and other.restricts,
             code=self.code or other.code,
             language=self.language or other.language,
+            plain=self.plain and other.plain,
             anchor=self.anchor or other.anchor,
             named=max(self.named, other.named),
             topic=self.topic or other.topic,

@@ -66,7 +66,8 @@ class AnswerSource:
 
 def header(source: AnswerSource) -> str:
     """Return ``[S:<8 of the path> | D:<8 of doc_id> | C:<chunk_id> | p:12 | title:"…"]``. Page and title may be absent."""
-    parts = [f"S:{_escaped(source.source_uri[:LABEL])}", f"D:{source.doc_id[:LABEL]}", f"C:{source.chunk_id}"]
+    path = source.source_uri.removeprefix("documents/")
+    parts = [f"S:{_escaped(path[:LABEL])}", f"D:{source.doc_id[:LABEL]}", f"C:{source.chunk_id}"]
     if source.pages:
         parts.append(f"p:{source.pages}")
     if source.source_title:

@@ -74,7 +74,8 @@ def answer_md(page: AnswerPage, up: str) -> bytes:
     """Return ``answer.md``. ``up`` leads from its folder to the mount: ``../../``. No ``[C:`` stands in it."""
     body = {PENDING: _pending, DONE: _done, NOT_THERE: _not_found, FAILED: _failed}[page.state](page, up)
     end = f"\nAnswered {time_of(page.asked_at)}, from epoch {page.epoch}.\n" if page.saved and page.asked_at else ""
-    return rendered(f"# {plain(page.question)}\n\n{body}{end}")
+    ways = f"By words only: {plain(page.only_text)}\n\n" if page.only_text else ""
+    return rendered(f"# {plain(page.question)}\n\n{ways}{body}{end}")
 
 
 def _pending(page: AnswerPage, up: str) -> str:
@@ -101,8 +102,7 @@ def _done(page: AnswerPage, up: str) -> str:
             out.append(f"{'' if not out else chr(10)}**{_ASTERISK.sub(_escaped, title)}**\n\n")
         out.append(f"- {_said(quote.text)} [{quote.index}]\n")
         last = quote.doc_id
-    ways = f"\nBy words only: {plain(page.only_text)}\n" if page.only_text else ""
-    return f"{''.join(out)}{sources_of(page.citations, up)}{ways}\n[What was looked at](context.md)\n"
+    return f"{''.join(out)}{sources_of(page.citations, up)}\n[What was looked at](context.md)\n"
 
 
 def _said(quote: str) -> str:

@@ -24,6 +24,8 @@ class Companion:
     """Of a picture, in pixels: ``1920x1080``; empty for all else."""
     extracted_at: int
     """The time of the Reading (nanoseconds)."""
+    guessed_encoding: str = ""
+    """As ``Text.guessed_encoding``."""
 
 
 def render(companion: Companion, text: str) -> bytes:
@@ -33,7 +35,7 @@ def render(companion: Companion, text: str) -> bytes:
 
 def size(companion: Companion, text_md_size: int) -> int:
     """Return the size of the file in bytes, from the :func:`kgfs.render.text.base_size` of the document."""
-    about = companion.title, companion.media_type, companion.size
+    about = companion.title, companion.media_type, companion.size, companion.guessed_encoding
     return len(rendered(_header(companion))) + text_md_size - text_md.header_size(*about)
 
 
@@ -50,7 +52,7 @@ def _header(companion: Companion) -> str:
         "\n"
         f"**Type:** {text_md.type_of(companion.media_type)}\n"
         f"**Size:** {counted(companion.size, 'byte')}\n"
-        f"{pages}{dimensions}"
+        f"{pages}{dimensions}{text_md.encoding_line(companion.guessed_encoding)}"
         f"**Extracted:** {time_of(companion.extracted_at)}\n"
         "\n"
         f"[Download Original]({link_to(companion.name)})\n"

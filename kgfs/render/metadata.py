@@ -10,7 +10,7 @@ from urllib.parse import quote
 from kgfs.domain.documents import Document, Succession
 from kgfs.domain.mails import Mail
 from kgfs.render.conversation import NAME
-from kgfs.render.words import json_page, time_of
+from kgfs.render.words import as_guessed, json_page, time_of
 
 Link = Callable[[str], str]
 """The name of a file in a document's folder of the archive → the link to it."""
@@ -44,6 +44,7 @@ class Metadata:
     pages: int = 0
     language: str = ""
     dimensions: str = ""
+    guessed_encoding: str = ""
     mail: Mail | None = None
     thread: tuple[str, ...] = ()
     """The other mails of the conversation that the graph shows, by date."""
@@ -128,6 +129,7 @@ def render(metadata: Metadata, base_url: str = "") -> bytes:
             "pages": metadata.pages or None,
             "language": metadata.language or None,
             "dimensions": metadata.dimensions or None,
+            "encoding": as_guessed(metadata.guessed_encoding) or None,
             "size": document.size,
             "media_type": metadata.media_type,
             "state": document.state.value,

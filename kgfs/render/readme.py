@@ -40,8 +40,8 @@ So it is with `ask/`: `cat 'Philosophy/ask/What is a koan?/answer.md'` shows the
 
 - `documents/` is yours. Everything else follows from it and is read-only; change a document and the rest follows.
 - A folder copied to the top becomes an ontology (`cp -r Notes .`), its folders stand in `Notes/documents/`, and are found
-  as `Notes/<folder>` too. Where it has a folder called `archive`, `text`, or as another of the above, copying is refused
-  there: `mkdir Notes; cp -r ~/Notes/. Notes/documents/`.
+  as `Notes/<folder>` too. A folder in it that is called `archive`, `text`, or as another of the above, is in `Notes/documents/` alone.
+  To copy more into an ontology: `cp -r ~/Notes/. Notes/documents/`.
 - `rm -r Philosophy` takes a whole ontology away; its documents stay in the trash for a while.
 - Copying returns when the file is safe. Reading it for knowledge happens afterwards, in the background.
 - Removing a document takes its evidence away, and concepts that had no other evidence.
@@ -50,7 +50,7 @@ So it is with `ask/`: `cat 'Philosophy/ask/What is a koan?/answer.md'` shows the
 - Failures are in `.kgfs/errors.ndjson`, work under way in `.kgfs/jobs/`.
 """
 
-AGENTS = """\
+_AGENTS = """\
 # For agents with a shell
 
 Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `cat`, `grep`, `find`, `cp` are enough.
@@ -104,9 +104,15 @@ characters are shown there as one visible character each; `quote.txt` and `text.
     cp file.md <Ontology>/documents/            # returns when it is safe; it is read in the background
     kgfs wait --timeout 600                     # or: until `owed` in .kgfs/status.json is 0
 
-Text, Markdown and reStructuredText are read; other formats are kept. `getfattr -d <file>` in `documents/` shows
+A file is read by what it contains; the names of formats that kgfs reads end in @@FORMATS@@. Other files are kept as they are. `getfattr -d <file>` in `documents/` shows
 `user.kgfs.state`, `user.kgfs.doc_id`, `user.kgfs.sha256`. Writing is possible in `documents/` (and, for files, directly
 below the ontology); elsewhere it fails with EROFS. Errors are in `.kgfs/errors.ndjson`, one JSON object a line.
+
+## What is where
+
+| place in an ontology | what it is |
+| --- | --- |
+@@VIEWS@@
 
 ## Do not
 
@@ -123,7 +129,17 @@ _IGNORE = """\
 
 def readme(views: Iterable[tuple[str, str]]) -> str:
     """Return README.md. ``views`` are paths in an ontology, each with its description."""
-    return _README.replace("@@VIEWS@@", "\n".join(f"| `{path}` | {what} |" for path, what in views))
+    return _README.replace("@@VIEWS@@", _rows(views))
+
+
+def agents(views: Iterable[tuple[str, str]], extensions: Iterable[str]) -> str:
+    """Return AGENTS.md. ``extensions`` are those of the formats that are read, without the dot."""
+    known = ", ".join(f".{extension}" for extension in sorted(extensions))
+    return _AGENTS.replace("@@VIEWS@@", _rows(views)).replace("@@FORMATS@@", known)
+
+
+def _rows(views: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"| `{path}` | {what} |" for path, what in views)
 
 
 def ignore(names: Iterable[str]) -> str:

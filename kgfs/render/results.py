@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -159,6 +160,8 @@ class Results:
     """Files that are called as the question."""
     within: tuple[str, ...] = ()
     """The searches in whose folders this one is."""
+    ranked_by: str = ""
+    """The model that ranked the documents again; '' where none did."""
 
     @property
     def up(self) -> str:
@@ -178,6 +181,8 @@ def as_data(results: Results, texts: Sequence[str]) -> dict[str, Any]:
         "did_you_mean": [_concept(one) for one in results.meant],
         "results": [_document(one, text) for one, text in zip(results.documents, texts, strict=True)],
         "pagination": results.pagination.as_data(),
+        "ranked_by": results.ranked_by or None,
+        "content_included": True,
         "terms": [_fields(term) for term in results.terms],
     }
 
@@ -196,6 +201,7 @@ def results_json(results: Results, texts: Sequence[str]) -> bytes:
 
 
 def _document(one: DocumentResult, text: str) -> dict[str, Any]:
+    location = f"{one.ontology}/archive/{one.doc_id}/text.txt"
     return {
         "id": one.doc_id,
         "doc_id": one.doc_id,
@@ -230,7 +236,12 @@ def _document(one: DocumentResult, text: str) -> dict[str, Any]:
         ],
         "full_content": full_content(one.pieces),
         "content_available": True,
-        "content_location": f"{one.ontology}/archive/{one.doc_id}/text.txt",
+        "content_length": one.content_length,
+        "content_location": location,
+        "content_endpoint": location,
+        "source_url": f"{one.ontology}/{one.path}",
+        "is_truncated": len(one.pieces) < one.count,
+        "full_content_available": True,
         "shown": text,
         "concepts": list(one.concepts),
         "also_see": [_fields(also) for also in one.also],
@@ -327,14 +338,19 @@ def _text(part: Part, mark: Callable[[str], str]) -> str:
 def _about(one: DocumentResult, up: str) -> str:
     matched = one.matched
     section = f", {fold(' > '.join(matched[0].section_path))}" if matched[0].section_path else ""
-    scores = ", ".join(f"#{chunk.piece.index + 1}({chunk.piece.score:.2f})" for chunk in matched)
+    scores = ", ".join(f"#{chunk.piece.index + 1}({relevance(chunk.piece.score):.2f})" for chunk in matched)
     return (
         f"[{one.folder}{one.path}]({link(f'../../{up}{one.folder}{one.path}')}), {_place(matched[0])}{section}\n"
         f"{f'({one.note}){chr(10)}' if one.note else ''}"
-        f"Relevance: {one.max_score:.3f} (avg: {one.avg_score:.3f})\n"
+        f"Relevance: {relevance(one.max_score):.2f} (avg: {relevance(one.avg_score):.2f})\n"
         f"Coverage: {one.coverage}\n"
         f"Matched chunks: {scores}\n"
     )
+
+
+def relevance(score: float) -> float:
+    """Return a score between 0 and 1 for people; the greater score stays the greater one. JSON has the raw score."""
+    return 1 / (1 + math.exp(-score))
 
 
 def _place(best: ResultChunk) -> str:

@@ -15,15 +15,14 @@ from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
 from kgfs.domain.places import Locator, in_words
-from kgfs.domain.word_forms import forms_of, plain
+from kgfs.domain.word_forms import WORD, forms_of, plain, words_in
 from kgfs.render.source import Marks
 from kgfs.render.words import counted, fold, json_page, lines_of, rendered
 
 EXCERPT = 320
 """Characters of a Source that ``results.md`` shows. The Source's own file has all of it."""
 
-WORD = re.compile(r"\w+")
-_AROUND_WORDS = re.compile(r"(\w+)")
+_AROUND_WORDS = re.compile(f"({WORD.pattern})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +236,8 @@ FUNCTION_WORDS = frozenset(
     why will with would you your""".split()  # noqa: SIM905  # as people read and edit it
 )
 """English words that shape a question and say nothing of its subject."""
+BEHIND_HOW = frozenset("big deep far fast high large long many much often old soon tall".split())  # noqa: SIM905
+"""Words that do so behind "how": together they are one question word."""
 
 
 def telling(question: str) -> str:
@@ -244,15 +245,34 @@ def telling(question: str) -> str:
 
     Where nothing else is left, return the whole question.
     """
+    told = set(telling_words(question))
     words = question.split()
-    told = [word for word in words if not FUNCTION_WORDS.issuperset(map(plain, WORD.findall(word)))]
-    return " ".join(told or words)
+    return " ".join([word for word in words if not told.isdisjoint(words_in(word))] or words)
+
+
+def telling_words(question: str) -> list[str]:
+    """Return the words of a question in order, without function words unless there are no others.
+
+    Words are compared, not their stems: that of "does" is "doe".
+    """
+    words = words_in(question)
+    plainly = [plain(word) for word in words]
+    return [
+        word
+        for word, before, own in zip(words, ["", *plainly], plainly, strict=False)
+        if own not in FUNCTION_WORDS and not (before == "how" and own in BEHIND_HOW)
+    ] or words
+
+
+def forms_asked(question: str) -> list[str]:
+    """Return the forms that a question asks for, each once, in order; function words only where there are no others."""
+    forms = list(dict.fromkeys(form for word in telling_words(question) for form in forms_of(word)))
+    return [form for form in forms if form not in FUNCTION_WORDS] or forms
 
 
 def words_of(question: str) -> frozenset[str]:
     """Return the forms of the question's words to mark, without function words unless there are no others."""
-    found = frozenset(form for word in WORD.findall(telling(question)) for form in forms_of(word))
-    return found - FUNCTION_WORDS or found
+    return frozenset(forms_asked(question))
 
 
 def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:

@@ -1,6 +1,6 @@
 """``text/<path>.md``: a document as readable Markdown.
 
-A Markdown document is shown as its Text. Any other document gets a header with its title, type and size and a link to
+A Markdown document is shown as its Text, below a line that tells of an encoding that it was guessed. Any other document gets a header with its title, type and size and a link to
 the original in ``documents/``. Below the header, reStructuredText has its headings, literal blocks, quotes and tables
 converted to Markdown, and plain text is unchanged. Control characters are made visible everywhere.
 
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
 from kgfs.render.rst import to_markdown
-from kgfs.render.words import counted, fold, rendered
+from kgfs.render.words import as_guessed, counted, fold, rendered
 
 MARKDOWN = "text/markdown"
 RESTRUCTURED = "text/x-rst"
@@ -43,6 +43,7 @@ _TYPES = {
     "multipart/related": "Web page",
     "message/rfc822": "Email",
     "application/mbox": "Mailbox",
+    "text/calendar": "Calendar",
     "application/x-ipynb+json": "Jupyter notebook",
 }
 
@@ -52,20 +53,20 @@ def is_markdown(media_type: str) -> bool:
     return media_type == MARKDOWN
 
 
-def render(title: str, media_type: str, size: int, text: str, path: str) -> bytes:
+def render(title: str, media_type: str, size: int, text: str, path: str, guessed_encoding: str = "") -> bytes:
     """Return the bytes of the file.
 
     ``size`` is that of the original in bytes; ``path`` is below documents/, encoded as names are.
     """
-    return rendered(_render(title, media_type, size, text, link_to(path)))
+    return rendered(_header(title, media_type, size, guessed_encoding, link_to(path)) + _body(media_type, text))
 
 
-def base_size(title: str, media_type: str, size: int, text: str) -> int:
+def base_size(title: str, media_type: str, size: int, text: str, guessed_encoding: str = "") -> int:
     """Return the size of the file in bytes without the link's target, as it is stored at commit."""
     words = _body(media_type, text)
     # In pieces, since each character is shown by itself: a rendered copy of a long text would take several times its memory.
     pieces = (words[at : at + _PIECE] for at in range(0, len(words), _PIECE))
-    return header_size(title, media_type, size) + sum(len(rendered(piece)) for piece in pieces)
+    return header_size(title, media_type, size, guessed_encoding) + sum(len(rendered(piece)) for piece in pieces)
 
 
 def type_of(media_type: str) -> str:
@@ -73,14 +74,19 @@ def type_of(media_type: str) -> str:
     return "Markdown" if is_markdown(media_type) else _TYPES.get(media_type, media_type)
 
 
+def encoding_line(guessed_encoding: str) -> str:
+    """Return the line of a header that tells of an encoding that it was guessed; '' for a known one."""
+    return f"**Encoding:** {as_guessed(guessed_encoding)}\n" if guessed_encoding else ""
+
+
 def body(media_type: str, text: str) -> bytes:
     """Return what the file shows below its header; of a Markdown document, all of it."""
     return rendered(_body(media_type, text))
 
 
-def header_size(title: str, media_type: str, size: int) -> int:
+def header_size(title: str, media_type: str, size: int, guessed_encoding: str = "") -> int:
     """Return the part of :func:`base_size` that is the header's."""
-    return 0 if is_markdown(media_type) else len(rendered(_header(title, media_type, size, "")))
+    return len(rendered(_header(title, media_type, size, guessed_encoding, "")))
 
 
 def size(base: int, media_type: str, path: str) -> int:
@@ -93,20 +99,16 @@ def link_to(path: str) -> str:
     return "../" * (path.count("/") + 1) + "documents/" + quote(decode_name(path), safe="/")
 
 
-def _render(title: str, media_type: str, size: int, text: str, link: str) -> str:
-    return (
-        _body(media_type, text)
-        if is_markdown(media_type)
-        else (_header(title, media_type, size, link) + _body(media_type, text))
-    )
-
-
-def _header(title: str, media_type: str, size: int, link: str) -> str:
+def _header(title: str, media_type: str, size: int, guessed_encoding: str, link: str) -> str:
+    encoding = encoding_line(guessed_encoding)
+    if is_markdown(media_type):
+        return f"{encoding}\n---\n\n" if encoding else ""
     return (
         f"# {fold(title)}\n"
         "\n"
         f"**Type:** {_TYPES.get(media_type, media_type)}\n"
         f"**Size:** {counted(size, 'byte')}\n"
+        f"{encoding}"
         "\n"
         f"[Original]({link})\n"
         "\n"

@@ -134,6 +134,11 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def as_guessed(encoding: str) -> str:
+    """Return the words for an encoding that was guessed; '' for one that is known."""
+    return f"{encoding}, guessed" if encoding else ""
+
+
 def below(title: str, section: Sequence[str]) -> str:
     """Return the headings above a place of a document, outermost first and each after ``›``, on one line. Without those
     that repeat the title; '' where none is left."""

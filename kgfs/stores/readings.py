@@ -93,6 +93,9 @@ class Reading:
     about: Mapping[str, Any] = field(default_factory=dict)
     """As ``Text.about``."""
 
+    guessed_encoding: str = ""
+    """As ``Text.guessed_encoding``."""
+
     language: str = ""
     """The code of its language (:mod:`kgfs.domain.languages`); empty if it has no prose."""
     blocks: tuple[Block, ...] = ()
@@ -125,7 +128,7 @@ class Reading:
 
     def _body(self) -> dict[str, Any]:
         body = {"format": FORMAT, **_plain(self)}
-        for name in ("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"):
+        for name in _OMITTED:
             if not body[name]:
                 del body[name]
         return body
@@ -187,6 +190,11 @@ def _plain(row: Any) -> dict[str, Any]:
     return body
 
 
+_OMITTED = (
+    *("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"),
+    "guessed_encoding",
+)
+"""Fields of a Reading that are not stored while they are empty."""
 _ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": (), "term": False}
 """Fields that are not stored while they have these values."""
 
@@ -220,7 +228,7 @@ def has_parts(objects: Objects, reading: Reading) -> bool:
 
 
 def text_of(objects: Objects, document: Document, reading: Reading) -> str:
-    """Return the Text of a Reading: the exact decoding of the original, or the object that the parser made. If the
+    """Return the Text of a Reading: the strict decoding of the original, or the object that the parser made. If the
     original is gone, the copy of :func:`keep_text` is used. Raises MissingError if neither exists, and CorruptError if
     the length is not that of the Reading."""
     kept = _kept_text_key(document, reading)

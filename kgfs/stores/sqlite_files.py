@@ -9,8 +9,9 @@ from pathlib import Path
 
 from kgfs.errors import StoreError
 from kgfs.stores import timing
+from kgfs.stores.migrations import MIGRATIONS, migrate
 
-HOME_FORMAT = 100
+HOME_FORMAT = 101
 """The format of the homes that this kgfs makes and opens. Each database keeps it as its ``user_version``, and the note that
 binds a home to its garage keeps it too. Whoever changes a table, or what is stored in one, gives it the next number."""
 
@@ -24,8 +25,11 @@ def refusal(path: Path, found: object) -> StoreError:
 
 
 def refuse_other(db: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the database has no tables yet. Raises StoreError, with nothing written, if it has another format."""
+    """Return whether the database has no tables yet. One of an earlier format is brought to this one, where that is known
+    how. Raises StoreError, with nothing written, if it has another format."""
     found: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if found in MIGRATIONS:
+        found = migrate(db)
     if found not in (0, HOME_FORMAT):
         raise refusal(path, found)
     return found == 0

@@ -166,7 +166,8 @@ class CompanionFile(_DocumentFile):
 
     def _companion(self, row: DocumentRow) -> companion_md.Companion:
         about = row.source_title, row.document_type, row.size_bytes
-        return companion_md.Companion(self._name, *about, row.pages, row.dimensions, row.ingested_at)
+        read = row.pages, row.dimensions, row.ingested_at
+        return companion_md.Companion(self._name, *about, *read, guessed_encoding=row.guessed_encoding)
 
 
 def own_files(context: TreeContext, document: Document) -> dict[str, Node]:
@@ -197,7 +198,7 @@ class ConversationFile(_DocumentFile):
 
     def measure(self) -> tuple[int, int]:
         about, changed, row = self._about()
-        header = text_md.header_size(row.source_title, row.document_type, row.size_bytes)
+        header = text_md.header_size(row.source_title, row.document_type, row.size_bytes, row.guessed_encoding)
         return conversation_md.size(about, row.text_md_size - header), changed
 
     def content(self) -> bytes:

@@ -163,6 +163,10 @@ class Folder(Node):
         """
         raise NotImplementedError
 
+    def as_copied_to(self) -> Folder:
+        """Return the folder as a program sees it that copies a whole tree there; itself unless it is an ontology's."""
+        return self
+
     is_search = False
     """Whether :meth:`work_out` may take seconds. The vfs then waits for it apart from all other requests, and can
     give it up.

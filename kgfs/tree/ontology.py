@@ -60,6 +60,9 @@ class OntologyFolder(Folder):
     def ontology_id(self) -> str:
         return self._ontology.id
 
+    def as_copied_to(self) -> Folder:
+        return CopiedOntology(self._context, self._ontology)
+
     def attr(self) -> Attr:
         return replace(self._documents().attr(), inode=self.inode)
 
@@ -172,6 +175,22 @@ class OntologyFolder(Folder):
                 raise RefusedError(f"documents/ belongs to its ontology and cannot be {done}.")
             raise ReadOnlyError(f"'{name}' is derived from the documents and cannot be {done}.")
         return found
+
+
+class CopiedOntology(OntologyFolder):
+    """The folder of an ontology without its views: every name is one of ``documents/``."""
+
+    __slots__ = ()
+
+    def lookup(self, name: str) -> Node | None:
+        below = self._documents().lookup(name)
+        return beside(below) if isinstance(below, DocumentsFolder) else below
+
+    def _views(self) -> dict[str, View[Ontology]]:
+        return {}
+
+    def _taker(self, name: str) -> DocumentsFolder:
+        return self._documents()
 
 
 def made(fact: OntologyMade, stale: Invalidations) -> None:

@@ -22,7 +22,7 @@ from kgfs.knowledge.ask.asking import ask
 from kgfs.knowledge.ask.saved import keep, kept
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores
-from kgfs.tree.timing import ASK, ASK_MARGIN, SEARCH_AGAIN
+from kgfs.tree.timing import ASK, ASK_MARGIN, ASK_PENDING, SEARCH_AGAIN
 from kgfs.tree.view_cache import ViewCache
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Questions:
         return job.answer
 
     def answer(self, key: Key, question: str, patience: Deadline) -> Answer:
-        """Return the answer, or one that is pending where the deadline comes first. *Blocks*.
+        """Return the answer, or one that is pending after ASK_PENDING, or shortly before the deadline. *Blocks*.
 
         Raise CrowdedError where CONCURRENCY other questions are being worked out, and the errors of
         :func:`kgfs.knowledge.ask.asking.ask`.
@@ -98,8 +98,9 @@ class Questions:
         if found is not None:
             return found
         job = self._started(key, question)
+        shown = patience.within(min(ASK_PENDING, max(patience.left - ASK_MARGIN, 0.0)))
         while not job.done.wait(min(CANCEL_POLL, patience.left)):
-            if patience.left <= ASK_MARGIN:
+            if not shown.left:
                 job.is_shown_pending = True
                 return Answer(question, key[0], State.PENDING)
             patience.check()

@@ -27,7 +27,14 @@ def readme_md(context: TreeContext, _: None) -> Page:
 
 def agents_md(context: TreeContext, _: None) -> Page:
     """Return AGENTS.md of the mount."""
-    return _fixed(context, keys.fixed("AGENTS.md"), lambda: readme.AGENTS, WRITTEN_AT)
+
+    def text() -> str:
+        from kgfs.formats.table import FORMATS  # takes a while, and few mounts need it
+
+        about = [line for row in context.views.rows for line in row.about]
+        return readme.agents(about, {extension for one in FORMATS for extension in one.extensions})
+
+    return _fixed(context, keys.fixed("AGENTS.md"), text, WRITTEN_AT)
 
 
 def ignore(context: TreeContext, ontology: Ontology) -> Page:

@@ -14,7 +14,7 @@ from kgfs.render import session as render
 from kgfs.tree import keys
 from kgfs.tree.archive import OwnFile
 from kgfs.tree.changes import DocumentPublished, DocumentPurged
-from kgfs.tree.derived import DerivedFile, DerivedFolder, Page, token_of
+from kgfs.tree.derived import DerivedFile, DerivedFolder, Page, is_being_removed, token_of
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Handle, Node, inode_of
 from kgfs.tree.spans import Spans
@@ -46,11 +46,16 @@ class SessionsFolder(DerivedFolder[None]):
     def mtime(self) -> int:
         return self.context.stores.graph.changed_at(self._ontology_id)
 
+    def token(self) -> Hashable | None:
+        return super().token(), is_being_removed(self.context, self._ontology_id)
+
     def lookup(self, name: str) -> Node | None:
         known = sessions.named(self.context.stores, self._ontology_id)
         return SessionFolder(self.context, self._ontology_id, name) if name in known else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
+        if is_being_removed(self.context, self._ontology_id):
+            return ()
         found = sessions.named(self.context.stores, self._ontology_id)
         return [(name, SessionFolder(self.context, self._ontology_id, name)) for name in sorted(found)]
 

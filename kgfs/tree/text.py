@@ -150,7 +150,9 @@ class TextFile(DerivedFile[Shown]):
         shown = self._shown()
         row = shown.row
         text = read_text(self.context.stores, row)
-        return render.render(row.source_title, row.document_type, row.size_bytes, text, shown.path)
+        return render.render(
+            row.source_title, row.document_type, row.size_bytes, text, shown.path, row.guessed_encoding
+        )
 
     def _shown(self) -> Shown:
         stores = self.context.stores

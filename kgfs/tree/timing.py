@@ -24,5 +24,7 @@ trash.
 """
 ASK = 120.0
 """Time limit of a question of ``ask/``, which goes on when nobody waits for it."""
+ASK_PENDING = 3.0
+"""Seconds after which a question that is being worked out shows ``pending``."""
 ASK_MARGIN = 0.5
 """Time before the limit of a request at which it is answered with ``pending``."""

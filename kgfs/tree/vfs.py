@@ -29,6 +29,7 @@ from kgfs.errors import (
     UnsupportedError,
 )
 from kgfs.stores.thread_slots import WouldBlock, inline
+from kgfs.tree.copying import Copying
 from kgfs.tree.folders import OpenFolders
 from kgfs.tree.handles import Handles, changed, left_open, raise_gone, resized, unlinked
 from kgfs.tree.inodes import Inodes
@@ -36,6 +37,7 @@ from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.node import (
     FILE_MODE,
     FOLDER_MODE,
+    ROOT_INODE,
     Attr,
     AttrChange,
     Caller,
@@ -95,6 +97,7 @@ class Vfs:
         self.inodes = Inodes(root)
         self.handles = Handles()
         self._stale: list[Invalidation] = []
+        self._copying = Copying()
         self._space = space
         self._threads = Threads(threads)
         self.folders = OpenFolders(self.inodes, self.handles, self._threads, self._outdated)
@@ -112,7 +115,7 @@ class Vfs:
         Return None if there is no such name and the kernel may cache that. Raise MissingError if the kernel must not
         cache it. ``pid`` is the thread that asks; 0 if it is not known.
         """
-        encoded, folder = _encoded(name), self.inodes.folder(parent)
+        encoded, folder = _encoded(name), self._folder(parent, pid)
         if folder.needs_work(encoded):
             worked_out = await self.folders.work_out(folder, pid)
             found = worked_out.find(encoded)
@@ -125,8 +128,10 @@ class Vfs:
                 found = inline(find)
             except WouldBlock:
                 found = await self._threads.ask(find)
+        if folder is not self.inodes.folder(parent):
+            self._stale.append(StaleEntry(parent, name))  # others see another folder
         if found is None:
-            if folder.token() is None:
+            if folder.token() is None or folder is not self.inodes.folder(parent):
                 raise MissingError(f"{encode_name(name)} does not exist.")
             evicted = self.inodes.tell_absent(parent, name)
             if evicted is not None:
@@ -136,6 +141,11 @@ class Vfs:
         attr = self.pinned.found(attr)
         self.inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
+
+    def _folder(self, inode: int, pid: int) -> Folder:
+        """Return the folder as the caller sees it."""
+        folder = self.inodes.folder(inode)
+        return folder.as_copied_to() if self._copying.is_by_maker(inode, pid) else folder
 
     @staticmethod
     def _is_worked_out(folder: Folder) -> bool:
@@ -151,27 +161,32 @@ class Vfs:
                 self.folders.forgotten(node.inode)
 
     async def mkdir(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
-        folder = self.inodes.folder(parent)
+        folder = self._folder(parent, caller.pid)
         inherited, caller = _inherited(folder, caller)
-        return await self._make(
+        made = await self._make(
             parent, name, lambda encoded: folder.make_folder(encoded, stat.S_IMODE(mode) | inherited, caller)
         )
+        if parent == ROOT_INODE:
+            self._copying.made(made.inode, caller.pid)
+        elif folder is not self.inodes.folder(parent):
+            self._stale.append(StaleEntry(parent, name))
+        return made
 
     async def mknod(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise RefusedError("kgfs keeps files, folders and symbolic links; no devices, pipes or sockets.")
-        folder = self.inodes.folder(parent)
+        folder = self._folder(parent, caller.pid)
         caller = _inherited(folder, caller)[1]
         return await self._make(parent, name, lambda encoded: folder.make_file(encoded, stat.S_IMODE(mode), caller))
 
     async def symlink(self, parent: int, name: bytes, target: bytes, caller: Caller) -> Attr:
-        folder = self.inodes.folder(parent)
+        folder = self._folder(parent, caller.pid)
         caller = _inherited(folder, caller)[1]
         return await self._make(parent, name, lambda encoded: folder.make_link(encoded, encode_name(target), caller))
 
     async def create(self, parent: int, name: bytes, mode: int, flags: int, caller: Caller) -> tuple[int, Attr]:
         """Make and open a file. If another process made it meanwhile, open that file, unless O_EXCL forbids it."""
-        folder = self.inodes.folder(parent)
+        folder = self._folder(parent, caller.pid)
         caller = _inherited(folder, caller)[1]
         handles: list[Handle] = []
 

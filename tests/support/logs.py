@@ -38,7 +38,7 @@ def undeclared(home: Path, declared: Sequence[str] = ()) -> list[str]:
     return [line for line in _complaints(home) if not any(re.search(pattern, line) for pattern in patterns)]
 
 
-REFUSED = r"cp -r FOLDER/\. Ontology/documents/"
+REFUSED = r" fuse\.\w+ (ReadOnlyError|RefusedError|ExistsError|DuplicateError): "
 
 
 def _complaints(home: Path) -> Iterator[str]:

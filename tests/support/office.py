@@ -79,8 +79,9 @@ def shape(words: str, role: str = "") -> str:
     return f"<p:sp><p:nvSpPr>{placeholder}</p:nvSpPr><p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def xlsx(rows: str, strings: str = "", styles: str = "") -> bytes:
-    """Return a workbook with one sheet, ``Data``, of these rows (SpreadsheetML), shared strings and cell formats."""
+def xlsx(rows: str, strings: str = "", styles: str = "", merged: str = "", codes: str = "") -> bytes:
+    """Return a workbook with one sheet, ``Data``, of these rows (SpreadsheetML), shared strings, cell formats, merged
+    cells and codes of number formats."""
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     return archive(
         {
@@ -92,9 +93,10 @@ def xlsx(rows: str, strings: str = "", styles: str = "") -> bytes:
                 r2=("sharedStrings", "strings.xml"),
                 r3=("styles", "styles.xml"),
             ),
-            "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>",
+            "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{rows}</sheetData>"
+            f"<mergeCells>{merged}</mergeCells></worksheet>",
             "xl/strings.xml": f"<sst {main}>{strings}</sst>",
-            "xl/styles.xml": f"<styleSheet {main}><cellXfs>{styles}</cellXfs></styleSheet>",
+            "xl/styles.xml": f"<styleSheet {main}><numFmts>{codes}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>",
         }
     )
 

@@ -62,7 +62,7 @@ def reading_of(
         doc_id=document.doc_id,
         content_hash=document.sha256,
         ingest_version=INGEST_VERSION,
-        parser="plain/1",
+        parser="plain/2",
         media_type="text/plain",
         encoding="utf-8",
         text_key="",

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from kgfs.domain.word_forms import forms_in
 from kgfs.knowledge.ask.answer import Answer, Place, Quote, State, as_data, from_data
 from kgfs.knowledge.ask.choosing import chosen
-from kgfs.knowledge.ask.question import Question, kind_asked, spoken, weighed
+from kgfs.knowledge.ask.question import Question, kind_asked, weighed
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Judged, Scored, Surroundings, Weights, fits, led, score
 from kgfs.knowledge.ask.sentences import LONGEST, blocks_of, end_of_introduced, points_back, says_nothing, sentences_of
 from kgfs.knowledge.ask.subject import Subject, is_titled, says_what, subjects_of
 from kgfs.render.answer import ValidatedCitation
 from kgfs.render.answer_files import AnswerPage, ShownQuote, answer_json, answer_md, context_md, response_of
+from kgfs.render.search import telling_words
 
 TEXT = """\
 ---
@@ -151,8 +152,8 @@ def test_a_long_sentence_is_cut_at_spaces_and_nothing_is_lost() -> None:
 
 
 def test_function_words_are_not_looked_for_and_what_is_asked_is_told() -> None:
-    assert spoken("What is the Zen of Python?") == ["Zen", "Python"]
-    assert spoken("who are we") == ["who", "are", "we"]
+    assert telling_words("What is the Zen of Python?") == ["Zen", "Python"]
+    assert telling_words("who are we") == ["who", "are", "we"]
     asked = ("When was it?", "How many are there?", "Who did it?", "Why?", "What is it?")
     assert [kind_asked(one) for one in asked] == ["date", "number", "name", "reason", ""]
     assert fits("date", "on 5 May") and fits("number", "two of 7") and not fits("number", "some of them")
@@ -169,14 +170,16 @@ def test_rare_words_weigh_more_and_names_most() -> None:
 CHEAP = {"tea is a drink": 0, "monks drink tea at dawn because it keeps them awake": 1, "rice grows in water": 2}
 
 
-def scored(question: Question, texts: list[str], judged: list[Judged] | None = None) -> Scored:
+def scored(
+    question: Question, texts: list[str], judged: list[Judged] | None = None, *, of_one_section: bool = False
+) -> Scored:
     candidates = [
-        Candidate(0, at, "paragraph", text, frozenset(forms_in(text)), frozenset(forms_in(text)))
+        Candidate(0, 0 if of_one_section else at, "paragraph", text, *[frozenset(forms_in(text))] * 3)
         for at, text in enumerate(texts)
     ]
-    around = Surroundings(
-        [Bag.of(forms_in(text)) for text in texts], [Bag.of(forms_in(" ".join(texts)))], [frozenset()]
-    )
+    whole = " ".join(texts)
+    sections = [whole] if of_one_section else texts
+    around = Surroundings([Bag.of(forms_in(text)) for text in sections], [Bag.of(forms_in(whole))], [frozenset()])
     return score(question, candidates, around, judged or [Judged()] * len(texts), Weights())
 
 
@@ -199,9 +202,38 @@ def test_meaning_decides_where_words_do_not() -> None:
     assert scored(read("paddy fields"), list(CHEAP), near).order[0] == 2
 
 
+NOTE = [
+    "The observatory has a dome of copper.",
+    "The dome of the observatory turns on forty wheels of steel.",
+    "Its mirror was ground by two brothers in the town below.",
+    "The dome of the observatory is washed in June.",
+]
+
+
+@pytest.mark.parametrize("by_meaning", [True, False])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When is the dome of the observatory washed?", 3),
+        ("How many wheels does the dome of the observatory turn on?", 1),
+        ("Who ground the mirror of the observatory?", 2),
+    ],
+)
+def test_the_sentence_with_the_words_comes_before_its_neighbours(question: str, answer: int, by_meaning: bool) -> None:
+    near = [Judged(0.5 + 0.1 * (at != answer), 0.6 + 0.1 * (at != answer), True) for at in range(len(NOTE))]
+    assert scored(read(question), NOTE, near if by_meaning else None, of_one_section=True).order[0] == answer
+
+
+def test_words_that_frame_a_question_count_less_than_its_subject() -> None:
+    sections = ["How long it is does not say how long it was before.", "Severance is paid for three months."]
+    assert scored(read("how long does severance"), sections).order[0] == 1
+    found = scored(read("How long does severance last?"), ["A long hash lasts longer than a short one."])
+    assert found.answerable < 0
+
+
 def test_sentences_are_grouped_by_document_the_best_first() -> None:
     def candidate(document: int, text: str) -> Candidate:
-        return Candidate(document, document, "paragraph", text, frozenset(forms_in(text)), frozenset())
+        return Candidate(document, document, "paragraph", text, *[frozenset(forms_in(text))] * 2, frozenset())
 
     candidates = [
         candidate(0, "one"),
@@ -316,6 +348,12 @@ def test_the_states_of_an_answer(state: str, reported: str) -> None:
     md = answer_md(page, "").decode()
     assert reported in md and "[C:" not in md
     assert json.loads(answer_json(page))["state"] == state and context_md(page)
+
+
+@pytest.mark.parametrize("state", ["done", "not_found"])
+def test_an_answer_by_words_alone_says_so_first(state: str) -> None:
+    page = answer_md(replace(PAGE, state=state, only_text="No worker listens to questions."), "").decode()
+    assert page.splitlines()[2] == "By words only: No worker listens to questions."
 
 
 def test_a_response_has_a_paragraph_for_each_document() -> None:

@@ -74,6 +74,8 @@ def test_a_short_document_needs_one_sentence() -> None:
     odds = [choice.log_odds("light panel", "", signs, 0.2, 0.2, 0.3, short=True) for signs in (subject, once)]
     assert odds[0] > odds[1] > choice.log_odds("light panel", "", once, 0.2, 0.2, 0.3) - 1
     assert choice.log_odds("light panel", "", subject, 0.2, 0.2, 0.3) <= choice.MOST_OF_A_TERM < odds[0]
+    for other, best in ((replace(subject, plain=True), 0.3), (subject, 0.0)):
+        assert choice.log_odds("light panel", "", other, 0.2, 0.2, best, short=True) <= choice.MOST_OF_A_TERM
 
 
 def test_a_person_is_a_concept_by_role_or_two_items() -> None:

@@ -26,8 +26,8 @@ PROSE = "A cache keeps what was asked before.\nIt has a size; what is old leaves
 def test_code_is_told_by_its_lines() -> None:
     assert is_code(CODE)
     assert not is_code(PROSE)
-    assert format_of("notes.txt", CODE.encode()).parser == "source/2"
-    assert format_of("notes.txt", PROSE.encode()).parser == "plain/1"
+    assert format_of("notes.txt", CODE.encode()).parser == "source/3"
+    assert format_of("notes.txt", PROSE.encode()).parser == "plain/2"
 
 
 def test_sources_of_code_have_the_names_and_the_definition_around() -> None:

@@ -65,6 +65,16 @@ def test_other_words_are_not_taken_for_many() -> None:
         assert form_key(pair.partition("/")[0]) != pair.partition("/")[2]
 
 
+@pytest.mark.parametrize(
+    "typed", ["Zählerstand", "Za\u0308hlerstand", "Zähler\u00adstand", "Za\u0308h\u200bler\u200dstand", "zahlerstand"]
+)
+def test_a_word_is_one_however_it_was_typed(typed: str) -> None:
+    assert forms_in(f"der {typed}, alt") == ["der", stem("zahlerstand"), "alt"]
+    if "a\u0308" in typed or "ä" in typed:  # accents part names, as they part words of a language
+        assert form_key(typed) == form_key("Zählerstand")
+        assert found(f"Am {typed} lag es.", ["Zählerstand"]) == {"Zählerstand": [typed]}
+
+
 def test_signs_belong_to_names() -> None:
     assert found("asyncio.Task, asyncio Task, C++ and C; Tasks of asyncio.tasks", FORMS) == {
         "asyncio.Task": ["asyncio.Task", "asyncio.tasks"],

@@ -23,7 +23,7 @@ LINES = [
 @pytest.mark.parametrize("name", ["server.txt", "output", "tides.log"])
 def test_lines_with_time_stamps_are_a_log(line: str, name: str) -> None:
     text = parse(name, f"{line}\n".encode() * 8 + b"Traceback:\n  at f\n")
-    assert (text.parser, text.media_type, text.title) == ("log/1", "text/x-log", name)
+    assert (text.parser, text.media_type, text.title) == ("log/2", "text/x-log", name)
     assert language_told(text) == "" and prose_told(text.media_type, text.text) == ""
     words = prose_only(text.media_type, text.text)
     assert not words.strip() and len(words) == len(text.text)

@@ -24,6 +24,7 @@ DAY = 86_400 * 10**9
         ("std::vector http://a.b/c 10:30 note: x", Query("std::vector http://a.b/c 10:30 note: x")),
         ('koan" - "" x', Query("koan - x")),
         ("snake_case camelCase naïve", Query("snake_case camelCase naïve")),
+        ("nai\u0308ve path:cafe\u0301/ foot\u00adnote", Query("naïve footnote", paths=("café/",))),
     ],
 )
 def test_the_parts_of_a_question(asked: str, query: Query) -> None:

@@ -21,15 +21,16 @@ TYPES = st.sampled_from(["text/plain", "text/markdown", "text/x-rst", "applicati
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(), TYPES, st.integers(0, 10**12), st.text(), PATHS)
+@given(st.text(), TYPES, st.integers(0, 10**12), st.text(), PATHS, st.sampled_from(("", "windows-1251")))
 def test_sizes_are_exact_and_the_link_leads_to_the_original(
-    title: str, media_type: str, size: int, body: str, raw_path: list[bytes]
+    title: str, media_type: str, size: int, body: str, raw_path: list[bytes], guessed: str
 ) -> None:
     path = "/".join(encode_name(name) for name in raw_path)
-    shown = text.render(title, media_type, size, body, path)
-    assert len(shown) == text.size(text.base_size(title, media_type, size, body), media_type, path)
+    shown = text.render(title, media_type, size, body, path, guessed)
+    assert len(shown) == text.size(text.base_size(title, media_type, size, body, guessed), media_type, path)
     if media_type == "text/markdown":
-        assert shown == visible(body).encode()
+        head = "**Encoding:** windows-1251, guessed\n\n---\n\n" if guessed else ""
+        assert shown == f"{head}{visible(body)}".encode()
         return
     found = re.search(rb"^\[Original\]\(([!-~]*)\)$", shown, re.MULTILINE)
     assert found

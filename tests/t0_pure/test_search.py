@@ -17,6 +17,7 @@ from kgfs.render.search import (
     ResultPage,
     Shown,
     excerpt,
+    forms_asked,
     marked,
     passage,
     results_json,
@@ -44,6 +45,14 @@ def test_both_ways_count_alike() -> None:
     assert scores[by_both] == -scores[by_none] == pytest.approx((MEANING + WORDS) * (1 + PROSE_PRIOR))
 
 
+@pytest.mark.parametrize("others", [1, 2])
+def test_of_few_documents_the_only_one_with_the_rare_word_is_first(others: int) -> None:
+    matches = {("other", at): Match(0.4, 0.35 + at / 100) for at in range(others)}
+    found = ranked(matches | {("rare", 0): Match(2.0, 0.2)}, lambda places: [[0.5] * len(places)] * len(places))
+    assert found[0][0] == ("rare", 0)
+    assert ranked({("near", 0): Match(1.0, 0.6), ("far", 0): Match(1.2, 0.1)})[0][0] == ("near", 0)
+
+
 def test_header_and_neighbours_count() -> None:
     places = [("a", 0), ("b", 0), ("c", 0)]
     found = ranked(dict(zip(places, (Match(5, None, 3.0), Match(5, None, 0.0, 3.0), Match(5, None)), strict=True)))
@@ -51,11 +60,12 @@ def test_header_and_neighbours_count() -> None:
 
 
 def test_prose_lends_its_scores_to_what_is_like_it() -> None:
-    best, like, other = ("a", 0), ("b", 0), ("c", 0)
-    matches = {best: Match(9, None), like: Match(1, None), other: Match(2, None)}
-    cosines = [[1.0, 0.9, 0.0], [0.9, 1.0, -0.5], [0.0, -0.5, 1.0]]
-    assert [place for place, _ in ranked(matches)] == [best, other, like]
-    assert [place for place, _ in ranked(matches, lambda places: _of(matches, places, cosines))] == [best, like, other]
+    best, like, other, last = ("a", 0), ("b", 0), ("c", 0), ("d", 0)
+    matches = {best: Match(9, None), like: Match(1, None), other: Match(2, None), last: Match(0, None)}
+    cosines = [[1.0, 0.9, 0.0, 0.0], [0.9, 1.0, -0.5, 0.0], [0.0, -0.5, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    assert [place for place, _ in ranked(matches)] == [best, other, like, last]
+    found = ranked(matches, lambda places: _of(matches, places, cosines))
+    assert [place for place, _ in found] == [best, like, other, last]
     code = {place: Match(match.text, None, is_code=True) for place, match in matches.items()}
     assert ranked(code, lambda places: _of(matches, places, cosines)) == ranked(code)
 
@@ -103,10 +113,23 @@ def test_words_are_marked_as_the_full_text_compares_them() -> None:
     assert words_of("What-is run_target ?") == {"run_target", "run", "target"}
 
 
+@pytest.mark.parametrize("word", ["Café", "Cafe\u0301", "Ca\u00adfe", "Ca\u200bfe\u0301"])
+def test_marks_stand_around_whole_words(word: str) -> None:
+    for asked in ("café", "cafe\u0301", "ca\u00adfé"):
+        assert marked(f"A {word}, here", words_of(asked), MARKS) == f"A =={word}==, here"
+
+
 def test_function_words_do_not_count_where_there_are_others() -> None:
     assert telling("What is the purpose of `SIGNALS` ?") == "purpose `SIGNALS`"
     assert telling("to be or not to be") == "not" and telling("who are you") == "who are you" and telling("") == ""
     assert telling("?! …") == "?! …"
+    assert telling("How long does severance last?") == "severance last?" and telling("how long") == "how long"
+    for question, forms in {
+        "how long does severance": {"sever"},  # the stem of "does" is no function word
+        "Why did they ask for this because of that?": {"ask", "becaus"},
+        "long severance": {"long", "sever"},
+    }.items():
+        assert words_of(question) == set(forms_asked(question)) == forms, question
 
 
 def test_an_excerpt_shows_the_words_that_it_was_chosen_for() -> None:

@@ -36,6 +36,7 @@ EMPTY = {
         "superseded_by": "what was superseded does not stand in the graph",
         "shard_origin": NOTHING,
         "dimensions": "it is no picture",
+        "guessed_encoding": "it is UTF-8",
         "dated": "its first fields have no date",
         "hidden_by": "its successor's text is not shown yet",
         "project": NOTHING,

@@ -56,7 +56,7 @@ def test_a_citation_of_a_pdf_names_its_page(home: Path, tmp_path: Path) -> None:
         [document] = documents(stores)
         reading = load_reading(stores.garage.objects, document.doc_id, document.reading)
         text = text_of(stores.garage.objects, document, reading)
-        assert (document.state, reading.parser, reading.pages) == (State.DONE, "pdf/3", 3)
+        assert (document.state, reading.parser, reading.pages) == (State.DONE, "pdf/4", 3)
         assert reading.text_key and text.count(HEADER) == 3 and not any(HEADER in asked for asked in compute.asked)
         rows = stores.graph.instances_of(document.doc_id)
         cited = _citations(stores, rows)

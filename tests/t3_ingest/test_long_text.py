@@ -53,7 +53,7 @@ def test_a_long_text_is_decoded_in_pieces(home: Path, tmp_path: Path, monkeypatc
     monkeypatch.setattr(readings, "LONG", 0)
     monkeypatch.setattr(readings, "DECODED", 3)
     text = "\ufeffÄrger – naïve words 𝄞 and 検索.\r\nThey stand here.\n"
-    written = {"utf-8": text, "utf-16-le": text, "latin-1": "Größe, naïve and déjà vu. It stands here.\n"}
+    written = {"utf-8": text, "utf-16-le": text, "windows-1252": "Größe, naïve and déjà vu. It stands here.\n"}
     config = load(home)
     with open_home(config) as stores:
         with open_deposits(config, stores) as (deposits, _):

@@ -196,14 +196,15 @@ def test_what_a_question_asks_is_answered_with_the_same_materials() -> None:
 
     answers.change(Materials(lambda texts: [np.array([[1, 0]], np.float32) for _ in texts], vectors, find=finds), 1)
     with ThreadPoolExecutor(2) as pool:
-        asked = pool.submit(answers, {"question": "find", "words": "zen", "ontology": ""})
+        asked = pool.submit(answers, {"question": "find", "words": "zen", "ontology": "", "seconds": 5})
         assert begun.wait(30)
         changed = pool.submit(answers.change, Materials(None, None), 30)
         until(lambda: not answered(answers))
-        assert not changed.done()
+        assert not changed.done() and answers.are_wanted
         go_on.set()
         assert asked.result() == {("a", 0): 1.0}
         changed.result(30)
+    until(lambda: not answers.are_wanted)  # its asker may ask for more
 
 
 def answered(answers: Answers) -> bool:

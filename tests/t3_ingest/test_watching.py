@@ -151,6 +151,16 @@ def test_what_is_written_or_refused_is_tried_later(desk: Desk, vault: Path) -> N
         assert told.take() == [("fresh.md", "insert"), ("growing.md", "insert")]
 
 
+def test_once_takes_what_nobody_writes_however_new_it_is(desk: Desk, vault: Path) -> None:
+    told = Told()
+    with watching(desk, vault, told) as watch:
+        write(vault / "fresh.md", "fresh", age=0)
+        write(vault / "talk.jsonl", "{}", age=0)
+        assert watch.bring_in_step()
+        assert told.take() == [("fresh.md", "insert"), ("talk.jsonl", "insert")]
+        assert watch.bring_in_step() and told.take() == []
+
+
 def test_one_process_at_a_time_watches_a_folder(desk: Desk, vault: Path) -> None:
     with (
         watching(desk, vault, Told()),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +98,24 @@ def test_who_watches_is_called_also_while_a_server_is_away(
     worker = Worker(pipeline, ErrorLog(config.errors_log), lambda: None)
     with pytest.raises(TimedOutError, match="long enough"):
         worker.run(until_idle=True, watch=watch)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_questions_are_answered_before_documents_are_read_on(
+    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    monkeypatch.setattr(timing, "QUESTIONS_FIRST", 30 if ends else 0.1)
+    deposit(config, stores, tmp_path, a=TEXT)
+    compute, asked = Counting(), threading.Event()
+    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
+    worker = Worker(pipeline, ErrorLog(config.errors_log), lambda: None, questions_wait=lambda: not asked.is_set())
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(worker.run, until_idle=True)
+        if ends:
+            assert not wait([done], 0.5).done and State.DONE not in states(stores)
+            asked.set()
+        done.result(60)  # else they never end, and it gets on all the same
+    assert states(stores) == {State.DONE: 1}
 
 
 def test_a_model_that_talks_nonsense_gives_no_concepts_and_its_words_are_kept(

@@ -275,13 +275,32 @@ def test_what_a_thing_is_is_answered_by_the_sentence_that_says_it(library: Libra
 
 
 def test_a_sentence_that_points_back_is_quoted_with_the_one_before_it(library: Library) -> None:
-    found = answer(library, "Tea/ask/Why is tea drunk at dawn?")
+    found = answer(library, "Tea/ask/Why do monks drink tea at dawn?")
     assert found["quotes"][0]["text"] == "Monks drink it at dawn because it keeps them awake."
     text = "Tea is hot. Therefore Gyokuro stays green.\n"
     library.add("Tea/documents/green.txt", text.encode(), {})
     quote = answer(library, "Tea/ask/Why does Gyokuro stay green?")["quotes"][0]
     assert quote["text"] == text.strip() == text[quote["char_start"] : quote["char_end"]]
     assert (quote["line_start"], quote["line_end"]) == (1, 1)
+
+
+SEVERANCE = "# Severance\n\nSeverance is paid to staff whose post is closed. It lasts for three months.\n"
+CHAT = "How long does it take, and how long does the cache last? It does not last long, and it does last as long as it does.\n"
+HASHES = "How long a hash algorithm lasts does depend on machines. SHA-1 lasted as long as it did for long years.\n"
+
+
+def test_function_words_decide_neither_a_search_nor_an_answer(library: Library) -> None:
+    library.add("Tea/documents/chat.txt", CHAT.encode(), {})
+    library.add("Tea/documents/hashes.txt", HASHES.encode(), {})
+    question = "How long does severance last?"
+    assert answer(library, f"Tea/ask/{question}")["state"] == "not_found"
+    library.add("Tea/documents/severance.md", SEVERANCE.encode(), {})
+    for words in (question, "how long does severance", "does severance"):
+        found = json.loads(files(library, f"Tea/search/{words}")["results.json"])["results"]
+        assert found[0]["doc_id"] == library.document("Tea/documents/severance.md").doc_id, words
+    found = answer(library, f"Tea/ask/{question}")
+    assert {one["document"] for one in found["quotes"]} == {"documents/severance.md"} and found["only_text"]
+    assert "three months" in found["quotes"][0]["text"]
 
 
 def test_a_document_is_known_by_the_number_in_its_name(library: Library) -> None:

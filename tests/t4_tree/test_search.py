@@ -649,6 +649,7 @@ def test_the_name_of_a_file_finds_the_file(library: Library) -> None:
         ("day-02.txt", [tea]),
         ("day-02 type:txt", [tea, zen]),
         ("day", []),
+        ("DAY-02.txt", [tea]),
     ):
         page = files(library, f"search/{words}")
         assert [one["path"] for one in json.loads(page["results.json"])["files"]] == files_found, words
@@ -656,6 +657,26 @@ def test_the_name_of_a_file_finds_the_file(library: Library) -> None:
     (one,) = json.loads(files(library, "Zen/search/day-02")["results.json"])["files"]
     assert one == {"doc_id": library.document(zen).doc_id, "path": "documents/day-02"}
     assert json.loads(files(library, "search/day-02/page-2")["results.json"])["files"]
+
+
+def test_a_name_with_spaces_or_decomposed_letters_finds_its_file(library: Library) -> None:
+    spaced, decomposed = "Tea/documents/the long walk 9.md", "Zen/documents/U\u0308bung.txt"
+    library.add(spaced, b"Nothing of the kind.\n", {"kind": ["Nothing of"]})
+    library.add(decomposed, "U\u0308bung makes a master.\n".encode(), {})
+    library.add("Zen/documents/other.md", b"The long walk ended at nine.\n", {})
+    for words, path in (
+        ("the long walk 9.md", spaced),
+        ("the long walk 9", spaced),
+        ("Übung.txt", decomposed),
+        ("U\u0308bung.txt", decomposed),
+        ("the long walk", None),
+    ):
+        named = json.loads(files(library, f"search/{words}")["results.json"])["files"]
+        assert [one["path"] for one in named] == ([path] if path else []), words
+    results = json.loads(files(library, "search/Übung")["results.json"])["results"]
+    assert [one["doc_id"] for one in results] == [library.document(decomposed).doc_id]
+    found = json.loads(files(library, 'search/"Übung makes" path:Übung')["results.json"])["results"]
+    assert len(found) == 1
 
 
 def test_an_ontology_with_saved_searches_is_not_empty_but_goes_as_a_tree(library: Library) -> None:

@@ -112,12 +112,13 @@ def test_a_vault_with_a_name_that_the_tree_takes(place: Place, vault: Path) -> N
     (vault / "archive/old.md").write_text("old")
     (vault / "claims").mkdir()
     ontology = place.mountpoint / "Taken"
-    reported = run("cp", "-r", vault, ontology, code=1)
-    assert "archive': File exists" in reported and "claims': Operation not permitted" in reported
+    ontology.mkdir()
+    reported = run("cp", "-r", f"{vault}/.", ontology, code=1)
+    assert "archive/old.md': Read-only" in reported and "claims': Operation not permitted" in reported
     assert (ontology / "documents/daily/deep/two.md").exists(), "all else is copied"
     lines = (place.mountpoint / ".kgfs/errors.ndjson").read_text().splitlines()
     told = [line for line in map(json.loads, lines) if "Ontology/documents/" in str(line)]
-    assert {line["where"] for line in told} == {"fuse.mkdir"}, lines
+    assert {line["where"] for line in told} == {"fuse.create", "fuse.mkdir"}, lines
     with pytest.raises(OSError, match="Read-only"):
         (ontology / "archive/old.md").write_text("old")
     assert "fuse.create" in (place.mountpoint / ".kgfs/errors.ndjson").read_text()

@@ -55,3 +55,20 @@ def test_an_answer_names_the_page_of_its_sentence(place: Place, question: str, p
     cited = next(one for one in answer["citations"] if one["chunk_id"] == answer["quotes"][0]["chunk_id"])
     assert cited["pages"] == str(page)
     assert f"| p.{cited['pages']} |" in place.run("ask", question).stdout
+
+
+def test_results_have_the_whole_text_or_where_it_stands(place: Place) -> None:
+    full = json.loads(place.run("search", "windmill Goring", "--json", "--full").stdout)
+    bare = json.loads(place.run("search", "windmill Goring", "--json", "--no-content").stdout)
+    first, reference = full["results"][0], bare["results"][0]
+    assert (full["content_included"], bare["content_included"]) == (True, False)
+    assert "monks" in first["content"] and "1871" in first["content"] and first["full_token_count"] > 50
+    assert "full_content" not in reference and reference["content_available"] is True
+    assert reference["content_endpoint"] == f"Mills/archive/{reference['doc_id']}/text.txt"
+    assert place.run("search", "windmill", "--full", expect=2).stdout == ""
+
+
+def test_headers_name_the_path_of_each_document(place: Place) -> None:
+    looked = json.loads(place.run("ask", "When did the windmill at Goring burn?", "--json").stdout)["citations"]
+    assert looked[0]["source_uri"].startswith("documents/")
+    assert "mills.pdf, page 3" in place.run("search", "windmill").stdout

@@ -17,13 +17,17 @@ import pytest
 from bench.speed.works import WORKS
 from kgfs import config, errors, settings
 from kgfs.cli import cli
-from kgfs.render.readme import AGENTS, readme
+from kgfs.formats.table import FORMATS
+from kgfs.render.readme import agents, readme
 from kgfs.tree.places import ONTOLOGY
 from kgfs.tree.views import TREE, VIEWS
 from scripts.settings import page
 from tests.support.running import ROOT
 
 MOUNT_README = readme(line for view in VIEWS for line in view.about)
+AGENTS = agents(
+    (line for view in VIEWS for line in view.about), (extension for one in FORMATS for extension in one.extensions)
+)
 PAGES = {page.name: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 TEXTS = PAGES | {"README.md of a mount": MOUNT_README, "AGENTS.md of a mount": AGENTS, "kgfs --help": cli.help or ""}
 README = PAGES["README.md"]

@@ -405,6 +405,7 @@ def test_what_was_not_read_is_named(home: Path, tmp_path: Path) -> None:
     assert reported.stderr.startswith("Not read: Mixed/program.bin: ") and reported.stderr.count("\n") == 1
     assert reported.stderr.count("program.bin") == 1  # the parser's error names its file too
     assert place.run("wait").stderr == reported.stderr
+    assert place.run("wait").stderr == ""  # it is not new any more
     reason = reported.stderr.partition("program.bin: ")[2].strip()
     page = json.loads(place.run("status", "--json").stdout)
     assert [(one["path"], one["reason"]) for one in page["not_read"]] == [("Mixed/program.bin", reason)]
@@ -467,3 +468,12 @@ def test_the_mount_and_the_command_line_find_the_same(tmp_path: Path) -> None:
         assert os.listdir(where / "Tea/search") == ["monks path:bel"]
         kept = json.loads((where / "Tea/search/monks path:bel/results.json").read_text())
         assert [one["document"] for one in kept["results"]] == ["documents/bell.md"]
+
+
+def test_a_question_without_a_terminal_is_one_sentence(home: Path, tmp_path: Path) -> None:
+    place = Place(home, tmp_path / "mnt")
+    (tmp_path / "note.txt").write_text("Reference counting is a form of garbage collection.")
+    place.run("ingest", tmp_path / "note.txt", "--ontology", "A", "--no-wait")
+    refused = place.run("forget", "A/note.txt", expect=2)
+    assert refused.stderr.strip().splitlines()[-1].endswith("give --yes.") and "Usage" not in refused.stderr
+    assert place.run("reprocess", "--dry-run").stdout.startswith("Nothing would be read again.\nversion 1")

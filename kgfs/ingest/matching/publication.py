@@ -233,11 +233,11 @@ class _Build:
             pages=reading.pages,
             language=reading.language,
             dimensions=reading.about.get("dimensions", ""),
+            guessed_encoding=reading.guessed_encoding,
             status="done" if reading.carries_knowledge else "gated",
         )
-        return replace(
-            row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text)
-        )
+        about = row.source_title, row.document_type, row.size_bytes
+        return replace(row, text_md_size=text_md.base_size(*about, self._text, row.guessed_encoding))
 
     def batches(self, document: DocumentRow, introduced: Sequence[tuple[str, str]] = ()) -> Iterator[Batch]:
         """Yield the rows of ``document`` in batches of STAGED_BATCH: Sources and evidence first."""

@@ -141,12 +141,12 @@ def log_odds(
     odds += _LIKE_DOCUMENT * like_document + _LIKE_LABELS * like_labels + _BEST * best
     odds += _DEFINED * defined
     halved = odds - (weighed["participle"] + weighed["long"]) / 2
-    headed = signs.named >= 0 and best >= (LITTLE if short else TELLING)
+    headed = signs.named >= 0 and best >= (LITTLE if short else TELLING) and not _is_hollow(label)
     if signs.is_person or (headed and halved >= _least_of_heading(label, title, signs, short=short)):
         return round(max(odds, _HEADED), 3)
-    if not passed:
+    if not passed or (_is_hollow(label) and not signs.whole and not signs.link):
         return round(min(odds, MOST_OF_A_TERM), 3)
-    if short and not _is_hollow(label):
+    if short and (best >= LITTLE / 2 or signs.structure) and not (_is_hollow(label) or signs.plain):
         told = signs.subject > 0 and best >= LITTLE
         return round(odds + _logit(CONCEPT) - _logit(TERM if told else _WHOLE), 3)
     if best < TELLING and not (signs.link or defined):
@@ -158,7 +158,7 @@ def log_odds(
 
 def _least_of_heading(label: str, title: str, signs: Signs, *, short: bool) -> float:
     """Return the log odds from which the name of a heading is a concept: fewer where its text says the name again."""
-    doubtful = signs.named < _ECHO or _is_hollow(label) or (key_of(label) == key_of(title) and not short)
+    doubtful = signs.named < _ECHO or (key_of(label) == key_of(title) and not short)
     return _logit(_SURE if doubtful else _SHORT if short else TERM)
 
 

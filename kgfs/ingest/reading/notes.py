@@ -61,6 +61,7 @@ _WORD = re.compile(r"[^\W\d_](?:[^\n,\[\]\"'#]*[\w+)])?")
 _CHANGE = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])")
 _DIGIT = re.compile(r"\d")
 _SHORTEST_ID = 12
+_SLUG = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+){2,}")
 _CODE = re.compile(r"`[^`\n]*`")
 _ARTICLE = re.compile(r"^(?:the|an?|this|that|these|those|its|their|our|my|your)\s+", re.IGNORECASE)
 _SHOWN = re.compile(
@@ -415,8 +416,10 @@ def _field_words(text: Text, field: re.Pattern[str]) -> Iterator[tuple[str, int,
 
 
 def _label(target: str) -> str:
-    """Return what a link's target is called: without folders and the extension of Markdown."""
+    """Return what a link's target is called: without folders and the extension of Markdown. The name of a file that a program
+    made of words has spaces again: "vue-composition-api"."""
     name = " ".join(target.rpartition("/")[2].removesuffix(".md").split()).strip("= ")
+    name = name.replace("-", " ") if _SLUG.fullmatch(name) else name
     return name if name and len(name) <= _LONGEST and junk.reason(name) in ("", "hollow", "code") else ""
 
 

@@ -33,7 +33,7 @@ FEWEST = 15
 TOKENS_PER_CONCEPT = 20
 """A short document keeps fewer concepts than ``limit``: one per so many tokens, but at least FEWEST."""
 SHORT = 530
-"""Tokens of a document, about 400 words, below which one sentence is enough for a concept."""
+"""Tokens of a document, about 400 words, below which one sentence is enough for a concept. A note with links names by these what it is about."""
 RELATIONSHIP_CONFIDENCE = 0.5
 """Least confidence of a relationship that is kept."""
 DEEP = 5
@@ -101,7 +101,8 @@ def rank_gathered(
     groups = gathered.groups
     if any(group.signs for group in groups.values()):
         signs = {group.key: group.signs for group in groups.values() if group.signs}
-        short = sum(chunk.tokens for chunk in chunks) < SHORT
+        links = any(group.signs and group.signs.link for group in groups.values())
+        short = not links and sum(chunk.tokens for chunk in chunks) < SHORT
         chosen = _chosen(gathered, title, meaning, short=short)
         kept = {group.key: replace(_found(group, gathered), kinds=by_name.kinds(group.key, signs)) for group in chosen}
         if len(gathered.relationships) > MANY:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ from kgfs.ingest.writing.rules import check_path
 from kgfs.stores.locks import alone
 from kgfs.stores.stores import Stores
 from kgfs.stores.watch_files import confirmation_of, lock_of, notes_of
+
+LATER = 1 << 62
+"""A time (nanoseconds) at which no file is new any more."""
 
 Tell = Callable[[str, Ingested | KgfsError], None]
 """A callback that is called with each file, by its path below the folder, and what became of it."""
@@ -66,11 +69,25 @@ class FolderWatch:
         """Return the files that could not be taken, with the reasons."""
         return {path: why for path, (_, why, _) in self._refused.items()}
 
-    def step(self) -> float:
+    def bring_in_step(self) -> bool:
+        """Bring the ontology in step at once; return whether it is. A file counts as being written only while it changes or
+        is open, and is waited for ``timing.WATCH_WRITING`` seconds."""
+        until = time.monotonic() + timing.WATCH_WRITING
+        while True:
+            try:
+                still = scan(self.watched.folder).files
+            except OSError:
+                still = {}
+            time.sleep(timing.WATCH_STILL)
+            waits = self.step(still) < float("inf")
+            if not waits or self.held or self._refused or time.monotonic() > until:
+                return not (waits or self.held or self._refused)
+
+    def step(self, still: Mapping[str, Seen] | None = None) -> float:
         """Scan the folder and bring the ontology in step; return in how many seconds the next scan is due at the
         latest, ``inf`` where nothing waits.
 
-        What is told of is durable. Raise nothing for a single file, a folder that is away or a server that is away.
+        With ``still``, the files of an earlier scan, those that are as they were then are taken, however new they are. What is told of is durable. Raise nothing for a single file, a folder that is away or a server that is away.
         """
         begun = time.monotonic()
         try:
@@ -81,8 +98,9 @@ class FolderWatch:
         self.seconds = time.monotonic() - begun
         self.folders = found.folders
         confirmed = self._confirmed.exists()
-        decided = plan(self._notes.files, self._notes.device, found, time.time_ns(), confirmed=confirmed)
-        due = self._carry_out(decided, found)
+        now = time.time_ns() if still is None else LATER
+        decided = plan(self._notes.files, self._notes.device, found, now, confirmed=confirmed)
+        due = self._carry_out(decided, found, found.files if still is None else still)
         self.held = decided.held
         if not decided.held:
             self._notes.set_device(found.device)
@@ -91,14 +109,14 @@ class FolderWatch:
             self._confirmed.unlink(missing_ok=True)
         return due
 
-    def _carry_out(self, decided: Plan, found: Scan) -> float:
+    def _carry_out(self, decided: Plan, found: Scan, still: Mapping[str, Seen]) -> float:
         due = decided.again
         again = [new for old, new in decided.move if not self._move(old, new, found.files[new])]
         ready: list[str] = []
         for path in (*again, *decided.take):
             if self._is_refused(path, found.files[path]):
                 continue
-            if is_being_written(self.watched.folder / path):
+            if still.get(path) != found.files[path] or is_being_written(self.watched.folder / path):
                 due = min(due, timing.WATCH_QUIET)
             else:
                 ready.append(path)

@@ -48,14 +48,17 @@ class Worker:
         errors: ErrorLog,
         chores: Callable[[], None],
         watch: ChangeWatch | None = None,
+        questions_wait: Callable[[], bool] = lambda: False,
     ) -> None:
         """Create a worker that calls ``chores`` between documents and while idle.
 
         ``chores`` settles and ships, and must be quick when nothing is due. With a ``watch`` of the home, nothing is polled often while nothing happens.
+        While ``questions_wait`` no document is claimed or published, and none is read on, but for timing.QUESTIONS_FIRST.
         """
         self._pipeline = pipeline
         self._errors = errors
         self._chores = chores
+        self._questions_wait = questions_wait
         self._stopping = threading.Event()
         self._watch = watch
         self._lively = lively_after(pipeline.config)
@@ -123,6 +126,7 @@ class Worker:
                     if until_idle and self._away and self._tried >= self._pipeline.config.pipeline.max_attempts:
                         raise self._away
                     idle = False
+                    self._give_way_to_questions()
                     try:
                         if not prepared and self._prepare(prepare):
                             prepared = True
@@ -148,6 +152,12 @@ class Worker:
                 for claim in claims:
                     self._give_back(claim)
         return False
+
+    def _give_way_to_questions(self) -> None:
+        """Wait while questions wait for their answers. Whoever asks waits, and nobody does for the next batch."""
+        until = time.monotonic() + timing.QUESTIONS_FIRST
+        while self._questions_wait() and time.monotonic() < until and not self._stopping.wait(timing.QUESTIONS_POLL):
+            pass
 
     def _rest(self) -> None:
         """Pause while there is nothing to do: timing.WORKER_IDLE seconds while something happens in the home, else
@@ -289,6 +299,7 @@ class Worker:
 
     def _read(self, pool: ThreadPoolExecutor, claim: Claim) -> Future[Reading]:
         def progress(stage: str, share: float) -> None:
+            self._give_way_to_questions()
             if self._stopping.is_set():
                 raise LostLeaseError("The worker is stopping.")
             jobs = self._pipeline.stores.catalog.jobs

@@ -19,12 +19,13 @@ from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
 from kgfs.knowledge.ask.choosing import chosen
 from kgfs.knowledge.ask.defined import BY_EVIDENCE, evidence_of, leads
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
-from kgfs.knowledge.ask.question import Question, named_in, spoken, weighed
+from kgfs.knowledge.ask.question import Question, named_in, share_of, weighed
 from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, standardised
 from kgfs.knowledge.ask.sentences import points_back
 from kgfs.knowledge.ask.subject import subjects_of
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import rank
+from kgfs.render.search import telling_words
 from kgfs.stores.graph.vocabulary import SourceRow
 from kgfs.stores.stores import Stores
 
@@ -46,7 +47,10 @@ def ask(
     weighing = weigh(stores, run, question, ontology, patience, by_worker=by_worker)
     few, scored, found = weighing.candidates, weighing.scored, weighing.found
     answers = scored.answerable > 0
-    quotes = _apart([_quote(few, at, scored.scores[at]) for at in chosen(few.candidates, scored)] if answers else [])
+    numbers = chosen(few.candidates, scored) if answers else []
+    if weighing.only_text:  # only meanings can tell that a sentence answers without any of the words
+        numbers = [at for at in numbers if share_of(weighing.question, few.candidates[at].block)] or numbers[:1]
+    quotes = _apart([_quote(few, at, scored.scores[at]) for at in numbers])
     return Answer(
         question=question,
         ontology=found.ontology,
@@ -78,7 +82,9 @@ def weigh(
     stores: Stores, run: Path, question: str, ontology: str, patience: Deadline, *, by_worker: bool = False
 ) -> Weighing:
     """Return the sentences that may answer, scored. Errors are as for :func:`ask`."""
-    found = search(stores, run, question, ontology, patience, by_worker=by_worker)
+    found = search(
+        stores, run, question, ontology, patience, by_worker=by_worker, model_wait=_for_models(patience).left
+    )
     if not found.query.words:
         raise BadInputError("A question has words; filters alone find documents with kgfs search.")
     subjects = subjects_of(found.query.words)
@@ -109,7 +115,7 @@ def weigh(
 
 
 def _read(stores: Stores, words: str, ontology: str) -> Question:
-    forms = {forms_of(word)[0] for word in spoken(words)}
+    forms = {forms_of(word)[0] for word in telling_words(words)}
     held = stores.graph.sources_with(sorted(forms))
     return weighed(words, {}, rank, held, stores.graph.counts()["sources"], _aliases(stores, words, ontology))
 
@@ -150,7 +156,7 @@ def _judged(
     texts = [text for position in positions for text in (position.near, position.in_place)]
     try:
         judgement = likeness(
-            run, question.text, texts, [gathered.candidates[at].text for at in near], patience.within(timing.ASK_MODEL)
+            run, question.text, texts, [gathered.candidates[at].text for at in near], _for_models(patience)
         )
     except GivenUpError:
         raise
@@ -161,6 +167,11 @@ def _judged(
         at: Judged(judgement.cosines[2 * place], judgement.cosines[2 * place + 1], judgement.verbs[place])
         for place, at in enumerate(near)
     }, ""
+
+
+def _for_models(patience: Deadline) -> Deadline:
+    """Return how long the worker is waited for, so that words alone can still answer if it is silent."""
+    return patience.within(min(timing.ASK_MODEL, patience.left * (1 - timing.ASK_BY_WORDS)))
 
 
 def _missing(question: Question, few: Gathered, order: Sequence[int]) -> tuple[str, ...]:

@@ -10,7 +10,15 @@ from kgfs.domain.text import FURNITURE
 from kgfs.domain.word_forms import forms_in
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
-from kgfs.knowledge.ask.sentences import Block, Sentence, blocks_of, end_of_introduced, says_nothing, sentences_of
+from kgfs.knowledge.ask.sentences import (
+    Block,
+    Sentence,
+    blocks_of,
+    end_of_introduced,
+    points_back,
+    says_nothing,
+    sentences_of,
+)
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import Found
 from kgfs.stores.graph.sqlite import Graph
@@ -194,13 +202,16 @@ def _add_section(
         if says_nothing(quoted):
             continue
         before = sentences[index - 1] if index and sentences[index - 1].block == sentence.block else None
+        pointed_at = text[before.start : before.end] if before and points_back(quoted) else ""
+        forms = frozenset(forms_in(quoted))
         gathered.candidates.append(
             Candidate(
                 document=number,
                 section=section,
                 kind="meta" if _is_apart(path) else blocks[sentence.block].kind,
                 text=quoted,
-                forms=frozenset(forms_in(quoted)),
+                forms=forms,
+                quoted=forms.union(forms_in(pointed_at)),
                 block=in_block[sentence.block] | lead | place,
             )
         )

@@ -2,7 +2,7 @@
 
 The weight of a word is how rare it is times the share of its part of speech. Rarity mixes how common the word is in English
 (its rank) with how many Sources of the home have it: the rank counts as BACKGROUND Sources, so that it decides in a home of
-one note, and the home's own texts decide in a large one.
+one note, and the home's own texts decide in a large one. A word that frames the question counts as less rare than it is.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from kgfs.domain.word_forms import forms_of
-from kgfs.render.search import FUNCTION_WORDS
+from kgfs.domain.word_forms import forms_of, words_in
+from kgfs.render.search import FUNCTION_WORDS, telling_words
 
 BACKGROUND = 300
 """The number of Sources that the rank of a word counts for."""
@@ -27,12 +27,11 @@ PARTS = {"PROPN": 1.3, "NUM": 1.2, "NOUN": 1.0, "ADJ": 0.7, "VERB": 0.6, "AUX": 
 LONGEST_NAME = 4
 """Words of a name of a concept that is looked for in a question."""
 FRAME = 0.3
-"""The further share of a word that frames a question and says little of its subject."""
+"""The share of its rarity that a word has which frames a question and says little of its subject."""
 FRAME_WORDS = frozenset(
     """mean meant happen say said tell told call called get got use used work make made many much long often old new kind way
     thing reason difference different differ compare compared allow need must may might should shall""".split()  # noqa: SIM905
 )
-_WORD = re.compile(r"\w+")
 _ASKED = (
     ("date", re.compile(r"\bwhen\b|\bwhat (?:year|date|day|month)\b|\bwhich (?:year|date|day|month)\b")),
     (
@@ -54,7 +53,7 @@ class Word:
     form: str
     """The form that is compared with the forms of texts."""
     rarity: float
-    """Its idf."""
+    """Its idf; FRAME of that for a word that frames the question."""
     weight: float
     """How much its absence says that the answer is absent: rarity times the share of its part of speech."""
     others: tuple[frozenset[str], ...] = ()
@@ -89,12 +88,6 @@ def _frame_forms() -> frozenset[str]:
     return frozenset(form for word in FRAME_WORDS for form in forms_of(word)[:1])
 
 
-def spoken(question: str) -> list[str]:
-    """Return the words that are looked for: all but function words or, where there are no others, all."""
-    words = _WORD.findall(question)
-    return [word for word in words if word.lower() not in FUNCTION_WORDS] or words
-
-
 def kind_asked(question: str) -> str:
     lowered = question.lower()
     return next((kind for kind, pattern in _ASKED if pattern.search(lowered)), "")
@@ -115,16 +108,16 @@ def weighed(
     of the other names of the concepts that the question names, by each form of the name that it uses.
     """
     words: dict[str, Word] = {}
-    first = next(iter(_WORD.findall(question)), "")
-    for text in spoken(question):
+    first = next(iter(words_in(question)), "")
+    for text in telling_words(question):
         form = forms_of(text)[0]
         if form in words:
             continue
         odds = 1 - math.exp(-SOURCE_WORDS * ZIPF / rank(text))
-        rarity = math.log((sources + BACKGROUND + 1) / (held.get(form, 0) + BACKGROUND * odds + 0.5))
-        share = PARTS.get(parts.get(text) or _shape(text, first), 1.0)
         frame = FRAME if form in _frame_forms() else 1.0
-        words[form] = Word(text, form, rarity, rarity * share * frame, tuple((aliases or {}).get(form, ())))
+        rarity = frame * math.log((sources + BACKGROUND + 1) / (held.get(form, 0) + BACKGROUND * odds + 0.5))
+        share = PARTS.get(parts.get(text) or _shape(text, first), 1.0)
+        words[form] = Word(text, form, rarity, rarity * share, tuple((aliases or {}).get(form, ())))
     return Question(question, tuple(words.values()), kind_asked(question), sources + BACKGROUND)
 
 
@@ -134,6 +127,11 @@ def share_of(question: Question, forms: Collection[str]) -> float:
     return math.fsum(word.rarity for word in question.words if word.stands_in(forms)) / whole if whole else 0.0
 
 
+def words_among(question: Question, forms: Collection[str]) -> float:
+    """Return the share of the question's words that are among the forms, all words alike."""
+    return sum(word.stands_in(forms) for word in question.words) / max(len(question.words), 1)
+
+
 def heaviest_missing(question: Question, forms: Collection[str]) -> float:
     """Return the weight of the heaviest word that is not among the forms; 0 where none is missing."""
     return max((word.weight for word in question.words if not word.stands_in(forms)), default=0.0)
@@ -141,7 +139,7 @@ def heaviest_missing(question: Question, forms: Collection[str]) -> float:
 
 def named_in(question: str) -> list[str]:
     """Return the runs of at most LONGEST_NAME words of a question that may name a concept, the longest first."""
-    words = _WORD.findall(question)
+    words = words_in(question)
     runs = [words[at : at + n] for n in range(LONGEST_NAME, 0, -1) for at in range(len(words) - n + 1)]
     return list(dict.fromkeys(" ".join(run) for run in runs if run[0].lower() not in FUNCTION_WORDS))
 

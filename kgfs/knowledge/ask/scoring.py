@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kgfs.knowledge.ask.question import BACKGROUND, Question, heaviest_missing, share_of
+from kgfs.knowledge.ask.question import BACKGROUND, Question, heaviest_missing, share_of, words_among
 
 K1, B = 1.2, 0.75
 NOTHING = -10.0
@@ -23,6 +23,8 @@ LEAD = 1.0
 """How far a sentence that says what the question wants defined is before all others: as far as a further one may be behind."""
 SURE = 1.0
 """How surely the Sources answer where a sentence says what the question wants defined, at least."""
+LEAST_SPREAD = 0.15
+"""The least spread of cosines that counts as one: among a few sentences small differences say nothing."""
 BEST = 5
 """The sentences whose surroundings are looked at for a word of the question that is missing."""
 
@@ -40,6 +42,8 @@ class Weights:
     meaning_in_place: float = 0.9
     head: float = 0.55
     beyond_head: float = 0.16
+    behind: float = -6.0
+    share_alone: float = 3.0
     front: float = -1.0
     asked: float = 0.27
     verb: float = 1.0
@@ -47,10 +51,10 @@ class Weights:
     missing: float = -2.45
     covered: float = 3.3
     closest: float = 9.0
-    bias: float = -5.6
+    bias: float = -5.86
     missing_alone: float = -1.33
     covered_alone: float = 6.92
-    bias_alone: float = -3.05
+    bias_alone: float = -3.42
     size: float = -0.3
 
 
@@ -76,6 +80,8 @@ class Candidate:
     """The kind of its block (:class:`.sentences.Block`); meta for all of a section of references and the like."""
     text: str
     forms: frozenset[str]
+    quoted: frozenset[str]
+    """Its forms, and those of the sentence before where it points back to that: they are quoted together."""
     block: frozenset[str]
     """The forms of its block, and of the blocks that lead to it."""
 
@@ -125,25 +131,28 @@ def score(
         return Scored((), (), NOTHING)
     sections, documents = _bm25(question, around.sections), _bm25(question, around.documents)
     heads = [share_of(question, head) for head in around.heads]
+    closest = max((one.meaning for one in judged if one.meaning is not None), default=None)
+    beyond = [share_of(question, one.forms - around.heads[one.document]) for one in candidates]
+    if closest is None:
+        told = weights.share_alone, [share_of(question, one.quoted) for one in candidates]
+    else:
+        told = weights.behind, _behind(question, candidates)
     columns = [
-        (weights.section, [sections[one.section] for one in candidates]),
-        (weights.document, [documents[one.document] for one in candidates]),
-        (weights.meaning, _known([one.meaning for one in judged])),
-        (weights.meaning_in_place, _known([one.in_place for one in judged])),
-        (weights.head, [heads[one.document] for one in candidates]),
-        (weights.beyond_head, [share_of(question, one.forms - around.heads[one.document]) for one in candidates]),
+        (weights.section, standardised([sections[one.section] for one in candidates])),
+        (weights.document, standardised([documents[one.document] for one in candidates])),
+        (weights.meaning, standardised(_known([one.meaning for one in judged]), LEAST_SPREAD)),
+        (weights.meaning_in_place, standardised(_known([one.in_place for one in judged]), LEAST_SPREAD)),
+        (weights.head, standardised([heads[one.document] for one in candidates])),
+        (weights.beyond_head, standardised(beyond)),
+        told,
     ]
-    own = [0.0] * len(candidates)
-    for weight, values in columns:
-        for at, value in enumerate(standardised(values)):
-            own[at] += weight * value
+    own = [math.fsum(weight * values[at] for weight, values in columns) for at in range(len(candidates))]
     for at, (one, judgement) in enumerate(zip(candidates, judged, strict=True)):
         own[at] += weights.front * (one.kind == "meta") + weights.asked * fits(question.asked, one.text)
         own[at] += weights.verb * (judgement.verb is not False) + weights.news * math.log1p(
             len(one.forms - question.forms)
         )
     order = sorted(range(len(candidates)), key=lambda at: (-round(own[at], 9), at))
-    closest = max((one.meaning for one in judged if one.meaning is not None), default=None)
     answerable = _answerable(question, [candidates[at] for at in order], closest, weights)
     return Scored(tuple(order), tuple(own), answerable)
 
@@ -192,16 +201,27 @@ def _bm25(question: Question, bags: Sequence[Bag]) -> list[float]:
     return found
 
 
+def _behind(question: Question, candidates: Sequence[Candidate]) -> list[float]:
+    """Return how far each sentence is behind the one of its section that has most of the question's words: what surrounds
+    a sentence speaks for its neighbours as well.
+    """
+    shares = [words_among(question, one.quoted) for one in candidates]
+    most: dict[int, float] = {}
+    for one, share in zip(candidates, shares, strict=True):
+        most[one.section] = max(share, most.get(one.section, 0.0))
+    return [most[one.section] - share for one, share in zip(candidates, shares, strict=True)]
+
+
 def _known(values: Sequence[float | None]) -> list[float]:
     """Return the values, unknown ones as the least that is known."""
     least = min((value for value in values if value is not None), default=0.0)
     return [least if value is None else value for value in values]
 
 
-def standardised(values: Sequence[float]) -> list[float]:
-    """Return the z-scores; zeros where all values are equal."""
+def standardised(values: Sequence[float], least: float = 0.0) -> list[float]:
+    """Return the z-scores, by a spread of ``least`` where it is smaller; zeros where all values are equal."""
     mean = math.fsum(values) / len(values)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    spread = max(math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)), least)
     return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]
 
 

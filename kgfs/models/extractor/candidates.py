@@ -23,6 +23,8 @@ _VAGUE = frozenset(
     single multiple non much little""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 """Modifiers that do not change the concept when they start a phrase."""
+LONGEST_UNIT = 3
+"""The most letters of a unit of measure: g, ml, tsp."""
 MAX_RUN = 8
 """The longest run, in words. Longer runs are lists without commas, tables, or noise."""
 
@@ -93,12 +95,18 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
             end -= 1
         if end == stop and is_numbered(doc, stop):
             end += 1
-        first = at
+        first = at + _is_measured(doc, at)
         while first < end and is_vague(doc[first]):
             first += 1
         if 0 < end - first <= MAX_RUN:
             yield first, end
         at = max(stop, at + 1)
+
+
+def _is_measured(doc: Doc, at: int) -> bool:
+    """Return whether a token is the unit behind a number: "500 g floury potatoes"."""
+    unit = at + 1 < len(doc) and len(doc[at].text) <= LONGEST_UNIT and doc[at].text.isalpha() and doc[at].text.islower()
+    return unit and at > 0 and doc[at - 1].like_num
 
 
 def _named_of(doc: Doc) -> Iterator[tuple[int, int]]:

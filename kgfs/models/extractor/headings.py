@@ -37,7 +37,7 @@ _FEWEST_WORDS_OF_A_ROW = 2
 _STEM, _ENDING = 4, 3
 
 _NUMBER = re.compile(
-    r"\s*(?:(?:re|fwd?|aw|wg)\s*:\s*)*(?:(?:[A-Za-z]+ )?#?\d{1,3}(?:\.\d{1,3})*\s*[-–—:)]|\d{1,4}(?:\.\d{1,3})*\.?(?=\s))?\s*",
+    r"\s*(?:\d{4}-\d{2}-\d{2}\s+)?(?:(?:re|fwd?|aw|wg)\s*:\s*)*(?:(?:[A-Za-z]+ )?#?\d{1,3}(?:\.\d{1,3})*\s*[-–—:)]|\d{1,4}(?:\.\d{1,3})*\.?(?=\s))?\s*",
     re.IGNORECASE,
 )
 """The number of a heading: "9.1 ", "Step 2: ", "Rule #3 - "; of a mail's subject what tells that it is an answer."""

@@ -28,20 +28,20 @@ STOP_WORDS = frozenset(
 HOLLOW = frozenset(
     """ability above abstract acceptance addition advantage agenda aim announcement attendee alternative amount answer appendix approach argument aspect
     author authors background bar basis business baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
-    circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
+    circumstance class comment common concept conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
     disadvantage document draft e.g. effect eg ie effort end entry etc everyone evidence example examples exception existence
-    experience explanation extent fact factor fashion feature figure finding first following foo footnote footnotes form future
-    goal group half hand help history i.e. idea ideas impact implication importance instance intent intention introduction issue
+    experience explanation extent fact faq factor fashion feature figure finding first following foo footnote footnotes form future
+    goal group half hand help history i.e. idea ideas impact implication importance insight instance intent intention introduction issue
     issues item kind lack level line list lot lots main majority manner matter mean meaning means meeting mention method mind minor minutes
     moment month months motivation name names nature need needs new note notes notion number numbers object objection
     objective old one ones open option options order outline outset overview page paper paragraph part parts past people period
     person perspective place plan point points position possibility problem problems procedure process proposal proposals purpose
     question questions range rate rationale reader reason reasons recommendation reference references regard rejected relation remainder
-    requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation
+    requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation snippet
     solution something sort specific specification start state statement status step steps stuff subject success such
-    suggestion summary support table tables technique term terms test text thing things thought time times title today topic
-    total transition truth type types usage use user users value values variety version versions view want way ways week
+    suggestion summary support table tables takeaway technique term terms test text thing things thought time times title today topic
+    total transition truth type types update usage use user users value values variety version versions view want way ways week
     weeks whole wish word words work works world year years yes""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 """Nouns that mean nothing alone. They are allowed inside a longer phrase."""
@@ -56,8 +56,10 @@ _NUMBERED = re.compile(r"#\d")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _DATE = re.compile(
     r"(?:\d{1,2}[-/. ])?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?(?:[-/. ,]+\d{1,4})*"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tue|wed|thu|fri|sat|sun|tues|wednes|thurs|satur)(?:day)?s?)\.?(?:[-/. ,]+\d{1,4})*"
+    r"|\d{1,4}(?:st|nd|rd|th)|today|tomorrow|yesterday"
 )
+_AMOUNT = re.compile(r"\d[\d.,]*[a-z%]{1,2}|[A-Z]{3}\s?\d[\d.,]*[.,]\d+|[€$£¥]\s?\d[\d.,]*\w*")
 
 
 def reason(label: str) -> str:
@@ -77,7 +79,7 @@ def reason(label: str) -> str:
         return "letter"
     if _ADDRESS.search(label):
         return "address"
-    if _NUMBERED.search(label):
+    if _NUMBERED.search(label) or _AMOUNT.fullmatch(label):
         return "number"
     if _CODE.search(label) and not _DOTTED.fullmatch(label):
         return "code"
@@ -88,6 +90,8 @@ def reason(label: str) -> str:
     if all(word in STOP_WORDS or not any(char.isalpha() for char in word) or len(word) == 1 for word in words):
         return "stop words"
     if len(words) == 1 and (norm in HOLLOW or fold(norm) in HOLLOW):
+        return "hollow"
+    if len(words) == 2 and words[0] in HOLLOW and words[1].isdigit():
         return "hollow"
     if not _PLACEHOLDERS.isdisjoint(_PART.split(norm)):
         return "hollow"

@@ -10,6 +10,17 @@ from typing import Any
 from kgfs.errors import BadInputError
 from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship, Signs
 
+_RARE = {
+    "language": "",
+    "plain": False,
+    "anchor": False,
+    "named": -1.0,
+    "topic": False,
+    "role": False,
+    "owns": 0,
+}
+"""Signs that few candidates have: these values are left out."""
+
 
 def encode(extraction: Extraction) -> str:
     """Return the JSON. The words of a quote stand once in ``said``, and quotes give their place in it."""
@@ -19,8 +30,10 @@ def encode(extraction: Extraction) -> str:
     for quote in (*quotes, *(found["quote"] for found in body["relationships"])):
         quote["text"] = texts.setdefault(quote["text"], len(texts))
     for concept in body["concepts"]:
-        if concept["signs"] and not concept["signs"]["language"]:
-            del concept["signs"]["language"]
+        if concept["signs"]:
+            concept["signs"] = {
+                name: value for name, value in concept["signs"].items() if name not in _RARE or value != _RARE[name]
+            }
     return json.dumps(body | {"said": list(texts)}, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 

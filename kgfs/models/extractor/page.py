@@ -12,7 +12,7 @@ from kgfs.domain.identity import normalise_label
 from kgfs.models.extractor import headings, junk, persons
 from kgfs.models.extractor.candidates import Phrase, belongs_to_of, is_numbered, is_vague, phrases
 from kgfs.models.extractor.persons import Person
-from kgfs.models.extractor.prose import DECIDES, Prose
+from kgfs.models.extractor.prose import DECIDES, TASK, Prose
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -148,8 +148,8 @@ def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
     whole = (phrase for phrase in phrases(doc) if not any(_cuts(phrase, name) for name in names))
     for phrase in (*whole, *(Phrase(first, last, run=True) for first, last in marks)):
         sentence = owner[phrase.start]
-        if prose.topic and prose.order and phrase.start == 0:
-            continue  # "add", "revert"
+        if phrase.start == 0 and ((prose.topic and prose.order) or prose.lead == TASK):
+            continue  # a verb: "add", "revert", "phone"
         if sentence >= 0 and sentence == owner[phrase.end - 1] and not is_numbered(doc, phrase.end):
             _mention(page, doc, phrase, sentence, marks.get((phrase.start, phrase.end), ""))
     for start, end, name in prose.targets:

@@ -112,6 +112,8 @@ DECIDES = re.compile(
     re.IGNORECASE,
 )
 """The lead of a line that says what was decided, or who does what."""
+TASK = "action"
+"""The lead of an action item with a box."""
 _TASK = re.compile(r"\s*\[[ xX]\]\s+(?=\S)")
 """The box before an action item."""
 _MOST_ROWS = 60
@@ -251,7 +253,7 @@ def _cut_lead(block: Prose, speakers: Collection[str]) -> None:
     if block.kind not in ("paragraph", "item"):
         return
     if task := _TASK.match(block.text):
-        _cut_off(block, task.end(), "action")
+        _cut_off(block, task.end(), TASK)
     spoken = _spoken(block.text, speakers)
     found = spoken or _LEAD.match(block.text)
     if found is None:

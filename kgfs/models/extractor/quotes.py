@@ -24,6 +24,8 @@ LONGEST = 400
 """The most characters of two sentences that are quoted together."""
 _DEFINES = 0.1
 """What a definition adds to a sentence's Q."""
+COMMON = 700
+"""The background rank below which an adjective is a common one."""
 _OWNING = ("to", "will", "shall", "must", "should", "needs", "has")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
 
@@ -155,6 +157,7 @@ def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], 
         rank=background.rank(words[-1]),
         restricts=restricts(doc, one.first, one.last),
         code="code" in marks,
+        plain=len(words) > 1 and doc[one.first].tag_ == "JJ" and background.rank(words[0]) < COMMON,
         anchor="anchor" in marks,
         topic=any(mention.whole and _is_topical(page, mention) for mention in candidate.mentions),
     )

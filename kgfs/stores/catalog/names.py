@@ -128,14 +128,18 @@ class Names:
         """Return the live files whose newest version is this Document, in order of that version's deposit."""
         return [name_from(row) for row in self._db.execute(_NAMES_OF, (doc_id,)).fetchall()]
 
-    def called(self, name: str, ontologies: Sequence[str], limit: int) -> list[Name]:
-        """Return live files of these ontologies that are documents and are called so (encoded), with or without an ending, in
-        order of their ids; ``limit`` at most. One scan of the names."""
-        sql = (
-            f"SELECT {NAME} FROM name NOT INDEXED WHERE doc_id != '' AND (name = ?1 OR (name > ?1 || '.' AND name < ?1 || '/'))"
-            " AND ontology IN (SELECT value FROM json_each(?2)) ORDER BY id LIMIT ?3"
+    def called(self, spellings: Sequence[str], ontologies: Sequence[str], limit: int) -> list[Name]:
+        """Return live files of these ontologies that are documents and are called by one of these names (encoded), with or without an
+        ending, in order of their ids; ``limit`` at most. One scan of the names."""
+        is_called = " OR ".join(
+            f"name COLLATE NOCASE = ?{at} OR (name COLLATE NOCASE > ?{at} || '.' AND name COLLATE NOCASE < ?{at} || '/')"
+            for at in range(3, len(spellings) + 3)
         )
-        rows = self._db.execute(sql, (name, json.dumps([*ontologies]), limit)).fetchall()
+        sql = (
+            f"SELECT {NAME} FROM name NOT INDEXED WHERE doc_id != '' AND ({is_called})"
+            " AND ontology IN (SELECT value FROM json_each(?1)) ORDER BY id LIMIT ?2"
+        )
+        rows = self._db.execute(sql, (json.dumps([*ontologies]), limit, *spellings)).fetchall()
         return [name_from(row) for row in rows]
 
     def placed(self, ontology_id: str) -> list[tuple[str, str, int]]:

@@ -46,6 +46,7 @@ CREATE TABLE document (
     pages             INTEGER NOT NULL DEFAULT 0,
     language          TEXT NOT NULL DEFAULT '',
     dimensions        TEXT NOT NULL DEFAULT '',   -- width and height of a picture
+    guessed_encoding  TEXT NOT NULL DEFAULT '',   -- empty where the encoding is known
     dated             INTEGER,                    -- the date that it gives itself; see ``commit.DATED``
     hidden_by         TEXT NOT NULL DEFAULT '',   -- the document that hides its text
     message_id        TEXT,                       -- of a mail, and the conversation that it says it belongs to:

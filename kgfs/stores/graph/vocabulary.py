@@ -50,6 +50,8 @@ class DocumentRow:
     """The code of its language; empty if it has no prose."""
     dimensions: str = ""
     """Width and height of a picture in pixels, such as ``1920x1080``; empty for all else."""
+    guessed_encoding: str = ""
+    """The name of its encoding where that was guessed; empty where it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,36 @@
+"""What is added to the databases of a home that an earlier kgfs made. Entries are never edited once they are published."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+MIGRATIONS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
+    100: {
+        "document": ("ALTER TABLE document ADD COLUMN guessed_encoding TEXT NOT NULL DEFAULT ''",),
+        "term": ("CREATE INDEX IF NOT EXISTS term_heavy ON term (ontology, count DESC, folded) WHERE size > 0",),
+    },
+}
+"""Format → table → statements that make the next format of a database that has the table. They only add."""
+
+
+def migrate(db: sqlite3.Connection) -> int:
+    """Bring a database to the newest format that its own leads to, in one transaction; return the format.
+
+    Of two processes that open it, one migrates. A kill leaves the format as it was.
+    """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        found: int = db.execute("PRAGMA user_version").fetchone()[0]
+        while found in MIGRATIONS:
+            for table, statements in MIGRATIONS[found].items():
+                if db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone():
+                    for statement in statements:
+                        db.execute(statement)
+            found += 1
+        db.execute(f"PRAGMA user_version={found}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    return found

@@ -1,0 +1,39 @@
+"""A home of the format before is opened, with what it lacks added; nothing else changes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from kgfs.app.home import open_home
+from kgfs.config import load
+from kgfs.stores.sqlite_files import HOME_FORMAT
+from tests.support.golden.opening import Golden, unpacked
+
+
+def _as_100(home: Path) -> None:
+    for name in ("front.sqlite", "graph.sqlite", "vectors.sqlite"):
+        with closing(sqlite3.connect(home / name)) as database:
+            if name == "graph.sqlite":
+                database.execute("ALTER TABLE document DROP COLUMN guessed_encoding")
+                database.execute("DROP INDEX IF EXISTS term_heavy")
+            database.execute("PRAGMA user_version=100")
+            database.commit()
+    note = home / "run" / "stores.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": "100"}))
+
+
+def test_a_home_of_format_100_is_opened(tmp_path: Path) -> None:
+    unpacked(tmp_path)
+    home = Golden(tmp_path / "home", tmp_path / "mnt")
+    _as_100(home.home)
+    with open_home(load(home.home)) as stores:
+        ontology = stores.catalog.names.ontologies()[0]
+        row = stores.graph.documents(ontology.id)[0]
+        assert row.guessed_encoding == ""
+    with closing(sqlite3.connect(home.home / "graph.sqlite")) as database:
+        assert database.execute("PRAGMA user_version").fetchone()[0] == HOME_FORMAT
+    assert json.loads((home.home / "run" / "stores.json").read_text())["format"] == str(HOME_FORMAT)
+    home.close()
