@@ -62,6 +62,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; short documents are read closely; headings and lists relate concepts (BROADER)"
         "; signatures, quoted text and disclaimers of mails give no concepts"
         "; links are quoted whole, and headings have their words alone; names of files of documents are terms and no concepts"
+        "; transcripts are read along the branch that lived, with the kinds of their entries and their images told"
         "; statuses and status, sizes and size, APIs and API are one thing"
         "; names are the same however their accents are encoded, and with soft hyphens or characters of no width inside"
     ),

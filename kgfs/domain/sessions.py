@@ -6,6 +6,17 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """Entries of a transcript that session.md folds, since they are no part of its conversation."""
+
+    kind: str
+    """As :class:`kgfs.domain.transcripts.EntryKind`."""
+    first: int
+    last: int
+    """The number of the last one."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRow:
     """A transcript."""
 
@@ -15,6 +26,11 @@ class SessionRow:
     entry_count: int
     first_at: str
     last_at: str
+    first_uuid: str = ""
+    """The uuid of its first entry that has one; '' where none has, or an earlier kgfs read it."""
+    folds: tuple[Fold, ...] = ()
+    """What only the whole transcript tells: abandoned branches, and entries that repeat one of an earlier segment. No fold
+    goes over the border of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +40,8 @@ class SegmentRow:
     doc_id: str
     first_entry: int
     entry_sizes: tuple[int, ...]
-    """The bytes of the page of each entry."""
+    """The bytes of the page of each entry, without what the folds of its session add."""
     conversation_size: int
-    """The bytes that its entries take in session.md."""
+    """The bytes that its entries take in session.md, without what the folds of its session add."""
+    is_first_form: bool = False
+    """Whether the first parsers of transcripts read it, so that its pages have neither images nor kinds of entries."""

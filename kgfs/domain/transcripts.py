@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 CLAUDE = "claude_code"
@@ -18,8 +19,23 @@ MEDIA_TYPES = {CLAUDE: "application/x-claude-code+jsonl", CODEX: "application/x-
 _HEADING = re.compile(r"^## Entry (\d+) · ", re.MULTILINE)
 
 _HALVES = re.compile("[\ud800-\udfff]")
-TEXT, THINKING, CALL, RESULT = "text", "thinking", "call", "result"
+_BY_PROGRAM = re.compile(r"(?s)\s*(?:<([a-z]+(?:-[a-z]+)+)>.*?</\1>\s*)+")
+"""Elements with a hyphen in their name, as Claude Code wraps commands, their output and reminders."""
+_DATA_URL = re.compile(r"data:([\w.+/-]+)[^,]*;base64,")
+
+TEXT, THINKING, CALL, RESULT, IMAGE = "text", "thinking", "call", "result", "image"
 """Kinds of what an entry says."""
+
+
+class EntryKind(StrEnum):
+    """What an entry is in its transcript."""
+
+    TURN = ""
+    ABANDONED = "abandoned branch"
+    SUB_AGENT = "sub-agent"
+    SUMMARY = "summary"  # of what was said before, by the program
+    META = "meta"  # what the program says as the user
+    REPEATED = "repeated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,21 @@ class Entry:
     """The id of the tool call that it is the result of; '' for any other entry."""
     repeats: bool = False
     """Whether the kind of entry only repeats for programs what another entry says."""
+    kind: EntryKind = EntryKind.TURN
+    """As far as the entry itself tells."""
+    uuid: str = ""
+    parent: str | None = ""
+    """The uuid of the entry that it follows; '' if it says that it follows none, None if it says nothing."""
+    message: str = ""
+    """The id of the message that it is, or is a part of."""
+    calls: tuple[str, ...] = ()
+    """The ids of the tool calls that it makes."""
+
+    @property
+    def who(self) -> str:
+        """Return who speaks: results of tools are no one's words, whatever role they have."""
+        said = {part.kind for part in self.parts}
+        return self.kind or ("tool" if RESULT in said and said <= {RESULT, IMAGE} else self.role or self.type)
 
     @property
     def content(self) -> str:
@@ -85,7 +116,7 @@ def entry_of(n: int, line: bytes) -> Entry:
     raw = line.decode("utf-8", "replace")
     try:
         body = json.loads(raw)
-        if "\\ud" in raw.lower():
+        if "\\ud" in raw or "\\uD" in raw:
             body = _whole(body)
     except (ValueError, RecursionError):
         return Entry(n, raw, "broken", "", "", ())
@@ -110,12 +141,31 @@ def _claude(n: int, raw: str, body: dict[str, Any]) -> Entry:
     message = body.get("message")
     kind, stamp = _word(body.get("type")), _word(body.get("timestamp"))
     if isinstance(message, dict):
-        parts = tuple(_parts(message.get("content")))
-        return Entry(n, raw, kind, _word(message.get("role")) or kind, stamp, parts, _call_of(message.get("content")))
+        content = message.get("content")
+        role = _word(message.get("role")) or kind
+        entry = Entry(n, raw, kind, role, stamp, tuple(_parts(content)), _call_of(content))
+        return _linked(replace(entry, message=_word(message.get("id")), calls=tuple(_calls(content))), body)
     content = next((body[key] for key in ("content", "summary", "message", "text", "output") if key in body), None)
     if kind in ("function_call", "local_shell_call"):  # Codex of before had no payloads
         return _codex(n, raw, body, body)
-    return Entry(n, raw, kind or "unknown", _word(body.get("role")), stamp, tuple(_parts(content)), _call_of(content))
+    role, parts = _word(body.get("role")), tuple(_parts(content))
+    return _linked(Entry(n, raw, kind or "unknown", role, stamp, parts, _call_of(content)), body)
+
+
+def _linked(entry: Entry, body: dict[str, Any]) -> Entry:
+    """Return the entry with its place in the graph of the transcript."""
+    said = [part.words for part in entry.parts if part.kind == TEXT]
+    kind = EntryKind.TURN
+    if body.get("isSidechain") is True:
+        kind = EntryKind.SUB_AGENT
+    elif body.get("isCompactSummary") is True or entry.type == "summary":
+        kind = EntryKind.SUMMARY
+    elif body.get("isMeta") is True or (entry.role == "user" and said and all(map(_BY_PROGRAM.fullmatch, said))):
+        kind = EntryKind.META
+    parent = None
+    if "parentUuid" in body:
+        parent = _word(body["parentUuid"]) or _word(body.get("logicalParentUuid"))
+    return replace(entry, kind=kind, uuid=_word(body.get("uuid")), parent=parent)
 
 
 def _codex(n: int, raw: str, body: dict[str, Any], inner: dict[str, Any]) -> Entry:
@@ -158,14 +208,41 @@ def _of_part(part: dict[str, Any]) -> Iterator[Part]:
     if kind == "tool_use":
         yield Part(CALL, _text(part.get("input", "")), _word(part.get("name")))
     elif kind == "tool_result":
-        words = "\n\n".join(one.words for one in _parts(part.get("content")))
+        said = list(_parts(part.get("content")))
+        words = "\n\n".join(one.words for one in said if one.kind != IMAGE)
         yield from [Part(RESULT, words)] if words else []
+        yield from (one for one in said if one.kind == IMAGE)
     elif kind == "thinking":
         words = _text(part.get("thinking", ""))
         yield from [Part(THINKING, words)] if words.strip() else []
+    elif kind in ("image", "input_image", "document", "input_file"):
+        yield Part(IMAGE, _attached("image" if "image" in kind else "document", part))
     else:
         words = next((part[key] for key in ("text", "summary", "content") if isinstance(part.get(key), str)), "")
         yield from [Part(TEXT, words)] if words.strip() else []
+
+
+def _attached(what: str, part: dict[str, Any]) -> str:
+    """Return what a reader sees in place of an image or a document, such as ``[image: png, 12 kB]``."""
+    source = part.get("source")
+    inner = source if isinstance(source, dict) else {}
+    url = next((one for one in map(_word, (part.get("image_url"), part.get("file_data"), inner.get("url"))) if one), "")
+    found = _DATA_URL.match(url)
+    media_type = found[1] if found else _word(inner.get("media_type"))
+    data = url[found.end() :] if found else _word(inner.get("data"))
+    size = _size_of(len(data.rstrip("=")) * 3 // 4) if data else "" if found else url
+    about = ", ".join(one for one in (media_type.rpartition("/")[2], size) if one)
+    return f"[{what}: {about}]" if about else f"[{what}]"
+
+
+def _size_of(count: int) -> str:
+    return f"{round(count / 1000):,} kB" if count >= 1000 else f"{count} bytes"
+
+
+def _calls(content: Any) -> Iterator[str]:
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, dict) and part.get("type") == "tool_use" and _word(part.get("id")):
+            yield part["id"]
 
 
 def _call_of(content: Any) -> str:
@@ -180,6 +257,25 @@ def _word(value: Any) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def as_before(entry: Entry) -> Entry:
+    """Return the entry as the first parsers of transcripts read it: without its images."""
+    return replace(entry, parts=tuple(part for part in entry.parts if part.kind != IMAGE), kind=EntryKind.TURN)
+
+
+def kinds_of(entries: Iterable[Entry]) -> dict[int, EntryKind]:
+    """Return the kinds of consecutive entries by their numbers, TURN left out: what they say themselves, and REPEATED for
+    those that stand there a second time, with the same uuid, or with message id and content of an earlier one."""
+    seen: set[object] = set()
+    found: dict[int, EntryKind] = {}
+    for entry in entries:
+        marks = {key for key in (entry.uuid, (entry.message, entry.parts) if entry.message else "") if key}
+        kind = EntryKind.REPEATED if marks & seen else entry.kind
+        seen |= marks
+        if kind:
+            found[entry.n] = kind
+    return found
 
 
 def without_repeats(entries: Sequence[Entry]) -> list[Entry]:

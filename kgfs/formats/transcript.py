@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
+from kgfs.domain.branches import folds_of
 from kgfs.domain.parts import PartKind
 from kgfs.domain.text import Text
 from kgfs.domain.transcripts import (
     CALL,
     CLAUDE,
     CODEX,
+    IMAGE,
     MEDIA_TYPES,
     RESULT,
     TEXT,
     THINKING,
+    Entry,
+    EntryKind,
     entries_of,
     entry_of,
     heading_of,
+    kinds_of,
     lines_of,
     without_repeats,
 )
@@ -39,6 +44,8 @@ WHOLE = 1 << 20
 SAMPLED = 20
 """Lines from which a transcript is recognised."""
 TITLE = 120
+_NOT_QUOTED = (EntryKind.ABANDONED, EntryKind.META, EntryKind.REPEATED)
+"""Kinds of entries that no knowledge is drawn from."""
 NAMED = re.compile(r"entries-(\d+)\.jsonl$")
 
 
@@ -67,14 +74,16 @@ def read_segments(interface: str, name: str, content: bytes, known: Sequence[int
         return None
 
     def pieces() -> Iterator[Piece]:
-        first = 1
+        first, borders = 1, list[int]()
         for start, end in spans:
+            borders.append(first)
             part = content[start:end]
             count = part.count(b"\n") + (not part.endswith(b"\n"))
             facts: dict[str, str | int] = {"given": segment_name(first), "kind": PartKind.SEGMENT.value}
             yield Piece("part", facts={**facts, "media_type": MEDIA_TYPES[interface]}, content=part)
             first += count
-        yield Piece("", facts={"title": title_of(content)}, about=_about(interface, name, content, first - 1))
+        about = _about(interface, name, content, first - 1)
+        yield Piece("", facts={"title": title_of(content)}, about=about | _whole(entries_of(content), borders))
 
     return put_together(name, PARSERS[interface], MEDIA_TYPES[interface], pieces(), keep)
 
@@ -112,7 +121,7 @@ def title_of(content: bytes) -> str:
     for entry in (entry_of(1, line) for line in _first_lines(content, 200)):
         for part in entry.parts:
             words = " ".join(part.words.split())
-            if entry.role == "user" and part.kind == TEXT and words and not words.startswith("<"):
+            if entry.who == "user" and part.kind == TEXT and words and not words.startswith("<"):
                 return clean(words[:TITLE])
     return ""
 
@@ -123,28 +132,50 @@ def _cleaned(piece: Piece) -> Piece:
 
 def _pieces(interface: str, name: str, content: bytes, first: int) -> Iterator[Piece]:
     found = list(entries_of(content, first))
+    about = _about(interface, name, content, len(found)) | _whole(found, [first])
+    kinds = kinds_of(found)
+    for kind, begin, end in about["entry_sizes"]["folds"]:
+        kinds |= {n: EntryKind(kind) for n in range(begin, end + 1)}
     told = {entry.n for entry in without_repeats(found)}
     for entry in found:
-        heading = heading_of(entry.n, entry.role or entry.type)
+        kind = kinds.get(entry.n, EntryKind.TURN)
+        heading = heading_of(entry.n, kind or entry.who)
         place = {"entry": entry.n}
         if not entry.parts:
             yield Piece("furniture", heading, place=place)
             continue
-        if entry.n not in told:
+        if entry.n not in told or kind in _NOT_QUOTED:
             yield Piece("furniture", "\n\n".join([heading, *(fenced(part.words) for part in entry.parts)]), place=place)
             continue
         yield Piece("furniture", heading, place=place)
         for part in entry.parts:
             if part.kind in (CALL, RESULT):
                 yield Piece("code", fenced(f"{part.name} {part.words}" if part.name else part.words))
-            elif part.kind == THINKING:
+            elif part.kind == IMAGE:
+                yield Piece("furniture", part.words)
+            elif part.kind == THINKING or kind is EntryKind.SUMMARY:
                 yield Piece("quote", part.words)
             else:
                 yield from _markdown(part.words)
-    about = _about(interface, name, content, len(found))
-    sizes = [len(entry_page(entry)) for entry in found]
-    about |= {"first_entry": first, "entry_sizes": sizes, "conversation_size": len(conversation(found))}
+    own = kinds_of(found)
+    sizes = [len(entry_page(entry, [own[entry.n]] if entry.n in own else [])) for entry in found]
+    about["entry_sizes"]["pages"] = sizes
+    about |= {"first_entry": first, "conversation_size": len(conversation(found))}
     yield Piece("", facts={"title": title_of(content)}, about=about)
+
+
+def _whole(entries: Iterable[Entry], borders: Sequence[int]) -> dict[str, Any]:
+    """Return what only the whole transcript tells of its entries: see :class:`kgfs.domain.sessions.SessionRow`."""
+    first = ""
+
+    def noted() -> Iterator[Entry]:
+        nonlocal first
+        for entry in entries:
+            first = first or clean(entry.uuid)
+            yield entry
+
+    folds = [[fold.kind, fold.first, fold.last] for fold in folds_of(noted(), borders)]
+    return {"entry_sizes": {"folds": folds, "first_uuid": first}}
 
 
 def _markdown(words: str) -> Iterator[Piece]:
@@ -205,7 +236,7 @@ def _is_codex_line(body: dict[str, Any]) -> bool:
     return isinstance(body.get("type"), str) and isinstance(body.get("payload"), dict) and "timestamp" in body
 
 
-PARSERS = {CLAUDE: "claude-code/1", CODEX: "codex/1"}
+PARSERS = {CLAUDE: "claude-code/2", CODEX: "codex/2"}
 
 
 def _format(interface: str, signs: Callable[[dict[str, Any]], bool]) -> Format:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from kgfs.domain.parts import PartKind
-from kgfs.domain.sessions import SegmentRow, SessionRow
-from kgfs.domain.transcripts import entries_of, entry_of, lines_of
+from kgfs.domain.sessions import Fold, SegmentRow, SessionRow
+from kgfs.domain.transcripts import EntryKind, as_before, entries_of, entry_of, kinds_of, lines_of
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import standing_of
 from kgfs.render import session as render
@@ -38,6 +38,18 @@ def named(stores: Stores, ontology_id: str) -> dict[str, SessionRow]:
         further = f"{name}~{number:x}" if number else f"{name}~{row.doc_id}"
         found[name if name not in found else f"{name}~{row.doc_id}" if further in found else further] = row
     return dict(sorted(found.items()))
+
+
+def copied_from(stores: Stores, ontology_id: str, row: SessionRow) -> str:
+    """Return the name of the folder of the session that a transcript is a resumed copy of: the one with the same id, or
+    which begins with the same entry, that came first. '' for the first itself. Quick."""
+    same = {
+        name: other
+        for name, other in named(stores, ontology_id).items()
+        if other.session_id == row.session_id or (row.first_uuid and other.first_uuid == row.first_uuid)
+    }
+    first = min(same, key=lambda name: (*_history(stores, same[name].doc_id), name), default="")
+    return "" if not first or same[first].doc_id == row.doc_id else first
 
 
 def _history(stores: Stores, doc_id: str) -> tuple[int, int]:
@@ -77,6 +89,7 @@ def about(stores: Stores, row: SessionRow, segments: Sequence[SegmentRow]) -> re
         last_at=row.last_at,
         segments=len(segments) if [one.doc_id for one in segments] != [row.doc_id] else 0,
         read_entries=sum(len(segment.entry_sizes) for segment in segments),
+        copies=copied_from(stores, document.ontology, row),
     )
 
 
@@ -87,22 +100,47 @@ def segment_with(segments: Sequence[SegmentRow], n: int) -> SegmentRow | None:
     return found if found is not None and n - found.first_entry < len(found.entry_sizes) else None
 
 
-def entry_page(stores: Stores, segment: SegmentRow, n: int) -> bytes:
+def folds_in(row: SessionRow, segment: SegmentRow) -> list[Fold]:
+    """Return the folds of a session that are in a segment."""
+    end = segment.first_entry + len(segment.entry_sizes)
+    return [each for each in row.folds if segment.first_entry <= each.first and each.last < end]
+
+
+def page_sizes(row: SessionRow, segment: SegmentRow) -> list[int]:
+    """Return the bytes of the page of each entry of a segment."""
+    sizes = list(segment.entry_sizes)
+    for each in folds_in(row, segment):
+        for n in range(each.first, each.last + 1):
+            sizes[n - segment.first_entry] += render.kind_size(each.kind)
+    return sizes
+
+
+def entry_page(stores: Stores, row: SessionRow, segment: SegmentRow, n: int) -> bytes:
     """Return the page of an entry. Blocks: reads the segment's original."""
     objects: Any = stores.garage.objects
-    lines = _lines(objects, _key(stores, segment))
-    return render.entry_page(entry_of(n, lines[n - segment.first_entry]))
+    lines, kinds = _entries(objects, _key(stores, segment), segment.first_entry)
+    of_fold = [each.kind for each in folds_in(row, segment) if each.first <= n <= each.last]
+    at = n - segment.first_entry
+    if segment.is_first_form:
+        return render.entry_page(as_before(entry_of(n, lines[at])), of_fold)
+    return render.entry_page(entry_of(n, lines[at]), [*([kinds[n]] if n in kinds else []), *of_fold])
 
 
-def conversation(stores: Stores, segment: SegmentRow) -> bytes:
+def conversation_size(row: SessionRow, segment: SegmentRow) -> int:
+    """Return the bytes that a segment takes in session.md."""
+    return segment.conversation_size + sum(map(render.fold_size, folds_in(row, segment)))
+
+
+def conversation(stores: Stores, row: SessionRow, segment: SegmentRow) -> bytes:
     """Return what session.md shows of a segment. Blocks: reads the segment's original."""
     content = stores.garage.objects.get(_key(stores, segment))
-    return render.conversation(list(entries_of(content, segment.first_entry)))
+    entries = list(entries_of(content, segment.first_entry))
+    return render.conversation(entries, folds_in(row, segment), first_form=segment.is_first_form)
 
 
 def forget_cached() -> None:
     """Drop the lines that are in memory, since a document was purged."""
-    _lines.cache_clear()
+    _entries.cache_clear()
 
 
 def _key(stores: Stores, segment: SegmentRow) -> str:
@@ -113,5 +151,7 @@ def _key(stores: Stores, segment: SegmentRow) -> str:
 
 
 @lru_cache(maxsize=CACHED)
-def _lines(objects: Any, key: str) -> tuple[bytes, ...]:
-    return tuple(lines_of(objects.get(key)))
+def _entries(objects: Any, key: str, first: int) -> tuple[tuple[bytes, ...], dict[int, EntryKind]]:
+    """Return the lines of a segment, and the kinds of its entries."""
+    content = objects.get(key)
+    return tuple(lines_of(content)), kinds_of(entries_of(content, first))

@@ -1,6 +1,7 @@
 """``concept.md``: a concept with its description, evidence and relationships.
 
-Where no document defines the concept, its most telling sentence stands in place of a description, as a quotation.
+Where documents define the name as different things, the page begins with a definition of each. Where no document defines
+the concept, its most telling sentence stands in place of a description, as a quotation.
 
 The page depends only on the :class:`ConceptPage`. It contains no path and no time, and of the ontology's name only the
 length matters (:func:`ontology_size`), so its size can be stored at commit.
@@ -67,6 +68,8 @@ class ConceptPage:
     """The SHOWN_RELATED strongest, the strongest first."""
     telling: EvidenceLine | None = None
     """The evidence that says most of a concept without a description; None where no sentence says anything."""
+    meanings: tuple[EvidenceLine, ...] = ()
+    """A definition of each thing that the name is used for, where it is used for several."""
 
 
 def render(page: ConceptPage) -> bytes:
@@ -112,7 +115,12 @@ def _lines(page: ConceptPage, evidence: int, related: int) -> Iterator[str]:
     yield "---"
     yield ""
     yield f"# {fold(page.label)}"
-    if page.description:
+    if page.meanings:
+        yield ""
+        yield f"This name is used for {len(page.meanings)} different things:"
+        yield ""
+        yield from map(evidence_line, page.meanings)
+    elif page.description:
         yield ""
         yield fold(page.description)
     elif page.telling is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.domain.transcripts import CALL, RESULT, THINKING, Entry, Part, without_repeats
+from kgfs.domain.sessions import Fold
+from kgfs.domain.transcripts import CALL, RESULT, THINKING, Entry, EntryKind, Part, as_before, kinds_of, without_repeats
 from kgfs.render.words import counted, fold, json_page, rendered
 
 
@@ -26,6 +27,8 @@ class Session:
     """Parts that it is read in; 0 where it is read as a whole."""
     read_entries: int
     """Entries that are shown already."""
+    copies: str = ""
+    """The name of the folder of the session that it is a resumed copy of; '' for any other one."""
 
 
 def metadata(session: Session) -> bytes:
@@ -33,6 +36,7 @@ def metadata(session: Session) -> bytes:
     fields: dict[str, Any] = {
         "session_id": session.session_id,
         "interface": session.interface,
+        **({"resumed_copy_of": session.copies} if session.copies else {}),
         "entry_count": session.entry_count,
         "total_bytes": session.total_bytes,
         "first_at": session.first_at or None,
@@ -55,6 +59,7 @@ def header(session: Session) -> bytes:
         "",
         f"**Session:** {fold(session.session_id)}",
         f"**Interface:** {session.interface}",
+        *([f"**Resumed copy of:** [{fold(session.copies)}](../{session.copies}/session.md)"] if session.copies else []),
         f"**Entries:** {session.entry_count:,}",
         f"**Size:** {counted(session.total_bytes, 'byte')}",
         *([f"**Time:** {fold(session.first_at)} to {fold(session.last_at)}"] if session.first_at else []),
@@ -68,13 +73,50 @@ def header(session: Session) -> bytes:
     return rendered("\n".join(lines))
 
 
-def conversation(entries: Sequence[Entry]) -> bytes:
-    """Return what session.md shows of consecutive entries."""
-    return rendered("".join(_shown(entry) for entry in without_repeats(entries)))
+def conversation(entries: Sequence[Entry], folds: Sequence[Fold] = (), *, first_form: bool = False) -> bytes:
+    """Return what session.md shows of consecutive entries, with what ``folds`` and sub-agents are folded. ``first_form`` is
+    the form of what the first parsers of transcripts read: without images, kinds of entries and folds of its own."""
+    if first_form:
+        shown, kinds = without_repeats([as_before(entry) for entry in entries]), dict[int, EntryKind]()
+    else:
+        kinds = kinds_of(entries)
+        shown = without_repeats([entry for entry in entries if kinds.get(entry.n) is not EntryKind.REPEATED])
+    chunks = {
+        entry.n: _shown(entry, (entry.role or entry.type) if first_form else _who(kinds.get(entry.n) or entry.who))
+        for entry in shown
+    }
+    for each in (*_sub_agents(shown, kinds), *folds):
+        inside = [n for n in chunks if each.first <= n <= each.last]
+        before, after = _around(each)
+        chunks[each.first] = "".join([before, *(chunks.pop(n) for n in inside), after])
+    return rendered("".join(chunks[n] for n in sorted(chunks)))
 
 
-def entry_page(entry: Entry) -> bytes:
-    """Return ``entries/<n>.md``."""
+def fold_size(folded: Fold) -> int:
+    """Return the bytes that folding adds to session.md."""
+    return len(rendered("".join(_around(folded))))
+
+
+def _around(folded: Fold) -> tuple[str, str]:
+    """Return what stands before and after folded entries."""
+    first, last = folded.first, folded.last
+    which = f"entry {first}" if first == last else f"entries {first} to {last}"
+    return f"<details><summary>{folded.kind.capitalize()}: {which}</summary>\n\n", "</details>\n\n"
+
+
+def _sub_agents(entries: Sequence[Entry], kinds: Mapping[int, EntryKind]) -> Iterator[Fold]:
+    """Yield the runs of entries of sub-agents among these."""
+    run: list[int] = []
+    for n, kind in [*((entry.n, kinds.get(entry.n)) for entry in entries), (0, None)]:
+        if kind is EntryKind.SUB_AGENT:
+            run.append(n)
+        elif run:
+            yield Fold(EntryKind.SUB_AGENT, run[0], run[-1])
+            run = []
+
+
+def entry_page(entry: Entry, kinds: Sequence[str] = ()) -> bytes:
+    """Return ``entries/<n>.md``, which names what kinds of entry it is."""
     about = [
         f"# Entry {entry.n}",
         "",
@@ -82,11 +124,21 @@ def entry_page(entry: Entry) -> bytes:
         *([f"**Role:** {fold(entry.role)}"] if entry.role else []),
         *([f"**Time:** {fold(entry.timestamp)}"] if entry.timestamp else []),
         f"**Length:** {counted(len(entry.content), 'character')}",
+        *map(_kind_line, kinds),
         "",
         "",
     ]
     body = "".join(f"{_unfolded(one)}\n\n" for one in entry.parts)
     return rendered("\n".join(about) + body + f"## Raw\n\n{fenced(entry.raw, 'json')}\n")
+
+
+def kind_size(kind: str) -> int:
+    """Return the bytes that the name of a kind adds to the page of an entry."""
+    return len(f"{_kind_line(kind)}\n")
+
+
+def _kind_line(kind: str) -> str:
+    return f"**Kind:** {kind}"
 
 
 def fenced(words: str, kind: str = "") -> str:
@@ -97,8 +149,11 @@ def fenced(words: str, kind: str = "") -> str:
     return f"{fence}{kind}\n{words}\n{fence}"
 
 
-def _shown(entry: Entry) -> str:
-    who = entry.role or entry.type
+def _who(who: str) -> str:
+    return f"{who}, written by the program" if who in (EntryKind.SUMMARY, EntryKind.META) else who
+
+
+def _shown(entry: Entry, who: str) -> str:
     stamp = f" · {fold(entry.timestamp)}" if entry.timestamp else ""
     body = "".join(f"{_folded(one)}\n\n" for one in entry.parts)
     return f"## [{entry.n}](entries/{entry.n}.md) · {fold(who)}{stamp}\n\n{body}"

@@ -137,7 +137,10 @@ class SessionMd(_OfSession, DerivedFile[None]):
         stores, row = self.context.stores, self._session()
         segments = self._segments()
         header = render.header(sessions.about(stores, row, segments))
-        pieces = [Span(one.conversation_size, partial(sessions.conversation, stores, one)) for one in segments]
+        pieces = [
+            Span(sessions.conversation_size(row, one), partial(sessions.conversation, stores, row, one))
+            for one in segments
+        ]
         return [Span(len(header), lambda: header), *pieces]
 
 
@@ -165,10 +168,10 @@ class EntriesFolder(_OfSession, DerivedFolder[None]):
         return EntryFile(self.context, *self._at, n) if found is not None else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        segments, at = self._segments(), self._changed_at()
+        row, segments, at = self._session(), self._segments(), self._changed_at()
         listed: list[tuple[str, Node]] = []
         for segment in segments:
-            for n, size in enumerate(segment.entry_sizes, segment.first_entry):
+            for n, size in enumerate(sessions.page_sizes(row, segment), segment.first_entry):
                 listed.append((f"{n}{SUFFIX}", EntryFile(self.context, *self._at, n, (size, at))))
         return listed
 
@@ -190,10 +193,10 @@ class EntryFile(_OfSession, DerivedFile[tuple[int, int]]):
         if known is not None:
             return known
         segment = self._segment()
-        return segment.entry_sizes[self._n - segment.first_entry], self._changed_at()
+        return sessions.page_sizes(self._session(), segment)[self._n - segment.first_entry], self._changed_at()
 
     def content(self) -> bytes:
-        return sessions.entry_page(self.context.stores, self._segment(), self._n)
+        return sessions.entry_page(self.context.stores, self._session(), self._segment(), self._n)
 
     def _segment(self) -> SegmentRow:
         found = sessions.segment_with(self._segments(), self._n)

@@ -23,6 +23,7 @@ from kgfs.tree.node import File, Folder
 from tests.support.library import Library, library_at, read
 from tests.support.working import Counting, work
 
+BRANCHES = Path(__file__).parents[1] / "data/sessions/branches.jsonl"
 CLAUDE = "5f0c1d2e-0000-4000-8000-000000000001"
 MILL = "The sluice gate of the tide mill is made of oak. The sluice gate is lifted by the tide."
 
@@ -284,3 +285,58 @@ def test_two_files_of_one_session_keep_their_folders_whatever_is_appended(tmp_pa
             library.settle()
             work(library.context.config, library.stores, Counting())
             assert {one: library.read(f"Zen/sessions/{one}/raw.jsonl") for one in library.names("Zen/sessions")} == raw
+
+
+@pytest.mark.claim("PART-4")
+def test_session_md_follows_the_branch_that_lived(tmp_path: Path) -> None:
+    with library_at(tmp_path / "home") as library:
+        library.ontology()
+        content = BRANCHES.read_bytes()
+        library.write("Zen/documents/b.jsonl", content)
+        library.settle()
+        library.write("Zen/documents/resumed.jsonl", content.replace(b"11111111-", b"22222222-"))
+        library.settle()
+        work(library.context.config, library.stores, Counting())
+        first, copy = library.names("Zen/sessions")
+        page = library.read(f"Zen/sessions/{first}/session.md").decode()
+        folded = re.findall(
+            r"<summary>((?:Abandoned|Sub-agent).*?)</summary>\n\n(.*?)\n</details>\n\n## ", page, re.DOTALL
+        )
+        assert [head for head, _ in folded] == ["Abandoned branch: entries 5 to 6", "Sub-agent: entries 10 to 11"]
+        assert "pine rots quickly" in folded[0][1] and "Nuthatch Timber" in folded[1][1]
+        assert page.count("Larch lasts long in water") == 1 and page.count("[image: png, 30 kB]") == 1
+        assert "· summary, written by the program ·" in page and "· meta, written by the program ·" in page
+        kinds = {1: "summary", 5: "abandoned branch", 6: "abandoned branch", 10: "sub-agent", 11: "sub-agent"}
+        kinds |= {12: "repeated", 14: "summary", 15: "meta"}
+        for n in range(1, 19):
+            entry = library.read(f"Zen/sessions/{first}/entries/{n}.md").decode()
+            told = re.findall(r"^\*\*Kind:\*\* (.*)$", entry, re.MULTILINE)
+            assert told == ([kinds[n]] if n in kinds else []), n
+        assert "resumed_copy_of" not in json.loads(library.read(f"Zen/sessions/{first}/metadata.json"))
+        assert json.loads(library.read(f"Zen/sessions/{copy}/metadata.json"))["resumed_copy_of"] == first
+        assert f"](../{first}/session.md)" in library.read(f"Zen/sessions/{copy}/session.md").decode()
+        for path, node in library.walk("Zen/sessions"):
+            assert not isinstance(node, File) or len(read(node)) == node.attr().size, path
+
+
+@pytest.mark.claim("PART-4")
+def test_a_branch_is_abandoned_although_its_segment_is_closed(tmp_path: Path) -> None:
+    def linked(n: int, parent: int) -> str:
+        return json.dumps(json.loads(LONG[n]) | {"parentUuid": f"u{parent + 1}" if n else None})
+
+    with library_at(tmp_path / "home") as library:
+        library.ontology()
+        lines = [linked(n, n - 1) for n in range(400)]
+        for more in ([], [linked(400, 99), linked(401, 400)]):
+            lines += more
+            library.write("Zen/documents/s.jsonl", ("\n".join(lines) + "\n").encode())
+            library.settle()
+            work(library.context.config, library.stores, Counting())
+            page = library.read(f"Zen/sessions/{CLAUDE}/session.md").decode()
+            folds = re.findall(r"<summary>Abandoned branch: entries (\d+) to (\d+)</summary>", page)
+            assert bool(folds) == bool(more)
+        assert (folds[0][0], folds[-1][1]) == ("101", "400") and len(folds) > 1, "one in each segment"
+        assert "**Kind:** abandoned branch" in library.read(f"Zen/sessions/{CLAUDE}/entries/101.md").decode()
+        assert "**Kind:**" not in library.read(f"Zen/sessions/{CLAUDE}/entries/100.md").decode()
+        for path, node in library.walk("Zen/sessions"):
+            assert not isinstance(node, File) or len(read(node)) == node.attr().size, path

@@ -29,15 +29,14 @@ class Evidence:
 
 
 def evidence_of(graph: Graph, subjects: Sequence[Subject], ontologies: Sequence[str]) -> list[Evidence]:
-    """Return the best evidence of each concept that has the name of a subject; of the first subject that any concept has."""
+    """Return the best evidence of each concept that has the name of a subject, and of each thing that the name is used for; of
+    the first subject that any concept has."""
     for subject in subjects:
         found: list[Evidence] = []
         key = form_key(subject.norm)
         for ontology in ontologies:
             for concept_id in graph.joined.with_keys(ontology, {key}).get(key, ())[:MOST]:
-                instance = graph.strongest(concept_id)
-                if instance is not None:
-                    found.append(Evidence(instance, subject))
+                found += [Evidence(instance, subject) for instance in graph.definitions(concept_id)]
         if found:
             return found
     return []

@@ -263,6 +263,12 @@ class ConceptReads:
         found = self._database.row(f"{_INSTANCE} {where}", (owner,))
         return instance_row(found) if found else None
 
+    def definitions(self, concept_id: str) -> list[InstanceRow]:
+        """Return the best evidence of each thing that a concept's name is used for; of a name for one thing the strongest."""
+        page = self.page(concept_id)
+        rows = [self.instance(concept_id, line.n) for line in page.meanings] if page else []
+        return [row for row in rows or [self.strongest(concept_id)] if row is not None]
+
     def instances_of(self, doc_id: str) -> list[InstanceRow]:
         """Return the evidence quoted from a document, ordered by its position in the Text, then by owner and
         number."""

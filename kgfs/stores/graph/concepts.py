@@ -21,7 +21,7 @@ from kgfs.render.concept import ConceptPage, Summary, render, summarise_sayings,
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.by_name import ByName
 from kgfs.stores.graph.feed import Feed
-from kgfs.stores.graph.pages import most_telling, page_frame, page_size, with_lines
+from kgfs.stores.graph.pages import meanings, most_telling, page_frame, page_size, with_lines
 from kgfs.stores.graph.rows import SHOWN, packed, words
 
 _SAME = ("label", "forms", "kind", "definition", "kinds", "passed")
@@ -174,6 +174,7 @@ class Concepts:
                 evidence=(),
                 related=(),
                 telling=None if summary.description else most_telling(self._sql, concept_id),
+                meanings=meanings(self._sql, concept_id, (summary.label, *summary.aliases)),
             ),
             changed=not live or now[2:] != before[2:] or moved.anything(concept_id),
             founded=not live,

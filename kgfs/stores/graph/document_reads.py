@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kgfs.domain.mails import Mail
-from kgfs.domain.sessions import SegmentRow, SessionRow
+from kgfs.domain.sessions import Fold, SegmentRow, SessionRow
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import (
     DOCUMENT,
@@ -41,6 +42,13 @@ _MAIL = (
     "doc_id, email_subject, email_participants, coalesce(email_date_start, 0), coalesce(email_date_end, 0),"
     " email_message_count, coalesce(message_id, ''), coalesce(thread, '')"
 )
+
+
+def _segment(doc_id: str, first_entry: int, entry_sizes: str, conversation_size: int) -> SegmentRow:
+    sizes = json.loads(entry_sizes)
+    if isinstance(sizes, list):
+        return SegmentRow(doc_id, first_entry, tuple(sizes), conversation_size, is_first_form=True)
+    return SegmentRow(doc_id, first_entry, tuple(sizes["pages"]), conversation_size)
 
 
 def _mail(row: tuple[Any, ...]) -> Mail:
@@ -109,10 +117,15 @@ class DocumentReads:
     def sessions(self, ontology: str) -> list[SessionRow]:
         """Return the visible transcripts of an ontology, by session_id and order of deposit."""
         sql = (
-            "SELECT doc_id, session_id, interface, entry_count, coalesce(first_at, ''), coalesce(last_at, '') FROM document"
-            f" WHERE ontology = ? AND state = {SHOWN} AND session_id IS NOT NULL ORDER BY session_id, deposit, doc_id"
+            "SELECT doc_id, session_id, interface, entry_count, coalesce(first_at, ''), coalesce(last_at, ''),"
+            " coalesce(json_extract(entry_sizes, '$.first_uuid'), ''), coalesce(json_extract(entry_sizes, '$.folds'), '[]')"
+            f" FROM document WHERE ontology = ? AND state = {SHOWN} AND session_id IS NOT NULL"
+            " ORDER BY session_id, deposit, doc_id"
         )
-        return [SessionRow(*row) for row in self._database.rows(sql, (ontology,))]
+        rows = self._database.rows(sql, (ontology,))
+        return [
+            replace(SessionRow(*row[:-1]), folds=tuple(Fold(*each) for each in json.loads(row[-1]))) for row in rows
+        ]
 
     def segment_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
         """Return those of these visible documents that are segments of transcripts."""
@@ -132,10 +145,10 @@ class DocumentReads:
         """Return the visible ones of these segments, by doc_id."""
         sql = (
             "SELECT doc_id, first_entry, entry_sizes, conversation_size FROM document"
-            f" WHERE doc_id IN {THOSE} AND state = {SHOWN} AND entry_sizes IS NOT NULL"
+            f" WHERE doc_id IN {THOSE} AND state = {SHOWN} AND conversation_size IS NOT NULL"
         )
         rows = self._database.rows(sql, (json.dumps(list(doc_ids)),))
-        return {row[0]: SegmentRow(row[0], row[1], tuple(json.loads(row[2])), row[3]) for row in rows}
+        return {row[0]: _segment(*row) for row in rows}
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
         """Return the documents of an ontology, ordered by doc_id."""

@@ -4,6 +4,7 @@ mtime."""
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kgfs.domain.knowledge import BY_HEADINGS, BY_NAME
@@ -17,7 +18,9 @@ from kgfs.render.concept import (
     evidence_line,
     frame_size,
     related_line,
+    render,
 )
+from kgfs.render.meanings import Said, meanings_of
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.rows import SHOWN, words
 
@@ -49,6 +52,20 @@ _TELLING = f"""{_LINE}
     FROM instance INDEXED BY instance_telling CROSS JOIN document ON document.key = instance.document
     WHERE instance.owner = ? AND document.state = {SHOWN} AND instance.confidence > 0
     ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT 1"""
+
+_LOOKED_AT = 200
+"""Pieces of evidence that tell whether a name is used for several things."""
+
+_DEFINED_BY = f"""
+    SELECT count(DISTINCT document) FROM (SELECT instance.document
+    FROM instance INDEXED BY instance_telling CROSS JOIN document ON document.key = instance.document
+    WHERE instance.owner = ? AND document.state = {SHOWN} AND instance.defines = 1 LIMIT {_LOOKED_AT})"""
+
+_SAID = f"""
+    SELECT instance.document, instance.defines, {_LINE.partition("SELECT")[2]}
+    FROM instance INDEXED BY instance_telling CROSS JOIN document ON document.key = instance.document
+    WHERE instance.owner = ? AND document.state = {SHOWN}
+    ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT {_LOOKED_AT}"""
 
 
 def _bytes(line: str) -> int:
@@ -93,7 +110,17 @@ def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, st
         evidence=(),
         related=(),
         telling=None if description else most_telling(connection, concept_id),
+        meanings=meanings(connection, concept_id, (label, *words(aliases))),
     )  # fmt: skip
+
+
+def meanings(connection: sqlite3.Connection, concept_id: str, names: Iterable[str]) -> tuple[EvidenceLine, ...]:
+    """Return a definition of each thing that a concept's names are used for, where documents define several."""
+    if connection.execute(_DEFINED_BY, (concept_id,)).fetchone()[0] < 2:
+        return ()
+    rows = connection.execute(_SAID, (concept_id,))
+    said = [Said(document, bool(defines), line[1], _line(*line)) for document, defines, *line in rows]
+    return meanings_of(names, said)
 
 
 def most_telling(connection: sqlite3.Connection, concept_id: str) -> EvidenceLine | None:
@@ -120,9 +147,18 @@ def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPag
 
 
 def concept_page(connection: sqlite3.Connection, concept_id: str) -> ConceptPage | None:
-    """Return the page of a living concept; None if it is not living. The caller holds one snapshot."""
+    """Return the page of a living concept; None if it is not living. The caller holds one snapshot.
+
+    A page that an earlier kgfs sized says nothing of several meanings until a commit changes it.
+    """
     found = page_frame(connection, concept_id)
-    return with_lines(connection, found[2]) if found else None
+    if found is None:
+        return None
+    page = with_lines(connection, found[2])
+    if page.meanings:
+        (size,) = connection.execute("SELECT size FROM concept WHERE key = ?", (found[0],)).fetchone()
+        return page if len(render(page)) == size else replace(page, meanings=())
+    return page
 
 
 def page_size(connection: sqlite3.Connection, frame: ConceptPage) -> int:
