@@ -96,6 +96,7 @@ def confirm(question: str) -> None:
     answer = sys.stdin.readline().strip().casefold()
     if not answer:
         raise UnansweredError(f"'{question}' needs an answer, and stdin has none: give --yes.")
+    click.echo(f"{question} {answer}", err=True)
     if answer not in ("y", "yes"):
         raise click.Abort
 

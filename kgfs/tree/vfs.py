@@ -128,8 +128,6 @@ class Vfs:
                 found = inline(find)
             except WouldBlock:
                 found = await self._threads.ask(find)
-        if folder is not self.inodes.folder(parent):
-            self._stale.append(StaleEntry(parent, name))  # others see another folder
         if found is None:
             if folder.token() is None or folder is not self.inodes.folder(parent):
                 raise MissingError(f"{encode_name(name)} does not exist.")
@@ -140,7 +138,11 @@ class Vfs:
         node, attr = found
         attr = self.pinned.found(attr)
         self.inodes.tell(node, attr.inode, parent, name, attr.size)
-        return attr
+        return self._as_seen(attr, folder, parent)
+
+    def _as_seen(self, attr: Attr, folder: Folder, parent: int) -> Attr:
+        """Return the attributes of an entry; if only the caller has it, so that the kernel does not cache its name."""
+        return attr if folder is self.inodes.folder(parent) else replace(attr, direct_io=True)
 
     def _folder(self, inode: int, pid: int) -> Folder:
         """Return the folder as the caller sees it."""
@@ -164,12 +166,10 @@ class Vfs:
         folder = self._folder(parent, caller.pid)
         inherited, caller = _inherited(folder, caller)
         made = await self._make(
-            parent, name, lambda encoded: folder.make_folder(encoded, stat.S_IMODE(mode) | inherited, caller)
+            folder, parent, name, lambda encoded: folder.make_folder(encoded, stat.S_IMODE(mode) | inherited, caller)
         )
         if parent == ROOT_INODE:
             self._copying.made(made.inode, caller.pid)
-        elif folder is not self.inodes.folder(parent):
-            self._stale.append(StaleEntry(parent, name))
         return made
 
     async def mknod(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
@@ -177,12 +177,16 @@ class Vfs:
             raise RefusedError("kgfs keeps files, folders and symbolic links; no devices, pipes or sockets.")
         folder = self._folder(parent, caller.pid)
         caller = _inherited(folder, caller)[1]
-        return await self._make(parent, name, lambda encoded: folder.make_file(encoded, stat.S_IMODE(mode), caller))
+        return await self._make(
+            folder, parent, name, lambda encoded: folder.make_file(encoded, stat.S_IMODE(mode), caller)
+        )
 
     async def symlink(self, parent: int, name: bytes, target: bytes, caller: Caller) -> Attr:
         folder = self._folder(parent, caller.pid)
         caller = _inherited(folder, caller)[1]
-        return await self._make(parent, name, lambda encoded: folder.make_link(encoded, encode_name(target), caller))
+        return await self._make(
+            folder, parent, name, lambda encoded: folder.make_link(encoded, encode_name(target), caller)
+        )
 
     async def create(self, parent: int, name: bytes, mode: int, flags: int, caller: Caller) -> tuple[int, Attr]:
         """Make and open a file. If another process made it meanwhile, open that file, unless O_EXCL forbids it."""
@@ -196,7 +200,7 @@ class Vfs:
             return node
 
         try:
-            attr = await self._make(parent, name, make, inline=True)
+            attr = await self._make(folder, parent, name, make, inline=True)
         except ExistsError:
             if flags & os.O_EXCL:
                 raise
@@ -354,7 +358,9 @@ class Vfs:
         known = self.inodes.get(inode)
         self._stale += [StaleEntry(*place) for place in known.places()] if known is not None else []
 
-    async def _make(self, parent: int, name: bytes, make: Callable[[str], Node], *, inline: bool = False) -> Attr:
+    async def _make(
+        self, folder: Folder, parent: int, name: bytes, make: Callable[[str], Node], *, inline: bool = False
+    ) -> Attr:
         encoded = _encoded(name)
         # A change of this very entry may be reported while the thread is still making it. The kernel must not be told
         # to drop what it is about to learn: that would cut off a shell whose working directory is the new folder.
@@ -372,7 +378,7 @@ class Vfs:
                 self._stale.append(StaleEntry(parent, name))
             raise
         self.inodes.tell(node, attr.inode, parent, name, attr.size)
-        return attr
+        return self._as_seen(attr, folder, parent)
 
     async def _remove(self, parent: int, name: bytes, remove: Callable[[str], None]) -> None:
         encoded = _encoded(name)

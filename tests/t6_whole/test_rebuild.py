@@ -111,5 +111,7 @@ def test_a_database_that_cannot_be_opened_is_replaced(filled: Place) -> None:
 
 
 def test_it_asks_and_knows_what_there_is(filled: Place) -> None:
-    assert filled.run("rebuild", expect=2).stderr.startswith("Derive graph and index of all ontologies anew?")
+    assert filled.run("rebuild", expect=2).stderr.startswith(
+        "Error: 'Derive graph and index of all ontologies anew?' needs an answer"
+    )
     assert "no ontology 'Nothing'" in one_line(filled.run("rebuild", "Nothing", "--yes", expect=4).stderr)

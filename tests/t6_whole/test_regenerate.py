@@ -182,7 +182,7 @@ def test_known_documents_are_read_again_only_when_that_is_asked_for(filled: Path
 
 def test_reprocess_shows_the_history_of_versions_and_reads_what_failed(filled: Path) -> None:
     printed = kgfs(filled, "reprocess", "--dry-run")
-    assert printed.startswith("version 1: The first")
+    assert printed.startswith("Nothing would be read again.\nversion 1: The first")
     assert f"\nversion {INGEST_VERSION}, current: " in printed
     shown: dict[str, Any] = json.loads(kgfs(filled, "reprocess", "Test", "--dry-run", "--json"))
     assert shown["documents"] == []
