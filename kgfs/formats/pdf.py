@@ -170,17 +170,12 @@ def _paragraphs(textpage: Any, fields: Fields) -> list[list[str]]:
     """
     text = textpage.get_text_range()
     box_of = _boxes(textpage)
-    starts: list[int] = []
-    raws: list[str] = []
-    for found in _LINE.finditer(text):
-        starts.append(found.start())
-        raws.append(found[0])
-    filled = [fields.in_line(raw, start, above=False) for raw, start in zip(raws, starts, strict=True)]
-    for n, (raw, start) in enumerate(zip(raws, starts, strict=True)):
-        if filled[n] == raw:
-            filled[n] = fields.in_line(raw, start, above=True)
-    read = list(zip(raws, starts, strict=True))
-    placed = {start: words for (raw, start), words in zip(read, filled, strict=True) if words != raw}
+    read = [(found[0], found.start()) for found in _LINE.finditer(text)]
+    placed: dict[int, str] = {}
+    for above in (False, True):
+        for raw, start in read:
+            if start not in placed and (words := fields.in_line(raw, start, above=above)) != raw:
+                placed[start] = words
     lines: list[tuple[str, float, float]] = []
     for raw, start in read if placed else by_columns(read, box_of):
         if words := _SPREAD.sub(_close, placed.get(start, raw).strip()):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kgfs.domain.forms import form_key, known_among, places_of
+from kgfs.domain.forms import Known, form_key, known_among, places_of
 from kgfs.domain.knowledge import BOUND, FoundConcept, FoundRelationship, Quote
 from kgfs.domain.sentences import sentence_starts
 from kgfs.domain.text import Block, Chunk, Text, chunk_at
@@ -47,8 +47,10 @@ def with_headings(
     """Return the relationships of a document with those of its headings. Pure. ``chunks`` are those that may be quoted."""
     norms = {form_key(form): one.norm for one in concepts if may_be_concept(one) for form in one.forms}
     sections = list(_sections(text, norms)) if norms else []
-    everywhere = _everywhere(text, sections, norms)
-    found = [*_narrower(text, sections), *_leads(text, sections, norms), *_first(text, sections, norms)]
+    known = known_among(norms)
+    first = [*_first(text, sections, known)]
+    everywhere = _everywhere(text, sections, known) if first else set()
+    found = [*_narrower(text, sections), *_leads(text, sections, norms), *first]
     more: dict[frozenset[str], FoundRelationship] = {}
     for subject, type_, object_, start, end in found:
         ends = frozenset((subject, object_))
@@ -98,9 +100,8 @@ def _leads(text: Text, sections: Sequence[_Section], norms: Mapping[str, str]) -
                     yield norm, "BROADER", section.norm, *_trimmed(text, item.start(), end if end >= 0 else block.end)
 
 
-def _first(text: Text, sections: Sequence[_Section], norms: Mapping[str, str]) -> Iterator[_Stated]:
+def _first(text: Text, sections: Sequence[_Section], known: Known) -> Iterator[_Stated]:
     """Yield what the first sentence below a heading names, outside brackets."""
-    known = known_among(norms)
     for section in sections:
         block = section.blocks[0] if section.norm and section.blocks else None
         if block is None or block.kind != "paragraph":
@@ -119,11 +120,11 @@ def _first(text: Text, sections: Sequence[_Section], norms: Mapping[str, str]) -
                 yield section.norm, "RELATED_TO", norm, *_trimmed(text, section.heading.start, end)
 
 
-def _everywhere(text: Text, sections: Sequence[_Section], norms: Mapping[str, str]) -> set[str]:
+def _everywhere(text: Text, sections: Sequence[_Section], known: Known) -> set[str]:
     """Return the names that stand in a third of the sections."""
     if len(sections) < _EVERYWHERE:
         return set()
-    known, counts = known_among(norms), Counter[str]()
+    counts = Counter[str]()
     for section in sections:
         spans = [(block.start, block.end) for block in (section.heading, *section.blocks) if block.kind != "code"]
         counts.update(places_of(text.text, spans, known).keys())
