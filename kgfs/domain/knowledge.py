@@ -59,6 +59,47 @@ class FoundRelationship:
     confidence: float
 
 
+CLAIM_ROLES = ("definition", "strategic_claim", "heuristic", "causal_claim", "instruction", "metric")
+"""The roles of claims, in the order in which search prefers them."""
+AUTHORITIES = ("low", "medium", "high")
+SCOPES = ("tactical", "strategic", "philosophical")
+TIME_HORIZONS = ("past", "present", "future", "timeless")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundClaim:
+    """A normalised, self-contained statement that one document makes, as a language model put it.
+
+    One that failed validation has its reason in ``rejected``; only people who ask for rejected claims see it.
+    """
+
+    claim: str
+    """One sentence."""
+    role: str
+    """One of CLAIM_ROLES, unless it was rejected for that."""
+    domain: str
+    """Name of one of the ontology's domains; empty where none is set or none fits."""
+    actor: str
+    """What the claim is about, by name."""
+    actor_class: str
+    """``author``, ``company``, ``product``, ``platform``, ``person``, ``standard`` or ``other``."""
+    timeframe: str
+    """The literal text, ``inferred`` or ``unknown``."""
+    timeframe_class: str
+    """``explicit``, ``inferred`` or ``unknown``."""
+    time_horizon: str
+    """One of TIME_HORIZONS."""
+    scope: str
+    authority: str
+    confidence: float
+    quote: Quote | None
+    """The span of the Text on which the claim rests; None in a rejected claim whose quote was not found."""
+    added: tuple[str, ...] = ()
+    """Numbers and names of the claim that stand in the document and not in the quote's Source."""
+    rejected: str = ""
+    """The reason why validation refused the claim; empty for a valid one."""
+
+
 RELATIONSHIP_TYPES: Mapping[str, str] = {
     "IS_A": "HAS_KIND",
     "PART_OF": "HAS_PART",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -167,6 +167,10 @@ class RawConcept:
     quotes: tuple[RawQuote, ...]
     signs: Signs | None = None
     """None where the extractor has chosen the concepts itself."""
+    aliases: tuple[str, ...] = ()
+    """Other names, as a language model gives them."""
+    description: str = ""
+    """One sentence of a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,22 @@ class RawRelationship:
 
 
 @dataclass(frozen=True, slots=True)
+class RawClaim:
+    """A claim as a language model states it, not yet validated. All words are the model's own."""
+
+    claim: str
+    quote: RawQuote
+    actor: str
+    timeframe: str
+    """A date or period as the document writes it, ``inferred`` or ``unknown``."""
+    role: str
+    domain: str = ""
+    scope: str = ""
+    authority: str = ""
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """The parsed output of an extractor for one passage, not yet validated."""
 
@@ -186,6 +206,9 @@ class Extraction:
     relationships: tuple[RawRelationship, ...]
     leads: tuple[str, ...] = ()
     """The words before a colon that blocks of the passage begin with: speakers and fields."""
+    claims: tuple[RawClaim, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """The number of items that the output has in no usable form, by reason."""
 
 
 class Extractor(Protocol):

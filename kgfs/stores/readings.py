@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgfs.domain.documents import Document
-from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship, Quote
 from kgfs.domain.parts import Part
 from kgfs.domain.places import Locator, Place, locate
 from kgfs.domain.text import Block, Chunk, Text, Verdict
@@ -100,6 +100,8 @@ class Reading:
     """The code of its language (:mod:`kgfs.domain.languages`); empty if it has no prose."""
     blocks: tuple[Block, ...] = ()
     """The blocks of the Text, in a Reading of the text alone."""
+    claims: tuple[FoundClaim, ...] = ()
+    """The claims of a language model in order of the Text, rejected ones included."""
 
     @property
     def carries_knowledge(self) -> bool:
@@ -192,7 +194,7 @@ def _plain(row: Any) -> dict[str, Any]:
 
 _OMITTED = (
     *("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"),
-    "guessed_encoding",
+    *("guessed_encoding", "claims"),
 )
 """Fields of a Reading that are not stored while they are empty."""
 _ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": (), "term": False}
@@ -315,9 +317,15 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["places"] = tuple((start, place) for start, place in body.get("places", ()))
         body["parts"] = tuple(Part(**part) for part in body.get("parts", ()))
         body["blocks"] = tuple(Block(*block) for block in body.get("blocks", ()))
+        body["claims"] = tuple(_claim(claim) for claim in body.get("claims", ()))
         return Reading(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: not a Reading ({error}).") from error
+
+
+def _claim(body: dict[str, Any]) -> FoundClaim:
+    quote = Quote(**body["quote"]) if body["quote"] else None
+    return FoundClaim(**{**body, "quote": quote, "added": tuple(body["added"])})
 
 
 def _concept(body: dict[str, Any]) -> FoundConcept:
