@@ -114,10 +114,10 @@ def test_the_shown_answer_has_numbers_marks_and_links() -> None:
     assert answer_text(found.response, found.citations, "../../") == (
         f"Needed first [1]. Tuesday. [2] It rains. {UNCITED}\n# Head\n- Blue. {UNCITED}\n"
         "\n**Sources:**\n"
-        "[1] Safety Manual | p.12 | [View](../../Flight/archive/a3f2b1c8d9e0f1a2/manual%20safety.pdf.md)"
+        "[1] Safety Manual | p.12 | [View](../../Flight/archive/a3f2b1c8d9e0f1a2/manual%20safety.pdf.md#page-12)"
         " | [Download](../../Flight/archive/a3f2b1c8d9e0f1a2/manual%20safety.pdf)\n"
         '[2] Re: "GPS" \\[urgent\\] \\| again | message 2'
-        " | [View](../../Flight/archive/b2c3d4e5f6a7b8c9/email.eml.md)\n"
+        " | [View](../../Flight/archive/b2c3d4e5f6a7b8c9/email.eml.md#message-2)\n"
     )
 
 
@@ -129,6 +129,13 @@ def test_pages_are_told_by_the_places_where_a_source_begins_and_ends(last: dict[
     assert source.pages == pages and f"| p:{pages} |" in header(source)
     [one] = validate("Needed [C:8f3a2b1c0d4e].", {source.chunk_id: source}, lambda uri: True).citations
     assert f" | p.{pages} | [View](" in answer_text("Needed [C:8f3a2b1c0d4e].", [one])
+
+
+@pytest.mark.parametrize("readable", ["Flight/archive/a3f2b1c8d9e0f1a2/text.txt", MANUAL.download_uri])
+def test_a_file_without_marks_is_linked_as_a_whole(readable: str) -> None:
+    source = replace(MANUAL, archive_uri=readable, download_uri=readable)
+    [one] = validate("Needed [C:8f3a2b1c0d4e].", {source.chunk_id: source}, lambda uri: True).citations
+    assert "#" not in answer_text("Needed [C:8f3a2b1c0d4e].", [one])
 
 
 @given(st.text(alphabet="[]C:8f3a2b1c0d4e .\nx"))
