@@ -222,6 +222,10 @@ class UnreadableTextError(BadInputError):
     """The parser cannot make a Text of these bytes. The document's state becomes ``unsupported``."""
 
 
+class UnreadableAnswersError(KgfsError):
+    """A language model gave no usable answer for any Source of a document. The document's state becomes ``failed``."""
+
+
 class ParserFailedError(KgfsError):
     """The process that parsed a document crashed. It is tried again; after the last attempt the document is ``failed``."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kgfs.app.deciding import merge_concepts, split_concept
     from kgfs.app.forgetting import Proposal, forget
     from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed, with_transcripts
+    from kgfs.app.language_model import ModelFinding, RecordShown, examine_model, llm_usage, records_of
     from kgfs.app.matching import get_document, match_chunks
     from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
     from kgfs.app.queries import (
@@ -65,6 +66,7 @@ _MODULES = {
     "kgfs.app.deciding": "merge_concepts split_concept",
     "kgfs.app.forgetting": "Proposal forget",
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed with_transcripts",
+    "kgfs.app.language_model": "ModelFinding RecordShown examine_model llm_usage records_of",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
     "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status unshipped get_chunk=cite",
@@ -116,10 +118,12 @@ __all__ = [
     "Ingested",
     "MatchFilters",
     "MatchedChunk",
+    "ModelFinding",
     "Outdated",
     "Prepared",
     "Probe",
     "Proposal",
+    "RecordShown",
     "Relevant",
     "Removed",
     "Section",
@@ -138,12 +142,14 @@ __all__ = [
     "document",
     "documents_of_concept",
     "empty_trash",
+    "examine_model",
     "forget",
     "get_chunk",
     "get_document",
     "goal_of",
     "history",
     "ingest",
+    "llm_usage",
     "match_chunks",
     "merge_concepts",
     "migrate_home",
@@ -153,6 +159,7 @@ __all__ = [
     "projection_state",
     "rebuild_home",
     "rebuild_projection",
+    "records_of",
     "regenerate",
     "removed",
     "reprocess",

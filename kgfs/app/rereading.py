@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ from kgfs.app.embedder import other_embedder, want
 from kgfs.app.home import open_home
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
-from kgfs.errors import BadInputError
+from kgfs.errors import BadInputError, UnreadableTextError
 from kgfs.ingest.lifecycle.runs import Order, all_of, failed, outdated, owe
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
+    from kgfs.compute.local import LocalCompute
     from kgfs.ingest.lifecycle.runs import Plan
 
 
@@ -56,13 +58,15 @@ def regenerate(
     agree: Callable[[Plan], bool],
     progress: Progress,
     wait: bool = True,
+    ask_again: bool = False,
 ) -> int:
     """Read all documents of an ontology again, if ``agree`` returns True for the plan. Return their number; 0 if
     ``agree`` refused.
 
     Empty ``strategy`` and ``extractor`` mean the configured ones. Planning loads the models to find out which answers
     are stored already, but asks them nothing. Each document's previous Reading is shown until the new one is
-    complete. Without ``wait``, the readings are only enqueued, durably.
+    complete. Without ``wait``, the readings are only enqueued, durably. With ``ask_again`` a language model is asked for what
+    it has answered already, too; BadInputError with an extractor that asks none.
     """
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.lifecycle.runs import plan
@@ -77,11 +81,45 @@ def regenerate(
         )
         documents = all_of(names, found)
         planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
+        if compute.billed:
+            planned = _with_requests(config, stores, compute, planned, documents, ask_again=ask_again)
+        elif ask_again:
+            raise BadInputError(f"{planned.extractor} asks no language model, so --ask-again does not go with it.")
         if not agree(planned) or not planned.documents:
             return 0
         reason = f"regenerated with {planned.strategy} by {planned.extractor}"
-        order = Order(reason, strategy, extractor, anew=True)
+        order = Order(reason, strategy, extractor, anew=True, ask_again=ask_again)
         return _run(config, stores, lambda: all_of(names, found), order, progress if wait else None)
+
+
+def _with_requests(
+    config: Config, stores: Stores, compute: LocalCompute, plan: Plan, documents: Sequence[Document], *, ask_again: bool
+) -> Plan:
+    """Return the plan with the requests to the language model, worked out from the texts as they would be asked."""
+    from kgfs.compute.contract import LocalEngine
+    from kgfs.ingest.reading.answers import AGAIN
+    from kgfs.ingest.reading.clock import StageClock
+    from kgfs.ingest.working.asking import Asker, Requests
+    from kgfs.ingest.working.pipeline import Pipeline
+    from kgfs.stores.catalog.rows import Job
+
+    objects = stores.garage.objects
+    with closing(Asker(config, objects, compute)) as asker:
+        pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, objects), asker=asker)
+        run = f"{AGAIN if ask_again else ''}plan"
+        found = Requests()
+        for document in documents:
+            job = Job("read", document.doc_id, document.ontology, document.deposit, run=run, strategy=plan.strategy)
+            with suppress(UnreadableTextError):
+                found += pipeline.planned(document, job)
+    cost = (found.prompt_tokens * config.llm.price_in + found.answer_tokens * config.llm.price_out) / 1e6
+    return replace(
+        plan,
+        requests=found.number,
+        prompt_tokens=found.prompt_tokens,
+        answer_tokens=found.answer_tokens,
+        cost=round(cost, 4),
+    )
 
 
 def reprocess(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # models, which the chores of a mount do not need
     from kgfs.compute.contract import Compute, Engine, WorkerSlot
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.reading.clock import StageClock
+    from kgfs.ingest.working.asking import Asker
     from kgfs.ingest.working.projecting import Projecting
     from kgfs.ingest.working.worker import Worker
     from kgfs.stores.vectors.contract import Vectors
@@ -140,7 +141,8 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         closing(_engine(config, compute, stores)) as engine,
         closing(ChangeWatch(config)) as watch_home,
     ):
-        pipeline = Pipeline(config, stores, compute, about.clock, engine)
+        asker = _asker(config, stores, compute)
+        pipeline = Pipeline(config, stores, compute, about.clock, engine, asker=asker)
         chores = chores_of(config, stores, Settler(config, stores))
         worker = Worker(pipeline, ErrorLog(config.errors_log), chores, watch_home, lambda: answering.are_wanted)
         stop = _both(stopped.set, worker.stop)
@@ -185,6 +187,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
             _projecting(config, stores) as projection,
             keeping_snapshots(config, stores),
             _watching(config, skipped=about.until_idle),
+            closing(asker) if asker is not None else nullcontext(),
         ):
             ended_early = worker.run(
                 until_idle=about.until_idle,
@@ -202,6 +205,25 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         state = "preparing" if changed else "waiting for another verb" if gave_way else "stopped"
         lock.note({**note, "state": state, "seconds": about.clock.seconds(), "finished": worker.finished})
     return gave_way, changed
+
+
+def _asker(config: Config, stores: Stores, compute: Compute) -> Asker | None:
+    """Return what asks the language model; None where none is configured.
+
+    A model that nothing needs so far and that cannot be used is logged, and does not stop the worker.
+    """
+    if not config.llm.base_url:
+        return None
+    from kgfs.ingest.working.asking import Asker
+    from kgfs.models.extractor.table import needs_llm
+
+    try:
+        return Asker(config, stores.garage.objects, compute)
+    except KgfsError as error:
+        if needs_llm(config.models.extractor):
+            raise
+        ErrorLog(config.errors_log).add("worker", error)
+        return None
 
 
 def _assert_owner(config: Config, stores: Stores) -> None:

@@ -39,6 +39,7 @@ VERBS = {
     "worker": "Read what is owed (mount starts one by itself).",
     "regenerate": "Read a whole ontology again, with another strategy or extractor.",
     "reprocess": "Read again what an older version read, or what failed.",
+    "records": "What extractors answered about a document, exactly.",
     "concept": "Merge concepts that are one, split one that is two.",
     "rebuild": "Derive graph and index anew, without a model.",
     "check": "Look for damage, and mend it.",

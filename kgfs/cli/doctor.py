@@ -70,6 +70,7 @@ def command(config: Config, quiet: bool, create: bool, as_json: bool) -> None:
         *_home(config),
         *_servers(config),
         *_projection(config),
+        *_language_model(config),
         *_mounts(config),
     ]
     if as_json:
@@ -172,6 +173,12 @@ def _projection(config: Config) -> Iterator[Line]:
     if page is not None:
         level = "note" if page["commits"] or page["purges"] or page["away_since"] is not None else "ok"
         yield Line("neo4j", level, "; ".join(projection_lines(page)))
+
+
+def _language_model(config: Config) -> Iterator[Line]:
+    """Yield what the language model answers to a question, if one is configured."""
+    for found in api.examine_model(config):
+        yield Line("language model", found.level, found.found, found.remedy)
 
 
 def _mode(file: Path) -> int:

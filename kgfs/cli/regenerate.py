@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--compare", "comparing", is_flag=True, help="Read nothing: tell what the last reading changed.")
 @click.option("--dry-run", is_flag=True, help="Print the plan only.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--ask-again", is_flag=True, help="Ask the language model again for what it has answered already.")
 @click.option("--no-wait", is_flag=True, help="Return when the readings are owed; a worker makes them later.")
 @as_json
 @with_config
@@ -38,6 +39,7 @@ def command(
     comparing: bool,
     dry_run: bool,
     yes: bool,
+    ask_again: bool,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -55,7 +57,7 @@ def command(
       kgfs regenerate Philosophy --strategy popularity --yes
       kgfs regenerate --compare Philosophy
     """
-    if comparing and (strategy or extractor or dry_run or no_wait):
+    if comparing and (strategy or extractor or dry_run or no_wait or ask_again):
         raise BadInputError("--compare reads nothing; it goes with no other option but --json.")
     if comparing:
         _print_comparison(api.compare_readings(config, ontology), as_json)
@@ -67,9 +69,25 @@ def command(
             confirm("Read them again?")
         return not dry_run
 
+    used = api.llm_usage(config)
     with Bar() as bar:
         again = api.regenerate(
-            config, ontology, strategy or "", extractor or "", agree=agree, progress=bar.show, wait=not no_wait
+            config,
+            ontology,
+            strategy or "",
+            extractor or "",
+            agree=agree,
+            progress=bar.show,
+            wait=not no_wait,
+            ask_again=ask_again,
+        )
+    now = api.llm_usage(config)
+    if again and not no_wait and now != used:
+        spent = {kind: now["total"][kind] - used["total"].get(kind, 0) for kind in now["total"]}
+        click.echo(
+            f"The language model used {spent['requests']} requests, {spent['prompt_tokens']} prompt tokens and"
+            f" {spent['completion_tokens']} answer tokens; cost {spent['cost']:.4g}.",
+            err=True,
         )
     if again and not no_wait:
         click.echo(f"{count(again, 'document')} read again; kgfs regenerate --compare tells how.", err=True)
@@ -80,7 +98,9 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
         click.echo(json.dumps(plan.plain()))
         return
     seconds = "not measured yet" if plan.seconds is None else f"about {plan.seconds:.0f} s for what is asked"
-    if plan.chunks == plan.reusable_chunks:
+    if plan.requests:
+        seconds = "that of the language model's answers"
+    elif plan.chunks == plan.reusable_chunks:
         seconds = "that of parsing, embedding and matching: no extractor is asked"
     unread = f", {plan.unread} never read (estimated)" if plan.unread else ""
     click.echo(f"ontology   {plan.ontology}")
@@ -90,6 +110,10 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
     click.echo(f"chunks     {plan.chunks}, {plan.reusable_chunks} answered by Records that are kept")
     click.echo(f"tokens     {plan.tokens}, {plan.reusable_tokens} of them in such chunks")
     click.echo(f"time       {seconds}")
+    if plan.extractor.startswith("llm"):
+        click.echo(
+            f"requests   {plan.requests}, with {plan.prompt_tokens} prompt tokens and about {plan.answer_tokens} answer tokens"
+        )
     click.echo(f"cost       {plan.cost:.2f}")
 
 

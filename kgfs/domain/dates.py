@@ -33,6 +33,12 @@ def own_date(text: str) -> int | None:
     return found.get("date", found.get("created"))
 
 
+def own_day(text: str) -> str:
+    """Return the day of :func:`own_date`, such as ``2025-06-30``; '' without one."""
+    at = own_date(text)
+    return "" if at is None else datetime.fromtimestamp(at / 1e9, UTC).date().isoformat()
+
+
 def _fields(head: str) -> Iterator[tuple[str, str]]:
     """Yield the fields of the front matter, or of the lines that a text begins with, without nested ones."""
     lines = head.splitlines()

@@ -99,6 +99,8 @@ class ReadDocument:
     run: str = ""
     known: tuple[str, ...] = ()
     domains: Domains = field(default_factory=dict)
+    min_tokens: int = 20
+    """Fewest words of a claim."""
 
     @property
     def weight(self) -> int:
@@ -108,7 +110,9 @@ class ReadDocument:
     def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
         compute = place.compute.using(self.extractor) if self.extractor else place.compute
         clock = StageClock()
-        reader = Reader(place.objects, compute, self.settings, clock, self.run, self.known, self.domains)
+        reader = Reader(
+            place.objects, compute, self.settings, clock, self.run, self.known, self.domains, self.min_tokens
+        )
         return reader.read(self.document, self.filename, self.earlier, progress), clock.seconds()
 
 
@@ -141,6 +145,7 @@ class Reader:
     """Labels of existing concepts, chosen by the strategy, to be shown to the extractor."""
     domains: Domains = field(default_factory=dict)
     """The domains of the document's ontology. Readings by other ones are not found again."""
+    min_tokens: int = 20
 
     def read(self, document: Document, filename: str, earlier: Sequence[Document], progress: Progress) -> Reading:
         """Return the Reading of a document, which is kept in the garage.
@@ -179,6 +184,12 @@ class Reader:
         self._carry_out(TEXT, draft)
         return self._keep(self._reading_of_text(draft))
 
+    def text_of(self, document: Document, reading: Reading) -> Draft:
+        """Return a draft with what a Reading of the text alone has, for those who only look at it."""
+        draft = self._draft(document, "", (), lambda stage, share: None)
+        self._take_text(draft, reading)
+        return draft
+
     def _draft(self, document: Document, filename: str, earlier: Sequence[Document], progress: Progress) -> Draft:
         report = _Report(progress)
         return Draft(
@@ -193,6 +204,7 @@ class Reader:
             run=self.run,
             known=self.known,
             domains=self.domains,
+            min_tokens=self.min_tokens,
         )
 
     def _carry_out(self, some: Sequence[Stage], draft: Draft) -> None:
@@ -296,6 +308,7 @@ class Reader:
             concepts=draft.concepts,
             relationships=draft.relationships,
             dropped=draft.dropped,
+            claims=tuple(draft.claims),
             embedding_model=compute.embedding_model,
             vectors_key=draft.vectors_key,
             run=draft.run,

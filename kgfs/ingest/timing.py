@@ -45,6 +45,8 @@ WORKER_ARRIVING = 0.5
 name."""
 JOB_RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
+MODEL_RETRY = 15.0
+"""Seconds before a language model that was away, or whose limit was reached, is tried again for a document."""
 ORDERS_RETRY = 600.0
 """Seconds between attempts at orders to forget that failed, after the first attempt."""
 WORKER_RESTART = 1.0

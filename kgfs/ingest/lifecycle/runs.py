@@ -33,6 +33,7 @@ from kgfs.errors import BadInputError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.formats import recognition
 from kgfs.ingest import timing
+from kgfs.ingest.reading.answers import AGAIN
 from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
 from kgfs.stores.catalog.facts import DocumentRead, ReadingOwed
@@ -67,6 +68,8 @@ class Order:
     extractor: str = ""
     anew: bool = False
     """Whether the whole ontology is read as if for the first time."""
+    ask_again: bool = False
+    """Whether a language model is asked again for what it has answered already."""
 
     def __post_init__(self) -> None:
         if self.strategy and self.strategy not in STRATEGIES:
@@ -83,7 +86,7 @@ def owe(catalog: Catalog, choose: Callable[[], Iterable[Document]], order: Order
     """
     for attempt in range(ATTEMPTS):
         documents = sorted(choose(), key=lambda document: document.deposit)
-        run, now = secrets.token_hex(8), time.time_ns()
+        run, now = f"{AGAIN if order.ask_again else ''}{secrets.token_hex(8)}", time.time_ns()
         facts = [
             ReadingOwed(document.doc_id, order.reason, now, order.strategy, order.extractor, run, order.anew)
             for document in documents
@@ -228,6 +231,12 @@ class Plan:
     """
     cost: float
     """Cost at the configured prices per million tokens; 0 for an extractor that is not billed."""
+    requests: int = 0
+    """Requests to a language model; 0 for an extractor that asks none."""
+    prompt_tokens: int = 0
+    """Tokens of these requests, schemas and known labels included."""
+    answer_tokens: int = 0
+    """Estimated tokens of their answers."""
 
     def plain(self) -> dict[str, Any]:
         """Return the estimate as plain data, seconds rounded to tenths."""

@@ -40,6 +40,7 @@ _TYPOGRAPHY = str.maketrans(
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
     }
 )
+_MARKUP = "`*"
 _WORD = re.compile(r"\w+")
 _SPACED_LETTER = re.compile(r"[0-9A-Za-zÀ-ԯ]")
 """A letter of a script that writes spaces between words."""
@@ -68,6 +69,23 @@ class Source:
         found = self._claimed(quote) or self._exact(words, quote.start) or self._folded(words, quote.start)
         found = found or self._alike(words)
         return self._trimmed(*found) if found else None
+
+    def find_copied(self, words: str) -> Span | None:
+        """Return the span of a quote that a language model copied, which must be equal apart from white space, case,
+        typography, backticks and asterisks. None if the Source does not say it."""
+        words = words.strip()
+        if not words:
+            return None
+        found = self._exact(words, -1) or self._folded(words, -1) or self._bared(words)
+        return self._trimmed(*found) if found else None
+
+    def _bared(self, words: str) -> Span | None:
+        wanted = fold(words, _MARKUP)[0].strip().strip("\"'").strip()
+        if not wanted:
+            return None
+        folded, origins = self._bare
+        at = _nearest(folded, wanted, -1)
+        return None if at < 0 else (origins[at], origins[at + len(wanted) - 1] + 1)
 
     def _trimmed(self, start: int, end: int) -> Span | None:
         quoted = self._piece[start:end]
@@ -130,19 +148,25 @@ class Source:
         return fold(self._piece)
 
     @cached_property
+    def _bare(self) -> tuple[str, list[int]]:
+        return fold(self._piece, _MARKUP)
+
+    @cached_property
     def _sentences(self) -> list[tuple[int, int, list[str]]]:
         spans = _sentence_spans(self._piece)
         return [(start, end, words_of(self._piece[start:end])) for start, end in spans]
 
 
-def fold(piece: str) -> tuple[str, list[int]]:
+def fold(piece: str, without: str = "") -> tuple[str, list[int]]:
     """Return the text folded, and for each of its characters the position it came from.
 
-    Folding removes differences that do not matter: white space, case, accents, typography.
+    Folding removes differences that do not matter: white space, case, accents, typography, and the characters of ``without``.
     """
     out: list[str] = []
     origins: list[int] = []
     for at, char in enumerate(piece):
+        if char in without:
+            continue
         if char.isspace():
             if out and out[-1] != " ":
                 out.append(" ")

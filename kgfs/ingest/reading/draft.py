@@ -9,12 +9,14 @@ from typing import Protocol
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
 from kgfs.domain.domains import Domains
-from kgfs.domain.knowledge import FoundConcept, FoundRelationship
+from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship
 from kgfs.domain.text import LONGEST_PROSE, Chunk, Text, Verdict
+from kgfs.ingest.reading.answers import Judgement
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.records import Record
+from kgfs.models.extractor.table import parts
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
 
@@ -47,6 +49,8 @@ class Draft:
     """Labels of existing concepts that are shown to the extractor."""
     domains: Domains = field(default_factory=dict)
     """The domains of the document's ontology; empty where none are set."""
+    min_tokens: int = 20
+    """Fewest words of a claim."""
 
     text: Text | None = None
     text_key: str = ""
@@ -56,6 +60,9 @@ class Draft:
     verdicts: list[Verdict] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
     """By chunk index, for the Sources that passed the gate."""
+    answers: dict[int, list[Judgement]] = field(default_factory=dict)
+    """What a language model answered, by chunk index."""
+    claims: list[FoundClaim] = field(default_factory=list)
     valid: Gathered = field(default_factory=Gathered)
     """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)
@@ -76,6 +83,12 @@ class Draft:
         """Return the Text. Call only after ``parse``."""
         assert self.text is not None, "the document is not parsed yet"
         return self.text
+
+    @property
+    def extractors(self) -> list[Compute]:
+        """Return the extractors that answer: both halves of ``llm+grammar``, else the configured one."""
+        names = parts(self.compute.extractor.partition("/")[0])
+        return [self.compute.using(name) for name in names] if len(names) > 1 else [self.compute]
 
     @property
     def is_found_by_words_only(self) -> bool:

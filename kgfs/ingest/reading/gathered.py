@@ -185,7 +185,11 @@ class Gathered:
     def _add(self, group: Group, concept: ValidConcept) -> None:
         if group.counts is None and group.found and group.form != concept.label:
             group.counts = {group.form: group.frequency}
+        if concept.aliases and group.counts is None:
+            group.counts = {group.form: group.frequency} if group.found else {}
         if group.counts is not None:
+            for alias in concept.aliases:
+                group.counts.setdefault(alias, 0)
             group.counts[concept.label] = group.counts.get(concept.label, 0) + concept.frequency
         group.form = group.form or (group.key if concept.label == group.key else concept.label)
         group.frequency += concept.frequency
@@ -207,6 +211,8 @@ class Gathered:
             )
             if best is not None:
                 group.definitions += ((-best.score, best.start, concept.definition),)
+            elif concept.signs is None:  # the words of a language model, which rest on all quotes
+                group.definitions += ((0.0, concept.quotes[0].start, concept.definition),)
 
     def quotes_of(self, group: Group) -> list[Quote]:
         """Return the quotes of a group in order of the Sources."""

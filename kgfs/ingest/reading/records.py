@@ -13,11 +13,13 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kgfs.compute.contract import Compute
 from kgfs.domain.languages import ENGLISH
 from kgfs.errors import StoreError
 from kgfs.failpoints import border
+from kgfs.ingest.reading.answers import is_of_model
 from kgfs.models.contract import Passage
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import decode_reading
@@ -88,12 +90,26 @@ def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
     return found
 
 
+def rows(objects: Objects, doc_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the garage key and the content of each Record of a document, those of a language model included.
+
+    Raise StoreError for one that cannot be decoded.
+    """
+    for key, _ in objects.keys(f"records/{doc_id}/"):
+        for line in objects.get(key).splitlines():
+            try:
+                yield key, dict(json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise StoreError(f"{key}: not a Record ({error}).") from error
+
+
 def _packs(objects: Objects, doc_id: str) -> Iterator[str]:
     """Yield the keys of packs that still exist. When another document is purged, the Records of its packs go for all."""
-    yield from (key for key, _ in objects.keys(f"records/{doc_id}/"))
+    yield from (key for key, _ in objects.keys(f"records/{doc_id}/") if not is_of_model(key))
     for key, _ in objects.keys(f"readings/{doc_id}/"):
         packs = decode_reading(objects.get(key), key).records
-        yield from (pack for pack in packs if not pack.startswith(f"records/{doc_id}/") and objects.exists(pack))
+        own = f"records/{doc_id}/"
+        yield from (key for key in packs if not key.startswith(own) and not is_of_model(key) and objects.exists(key))
 
 
 def ask(

@@ -16,17 +16,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.languages import ENGLISH, language_of
 from kgfs.domain.parts import Part, PartKind
 from kgfs.domain.text import LONGEST_PROSE
-from kgfs.errors import BadInputError
+from kgfs.errors import BadInputError, UnreadableAnswersError
 from kgfs.failpoints import border
 from kgfs.formats.sandbox import Limits
 from kgfs.formats.table import parse as parse_file
-from kgfs.ingest.reading import choice, embeddings, records
+from kgfs.ingest.reading import answers, choice, embeddings, records
 from kgfs.ingest.reading.as_prose import prose_only, prose_told
 from kgfs.ingest.reading.by_headings import with_headings
 from kgfs.ingest.reading.chunk import chunk as chunk_text
@@ -41,6 +42,7 @@ from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told, passages_of
 from kgfs.ingest.reading.rank import Vectors, rank_gathered, said_once
 from kgfs.ingest.reading.recognised import KeptPages
+from kgfs.ingest.reading.stated import validate_stated
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
 from kgfs.models.contract import Passage
@@ -128,28 +130,36 @@ def _verbs_of_english(verbs: Verbs) -> Verbs:
 
 
 def extract(draft: Draft) -> None:
-    """Ask the extractor about each Source that no Record answers.
+    """Ask the extractor about each Source that no Record answers, and take a language model's answers from its Records.
 
     Every answer is stored as a Record before it is parsed. Nothing is asked about a Text longer than LONGEST_PROSE, whose
-    note says so.
+    note says so. Raise UnreadableAnswersError where a language model failed for all Sources.
     """
     text = draft.parsed
     if draft.is_found_by_words_only:
         draft.text = replace(text, note="; ".join(filter(None, (text.note, TOO_LONG))))
         return
     words = prose_only(text.media_type, text.text)
-    passed = draft.passed
+    for compute in draft.extractors:
+        if compute.billed:
+            _take_answers(draft, compute, words)
+        else:
+            _extract_here(draft, compute, words)
+
+
+def _extract_here(draft: Draft, compute: Compute, words: str) -> None:
+    text, passed = draft.parsed, draft.passed
     known = records.load(draft.objects, [document.doc_id for document in (draft.document, *draft.earlier)])
     marks: list[str] = []
     waiting: dict[str, Passage] = {}  # few at a time: all passages of a document are as long as its Text
 
     def ask() -> None:
         draft.report("extract", READ * len(marks) / len(passed))
-        known.update(records.ask(draft.compute, draft.objects, draft.document.doc_id, waiting, draft.known))
+        known.update(records.ask(compute, draft.objects, draft.document.doc_id, waiting, draft.known))
         waiting.clear()
 
     for passage in passages_of(text.title, words, passed, draft.language, furniture_of(text)):
-        mark = records.fingerprint(draft.compute, passage)
+        mark = records.fingerprint(compute, passage)
         marks.append(mark)
         if mark not in known:
             waiting[mark] = passage
@@ -158,6 +168,35 @@ def extract(draft: Draft) -> None:
     if waiting:
         ask()
     draft.records = {chunk.index: known[mark] for chunk, mark in zip(passed, marks, strict=True)}
+
+
+def _take_answers(draft: Draft, compute: Compute, words: str) -> None:
+    """Take the answers of a language model from the document's Records, and note which Sources failed."""
+    kept = answers.load(draft.objects, [draft.document.doc_id])
+    by_mark: dict[str, list[list[answers.Asked]]] = {}
+    for (mark, _), rows in sorted(kept.items()):
+        by_mark.setdefault(mark, []).append(rows)
+    asked = answers.questions(
+        compute.extractor,
+        compute.extractor_model,
+        compute.prompt_hash,
+        compute.tokens,
+        draft.parsed,
+        words,
+        draft.passed,
+        draft.language,
+        draft.domains,
+    )
+    failed: dict[int, str] = {}
+    for question in asked:
+        judged = [answers.judge(rows, compute.parse, draft.run) for rows in by_mark.get(question.fingerprint, ())]
+        draft.answers.setdefault(question.chunk, []).extend(one for one in judged if one.extraction is not None)
+        if not judged or any(one.extraction is None for one in judged):
+            failed[question.chunk] = next((one.failure for one in judged if one.failure), "") or "no answer"
+    note = answers.failures_told(failed.values(), len(draft.answers))
+    if failed and len(failed) == len(draft.answers) and not any(draft.answers.values()):
+        raise UnreadableAnswersError(f"{note}. Ask again with: kgfs ingest --force")
+    draft.text = replace(draft.parsed, note="; ".join(filter(None, (draft.parsed.note, note))))
 
 
 def validate(draft: Draft) -> None:
@@ -170,21 +209,46 @@ def validate(draft: Draft) -> None:
         return
     packs: dict[str, None] = {}
     words = prose_only(draft.parsed.media_type, draft.parsed.text)
-    for chunk in draft.passed:
+    local = next((compute for compute in draft.extractors if not compute.billed), None)
+    for chunk in draft.passed if local else ():
         record = draft.records.pop(chunk.index)
         packs[record.pack] = None
         try:
-            extraction = draft.compute.parse(record.raw_output)
+            extraction = local.parse(record.raw_output) if local else None
         except BadInputError as error:
             _count(draft.dropped, f"unusable output: {error}", 1)
             draft.valid.skip()
             continue
-        valid = validate_one(extraction, words, chunk)
-        for reason, count in valid.dropped.items():
-            _count(draft.dropped, reason, count)
-        draft.valid.add(valid)
+        if extraction is not None:
+            valid = validate_one(extraction, words, chunk)
+            for reason, count in valid.dropped.items():
+                _count(draft.dropped, reason, count)
+            draft.valid.add(valid)
+    if draft.answers:
+        _validate_answers(draft, words, packs, only_typed=local is not None)
     draft.packs = list(packs)
     border("validated")
+
+
+def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_typed: bool) -> None:
+    """Add what a language model stated. With ``only_typed`` its concepts are left out: grammar gave them."""
+    parsed = {one.key: one.extraction for found in draft.answers.values() for one in found if one.extraction}
+    answers.keep_parsed(draft.objects, draft.document.doc_id, parsed)
+    packs.update(dict.fromkeys(parsed))
+    stated = {
+        index: [one.extraction for one in found if one.extraction is not None] for index, found in draft.answers.items()
+    }
+    valid = validate_stated(draft, words, stated, only_typed=only_typed)
+    for reason, count in valid.dropped.items():
+        _count(draft.dropped, reason, count)
+    for one in valid.extractions:
+        if only_typed:
+            for relationship in one.relationships:
+                draft.valid.relationships.add(relationship)
+        else:
+            draft.valid.add(one)
+    draft.claims = valid.claims
+    draft.answers = {}
 
 
 def _count(dropped: dict[str, int], reason: str, more: int) -> None:

@@ -31,6 +31,8 @@ class ValidConcept:
     definition: str
     """The definition from its best defining quote; empty if none defines it."""
     signs: Signs | None = None
+    aliases: tuple[str, ...] = ()
+    """Other names that a language model gave, of which the Text has each word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _concept(raw: RawConcept, text: str, chunk: int, source: Source, dropped: Co
     quotes = tuple(found[span] for span in sorted(found))
     definition = min(definitions)[2] if definitions else ""
     return ValidConcept(
-        label, raw.kind or "term", _share(raw.relevance), max(1, raw.frequency), quotes, definition, raw.signs
+        label, raw.kind or "term", share(raw.relevance), max(1, raw.frequency), quotes, definition, raw.signs
     )
 
 
@@ -131,7 +133,7 @@ def _relationship(
     elif (quote := _quote(raw.quote, chunk, source)) is None:
         dropped[UNPROVED] += 1
     else:
-        return ValidRelationship(subject, raw.type, object_, quote, _share(raw.confidence))
+        return ValidRelationship(subject, raw.type, object_, quote, share(raw.confidence))
     return None
 
 
@@ -150,6 +152,6 @@ def _says(quote: str, definition: str) -> bool:
     return set(words_of(definition)) <= set(words_of(quote))
 
 
-def _share(value: float) -> float:
+def share(value: float) -> float:
     """Clamp a value to 0 … 1. A model may write anything, also NaN, which becomes 0."""
     return 0.0 if isnan(value) else min(1.0, max(0.0, value))

@@ -49,6 +49,8 @@ class Claim:
     """Whether only the document's text is to be published."""
     reading: Future[Reading] | None = None
     """The reading; None for a ``forget`` job, and before the reading begins."""
+    asked: Future[None] | None = None
+    """The asking of a language model before that; None where none is asked."""
     failures: int = 0
     resting_until: float = 0.0
     """When to retry after a failure (monotonic seconds). The claim keeps its place: later documents are published

@@ -34,10 +34,13 @@ from kgfs.ingest.matching.earlier import EarlierDocuments, look_back
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.naming import index, with_places, without_suppressed
 from kgfs.ingest.matching.publication import carry_out, show_text
-from kgfs.ingest.pipeline import ReadDocument, ReadText
+from kgfs.ingest.pipeline import ReadDocument, Reader, ReadText
 from kgfs.ingest.reading import embeddings
+from kgfs.ingest.reading.answers import Question
+from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.related_documents import first_source, related_documents
+from kgfs.ingest.working.asking import Asker, Inquiry, Requests
 from kgfs.ingest.working.claims import found_parts
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, DocumentText
 from kgfs.stores.catalog.rows import Job
@@ -70,6 +73,55 @@ class Pipeline:
     engine: Engine
     """Reads documents with the same models."""
     earlier: EarlierDocuments = field(default_factory=EarlierDocuments)
+    asker: Asker | None = None
+    """Asks the language model; None where none is configured."""
+
+    def asks(self, job: Job) -> bool:
+        """Return whether the language model is asked about the document of a job before it is read."""
+        return self.asker is not None and self.asker.concerns(job)
+
+    def ask(self, document: Document, job: Job, progress: Progress) -> None:
+        """Ask the language model about a document. Each answer is durable before the next step. Any thread may call this.
+
+        Raises the errors of ``Asker.ask`` and of ``Reader.read_text``.
+        """
+        assert self.asker is not None
+        inquiry = self._inquiry(document, job, progress)
+        with self.clock.stage("ask"):
+            self.asker.ask(inquiry, lambda done, of: progress("ask", done / max(of, 1)))
+
+    def planned(self, document: Document, job: Job) -> Requests:
+        """Return what asking about a document would take. Send nothing.
+
+        Raises the errors of ``Reader.read_text``; UnreadableTextError among them."""
+        assert self.asker is not None
+        return self.asker.planned(self._inquiry(document, job, lambda stage, share: None))
+
+    def _inquiry(self, document: Document, job: Job, progress: Progress) -> Inquiry:
+        assert self.asker is not None
+        reading = self.read_text(document, progress)
+        domains = self._domains(document)
+        reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, StageClock(), domains=domains)
+        draft = reader.text_of(document, reading)
+        questions: list[Question] = []
+        if not draft.is_found_by_words_only:
+            words = prose_only(draft.parsed.media_type, draft.parsed.text)
+            questions = self.asker.questions(draft.parsed, words, draft.passed, draft.language, domains)
+        return Inquiry(document, self._kin(document), questions, self._known(document, job), job.run)
+
+    def _known(self, document: Document, job: Job) -> tuple[str, ...]:
+        """Return the labels of existing concepts that the strategy chooses."""
+        settings = self.config.pipeline
+        strategy = job.strategy or settings.strategy
+        offered = offer(
+            self.stores.graph, document.ontology, strategy, settings.known_concepts, document.sha256, _scope(job)
+        )
+        return tuple(concept.label for concept in offered)
+
+    def _kin(self, document: Document) -> tuple[Document, ...]:
+        names = self.stores.catalog.names
+        found = (names.document(doc_id) for doc_id in related_documents(names, document))
+        return tuple(one for one in found if one is not None)
 
     def read(self, document: Document, job: Job, progress: Progress) -> Reading:
         """Return the Reading of the document that the job asks for. Any thread may call this.
@@ -88,20 +140,16 @@ class Pipeline:
                 former = load_reading(objects, document.doc_id, document.reading)
                 if former.domains == domains and has_parts(objects, former):
                     return former
-        names = self.stores.catalog.names
         filename = self._filename(document)
         compute = self.compute.using(job.extractor) if job.extractor else self.compute
         settings = self.config.pipeline
         if job.strategy:
             settings = replace(settings, strategy=job.strategy)
-        known: tuple[str, ...] = ()
-        if compute.takes_known:
-            graph, limit = self.stores.graph, settings.known_concepts
-            offered = offer(graph, document.ontology, settings.strategy, limit, document.sha256, _scope(job))
-            known = tuple(concept.label for concept in offered)
-        kin = (names.document(doc_id) for doc_id in related_documents(names, document))
-        earlier = tuple(found for found in kin if found is not None)
-        work = ReadDocument(document, filename, earlier, settings, job.extractor, job.run, known, domains)
+        known = self._known(document, job) if compute.takes_known else ()
+        least = self.config.claims.min_tokens
+        work = ReadDocument(
+            document, filename, self._kin(document), settings, job.extractor, job.run, known, domains, least
+        )
         reading, seconds = self.engine.run(work, progress)
         self.clock.add(seconds)
         return reading

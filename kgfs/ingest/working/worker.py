@@ -21,7 +21,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 
 from kgfs.domain.documents import State
-from kgfs.errors import AWAY, KgfsError, LostLeaseError, MissingError, NoSpaceError, PostponedError, UnreadableTextError
+from kgfs.errors import (
+    AWAY,
+    KgfsError,
+    LostLeaseError,
+    MissingError,
+    NoSpaceError,
+    PostponedError,
+    UnreadableAnswersError,
+    UnreadableTextError,
+)
 from kgfs.ingest import timing
 from kgfs.ingest.reading.recognised import RECOGNITION
 from kgfs.ingest.working.claims import HUGE, TEXTS, Claim, Claims
@@ -32,6 +41,9 @@ from kgfs.stores.readings import Reading
 
 FATAL = 12
 """Number of attempts after which a document that keeps killing its worker (by memory use, for example) is given up."""
+
+WAITING = "waiting"
+"""The stage of a job that waits for a server or a limit."""
 
 log = logging.getLogger("kgfs.worker")
 
@@ -78,6 +90,8 @@ class Worker:
         self._widen_at = 0.0
         self._reported: set[str] = set()
         """Errors of the preparation that are logged already."""
+        self._asked: list[Claim] = []
+        """Claims whose documents a language model is being asked about. They stand in no order."""
 
     @property
     def trouble(self) -> str:
@@ -149,7 +163,9 @@ class Worker:
                             return False
                         self._rest()
             finally:
-                for claim in claims:
+                if self._pipeline.asker is not None:
+                    self._pipeline.asker.stop()
+                for claim in (*claims, *self._asked):
                     self._give_back(claim)
         return False
 
@@ -218,26 +234,84 @@ class Worker:
 
         Return whether there are claims.
         """
-        for held in claims:  # first, since publishing may have taken longer than leases last
+        for held in (*claims, *self._asked):  # first, since publishing may have taken longer than leases last
             with suppress(LostLeaseError):  # noticed when the claim is published
                 self._keep_lease(held)
         while claims.has_room_for_text and (claim := self._claim(text=True)):
             claims.append(claim)
             self._begin(claim, pool)
+        self._hear(claims)
         # No document is read while texts are to be shown, but for those whose failure is waited out.
         while (
             not claims.texts
+            and self._may_ask
             and (room := claims.room(self._engine.held, has_express=self._engine.has_express))
             and (claim := self._claim(below=room))
         ):
             self._widen()
-            claims.append(claim)
-            claims.sort(key=lambda claim: claim.order)
-            self._begin(claim, pool)
+            if self._pipeline.asks(claim.job):
+                self._ask(claim)
+            else:
+                self._line_up(claims, claim)
+                self._begin(claim, pool)
         if not claims:
-            return self._look_back()
+            if self._asked:
+                wait([claim.asked for claim in self._asked if claim.asked], timing.WORKER_IDLE, FIRST_COMPLETED)
+            return self._look_back() or bool(self._asked)
         self._go_on(claims, pool)
         return True
+
+    @property
+    def _may_ask(self) -> bool:
+        """Return whether another document may be asked about, as far as a model is asked at all."""
+        asker = self._pipeline.asker
+        return asker is None or len(self._asked) < asker.width
+
+    def _line_up(self, claims: Claims, claim: Claim) -> None:
+        claims.append(claim)
+        claims.sort(key=lambda claim: claim.order)
+
+    def _ask(self, claim: Claim) -> None:
+        """Begin to ask the language model about a document, in a thread. It is read when the answers are complete."""
+        claim.asked = Future()
+        self._asked.append(claim)
+        threading.Thread(target=self._asking, args=(claim, claim.asked), name="ask", daemon=True).start()
+
+    def _asking(self, claim: Claim, asked: Future[None]) -> None:
+        def progress(stage: str, share: float) -> None:
+            if self._stopping.is_set():
+                raise LostLeaseError("The worker is stopping.")
+            self._pipeline.stores.catalog.jobs.renew(claim.job, self._lease, stage, share)
+
+        try:
+            self._pipeline.ask(claim.document, claim.job, progress)
+            asked.set_result(None)
+        except BaseException as error:  # noqa: BLE001  the worker's thread judges it
+            asked.set_exception(error)
+
+    def _hear(self, claims: Claims) -> None:
+        """Line up the documents whose answers are complete, and put back those that wait for the model.
+
+        They are lined up in the order in which their answers were completed, whatever their order before.
+        """
+        for claim in [one for one in self._asked if one.asked is not None and one.asked.done()]:
+            self._asked.remove(claim)
+            error = claim.asked.exception() if claim.asked is not None else None
+            jobs = self._pipeline.stores.catalog.jobs
+            if isinstance(error, AWAY):
+                self._waits_for(error, doc_id=claim.document.doc_id)
+                jobs.put_back(claim.job, str(error), timing.MODEL_RETRY, counted=False, stage=WAITING)
+            elif isinstance(error, LostLeaseError):
+                jobs.put_back(claim.job, "another had it", 0.0, counted=False)
+            elif error is None:
+                self._turn += 1
+                claim.turn = self._turn
+                self._away = None
+                self._line_up(claims, claim)
+            else:
+                claim.reading = Future()
+                claim.reading.set_exception(error)
+                self._line_up(claims, claim)
 
     def _look_back(self) -> bool:
         """Look through a batch of earlier documents while nothing else is to do; return whether there was one."""
@@ -336,6 +410,8 @@ class Worker:
             return True
         except UnreadableTextError as error:
             self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
+        except UnreadableAnswersError as error:
+            self._pipeline.fail(claim.document, State.FAILED, str(error))
         except KgfsError as error:
             return self._failed(claim, error)
         except Exception as error:  # one poisoned document must not stop the queue; it is logged and counted

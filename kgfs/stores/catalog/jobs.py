@@ -81,16 +81,17 @@ class Jobs:
 
         self._writer.run_removing(work, synced=False)
 
-    def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
+    def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True, stage: str = "") -> None:
         """Return a claimed job to the queue, to be tried again after ``delay`` seconds. ``attempts`` stays, or goes
-        down by one where the attempt is not to be ``counted``. Does nothing if the claim no longer holds."""
+        down by one where the attempt is not to be ``counted``. ``stage`` tells people what it waits for. Does nothing if
+        the claim no longer holds."""
 
         def work(db: sqlite3.Connection) -> None:
             sql = (
-                "UPDATE job SET state = 'queued', worker = '', reason = ?, not_before = ?, lease_until = 0, stage = '',"
+                "UPDATE job SET state = 'queued', worker = '', reason = ?, not_before = ?, lease_until = 0, stage = ?,"
                 f" progress = 0, attempts = attempts - ? WHERE {_HELD}"
             )
-            db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), not counted, *_held(job)))
+            db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), stage, not counted, *_held(job)))
 
         self._writer.run_removing(work, synced=False)
 

@@ -1,0 +1,118 @@
+"""What the language model was asked and what that cost: counts by day and by run, and the limits on them.
+
+One file of the home, written after each request by the worker, who alone asks. Days are those of UTC.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgfs.errors import UnavailableError, from_os_error
+
+if TYPE_CHECKING:
+    from kgfs.models.llm import Attempt
+    from kgfs.settings import Llm
+
+DAYS, RUNS = 31, 100
+"""Days and runs that are remembered one by one."""
+FILE = "llm-usage.json"
+_KINDS = ("requests", "prompt_tokens", "completion_tokens", "cost")
+
+
+class Usage:
+    """The counts of one home. Any thread of the worker may call."""
+
+    def __init__(self, home: Path, settings: Llm, run: str = "") -> None:
+        self._path, self._settings, self._lock = home / FILE, settings, threading.Lock()
+        self._counts = read(home)
+        self._reserved = 0.0
+        self._run = threading.local()
+
+    def of_run(self, run: str) -> None:
+        """Count the requests of the calling thread to a run from now on; '' for none."""
+        self._run.id = run
+
+    def begin(self, tokens: int) -> None:
+        """Reserve about so many tokens of a prompt. Raise UnavailableError where a limit is reached."""
+        with self._lock:
+            self._check("day", self._settings.day_limit, self._counts["days"].get(_today(), {}))
+            if run := getattr(self._run, "id", ""):
+                self._check("run", self._settings.run_limit, self._counts["runs"].get(run, {}))
+            self._reserved += self._price(tokens, 0)
+
+    def end(self, tokens: int, attempt: Attempt) -> None:
+        """Replace a reservation by what the attempt used. Counted on return."""
+        with self._lock:
+            self._reserved = max(0.0, self._reserved - self._price(tokens, 0))
+            prompt = attempt.prompt_tokens or (tokens if attempt.status == 200 else 0)
+            used = (1, prompt, attempt.completion_tokens, self._cost(prompt, attempt.completion_tokens))
+            run = getattr(self._run, "id", "")
+            rows = [self._counts["total"], self._counts["days"].setdefault(_today(), {})]
+            rows += [self._counts["runs"].setdefault(run, {})] if run else []
+            for row in rows:
+                for kind, more in zip(_KINDS, used, strict=True):
+                    row[kind] = round(row.get(kind, 0) + more, 8)
+            outcomes = self._counts["outcomes"]
+            outcomes[attempt.outcome] = outcomes.get(attempt.outcome, 0) + 1
+            for name, most in (("days", DAYS), ("runs", RUNS)):
+                for old in [*self._counts[name]][:-most]:
+                    del self._counts[name][old]
+            self._write()
+
+    def _check(self, what: str, limit: float, used: Mapping[str, float]) -> None:
+        if not limit:
+            return
+        spent = self._spent(used)
+        if spent + self._reserved >= limit:
+            unit = "" if self._is_priced else " tokens"
+            later = "Work goes on at midnight UTC, or" if what == "day" else "Work goes on"
+            raise UnavailableError(
+                f"The limit of the {what} for the language model is reached: {spent:g} of {limit:g}{unit}."
+                f" {later} after a restart with a higher llm.{what}_limit."
+            )
+
+    def _spent(self, row: Mapping[str, float]) -> float:
+        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
+        return row.get("cost", 0.0) if self._is_priced else tokens
+
+    @property
+    def _is_priced(self) -> bool:
+        return bool(self._settings.price_in or self._settings.price_out)
+
+    def _cost(self, prompt: int, answer: int) -> float:
+        return (prompt * self._settings.price_in + answer * self._settings.price_out) / 1e6
+
+    def _price(self, prompt: int, answer: int) -> float:
+        return self._cost(prompt, answer) if self._is_priced else prompt + answer
+
+    def _write(self) -> None:
+        fresh = self._path.with_name(f"{self._path.name}.new")
+        try:
+            fresh.write_text(json.dumps(self._counts), "utf-8")
+            fresh.chmod(0o600)
+            fresh.replace(self._path)
+        except OSError as error:
+            with suppress(OSError):
+                fresh.unlink()
+            raise from_os_error(error, f"{self._path}: counting what the language model used") from error
+
+
+def read(home: Path) -> dict[str, Any]:
+    """Return the counts of a home: ``total``, ``days`` and ``runs`` (requests, tokens, cost), and ``outcomes`` of requests."""
+    empty: dict[str, Any] = {"total": {}, "days": {}, "runs": {}, "outcomes": {}}
+    with suppress(OSError, ValueError):
+        found = json.loads((home / FILE).read_text("utf-8"))
+        if isinstance(found, dict) and all(isinstance(found.get(name), dict) for name in empty):
+            return found
+    return empty
+
+
+def _today() -> str:
+    return datetime.fromtimestamp(time.time(), UTC).date().isoformat()

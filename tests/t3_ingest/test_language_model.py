@@ -1,0 +1,212 @@
+"""Documents that a language model reads, with each fault that a server or a model can have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.app import api
+from kgfs.app.home import open_deposits, open_home
+from kgfs.app.working import run_worker
+from kgfs.config import Config, load
+from kgfs.domain.documents import State
+from kgfs.errors import KgfsError
+from kgfs.ingest import timing
+from kgfs.settings import Llm, Models
+from kgfs.stores.readings import Reading, load_reading
+from kgfs.stores.stores import Stores
+from tests.support.model_server import COMPANY, ModelServer, answering, said, serving
+
+REPORT = next(path for path in COMPANY if path.stem.startswith("income-report"))
+
+
+def configured(home: Path, url: str, **llm: Any) -> Config:
+    settings = Llm(**{"base_url": url, "timeout": 1.0, "retry_for": 0.5, **llm})
+    return replace(load(home), llm=settings, models=Models(extractor="llm", embedder="none"))
+
+
+def deposit(config: Config, *paths: Path, ontology: str = "Growth") -> None:
+    with open_home(config) as stores, open_deposits(config, stores) as (deposits, _):
+        for path in paths:
+            deposits.ingest_file(path, ontology)
+
+
+def readings(stores: Stores) -> list[Reading]:
+    names = stores.catalog.names
+    found = [document for one in names.ontologies() for document in names.documents(one.id, "", 100)]
+    objects = stores.garage.objects
+    return [load_reading(objects, document.doc_id, document.reading) for document in found if document.reading]
+
+
+def states(stores: Stores) -> Mapping[State, int]:
+    return {state: count for state, count in stores.catalog.names.counts().items() if count}
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "MODEL_RETRY", 0.2)
+
+
+def read(config: Config, server: ModelServer, *paths: Path) -> None:
+    deposit(config, *(paths or (REPORT,)))
+    run_worker(config, until_idle=True)
+
+
+def test_each_source_is_asked_about_once_and_its_answer_is_knowledge(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        read(config, server, *COMPANY)
+        with open_home(config) as stores:
+            sources = sum(len(reading.chunks) for reading in readings(stores))
+            assert len(server.calls()) == sources
+            noted = json.loads((tmp_path / "calls.ndjson").read_text().splitlines()[0])
+            assert noted["task"] == "extraction"
+            annotated = [json.loads(path.read_text()) for path in annotations_of(COMPANY)]
+            relationships = sum(len(reading.relationships) for reading in readings(stores))
+            assert relationships >= 0.95 * sum(len(one["relationships"]) for one in annotated)
+            claims = [claim for reading in readings(stores) for claim in reading.claims]
+            assert len(claims) >= 0.98 * sum(len(one["claims"]) for one in annotated)
+            assert all(claim.quote is not None for claim in claims)
+            assert states(stores) == {State.DONE: len(COMPANY)}
+        assert api.llm_usage(config)["outcomes"] == {"answer": sources}
+        run_worker(config, until_idle=True)
+        assert len(server.calls()) == sources
+
+
+def annotations_of(paths: list[Path]) -> list[Path]:
+    return [path.parents[1] / "annotations" / f"{path.stem}.json" for path in paths]
+
+
+FAULTS: Mapping[str, tuple[State, str]] = {
+    "malformed": (State.FAILED, "Sources failed: length"),
+    "refusal": (State.FAILED, "Sources failed: refusal"),
+    "empty": (State.FAILED, "Sources failed: empty"),
+    "http_400": (State.FAILED, "Sources failed: rejected"),
+    "fenced": (State.DONE, ""),
+    "paraphrase": (State.DONE, ""),
+    "wrong_enum": (State.DONE, "claim: its "),
+    "missing_field": (State.DONE, "claim: its claim is missing"),
+    "reworded": (State.DONE, "relationship: its quote does not stand in the text"),
+    "invented_quote": (State.DONE, "quote not found"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_model_ends_the_document(home: Path, tmp_path: Path, fault: str) -> None:
+    state, reason = FAULTS[fault]
+    with serving(tmp_path, {fault: 1.0}) as server:
+        config = configured(home, server.url)
+        read(config, server)
+        with open_home(config) as stores:
+            assert states(stores) == {state: 1}
+            (document,) = stores.catalog.names.documents(stores.catalog.names.ontologies()[0].id, "", 9)
+            if state is State.FAILED:
+                assert reason in document.reason
+                assert api.search_passages(config, "Mediavine"), "its text is found"
+            else:
+                (reading,) = readings(stores)
+                refused = [*reading.dropped, *(claim.rejected for claim in reading.claims)]
+                assert any(reason in one for one in refused) or not reason
+                assert reading.relationships
+                if fault == "paraphrase":
+                    assert "relationship: its quote does not stand in the text" not in reading.dropped
+                    assert all(claim.quote is not None for claim in reading.claims)
+
+
+@pytest.mark.logs("does not answer", "refused with 401")
+@pytest.mark.parametrize("fault", ["http_401", "http_429", "http_500", "http_503", "drop", "stall"])
+def test_a_fault_of_the_server_lets_the_document_wait(home: Path, tmp_path: Path, fault: str) -> None:
+    with serving(tmp_path, {fault: 1.0}) as server:
+        config = configured(home, server.url)
+        deposit(config, REPORT)
+        with pytest.raises(KgfsError, match=r"does not answer|refused with 401"):
+            run_worker(config, until_idle=True)
+        with open_home(config) as stores:
+            (job,) = stores.catalog.jobs.all()
+            assert (job.stage, job.attempts) == ("waiting", 0)
+            assert job.reason
+            assert State.FAILED not in states(stores)
+        if fault == "http_401":
+            assert len(server.calls()) <= 3  # one for each start of the worker's asking
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        run_worker(config, until_idle=True)
+        with open_home(config) as stores:
+            assert states(stores) == {State.DONE: 1}
+
+
+@pytest.mark.parametrize(("broken", "state"), [(1, State.DONE), (2, State.FAILED)])
+def test_an_answer_of_another_form_is_repaired_once(home: Path, broken: int, state: State) -> None:
+    asked: dict[str, list[list[dict[str, str]]]] = {}
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        turns = asked.setdefault(body["messages"][1]["content"], [])
+        turns.append(body["messages"])
+        return said('{"text": "no list"}' if len(turns) <= broken else '{"concepts": [], "claims": []}')
+
+    with answering(answer) as url:
+        config = configured(home, url, model="m")
+        deposit(config, REPORT)
+        run_worker(config, until_idle=True)
+    with open_home(config) as stores:
+        assert states(stores) == {state: 1}
+    for turns in asked.values():
+        assert len(turns) == 2
+        assert turns[1][2] == {"role": "assistant", "content": '{"text": "no list"}'}
+        assert "none of the lists" in turns[1][3]["content"]
+
+
+def test_the_same_document_elsewhere_is_not_asked_about(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        read(config, server)
+        calls = len(server.calls())
+        deposit(config, REPORT, ontology="Other")
+        run_worker(config, until_idle=True)
+        assert len(server.calls()) == calls
+        with open_home(config) as stores:
+            one, other = readings(stores)
+            assert one.relationships == other.relationships
+            assert not {*one.records} & {*other.records}
+
+
+@pytest.mark.logs("limit of the day")
+def test_a_limit_lets_documents_wait(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, day_limit=3_000.0, concurrency=1)
+        deposit(config, *COMPANY)
+        with pytest.raises(KgfsError, match="limit of the day"):
+            run_worker(config, until_idle=True)
+        calls = len(server.calls())
+        assert 0 < calls < 8
+        config = configured(home, server.url)
+        run_worker(config, until_idle=True)
+        with open_home(config) as stores:
+            assert states(stores) == {State.DONE: len(COMPANY)}
+            assert len(server.calls()) == sum(len(reading.chunks) for reading in readings(stores))
+
+
+def test_a_plan_states_the_calls_and_asking_again_makes_them(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, price_in=2.0, price_out=8.0)
+        read(config, server)
+        calls, plans = len(server.calls()), []
+
+        def agree(plan: Any) -> bool:
+            plans.append(plan)
+            return True
+
+        def progress(*_: object) -> None:
+            return
+
+        api.regenerate(config, "Growth", agree=agree, progress=progress)
+        api.regenerate(config, "Growth", agree=agree, progress=progress, ask_again=True)
+        api.regenerate(config, "Growth", agree=lambda plan: bool(plans.append(plan)), progress=progress)
+        assert [plan.requests for plan in plans] == [0, calls, 0]
+        assert plans[1].cost > 0
+        assert len(server.calls()) == 2 * calls
