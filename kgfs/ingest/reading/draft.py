@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
-from kgfs.domain.knowledge import FoundConcept, FoundRelationship
+from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship
 from kgfs.domain.text import LONGEST_PROSE, Chunk, Text, Verdict
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
@@ -61,6 +61,8 @@ class Draft:
     """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
+    claims: tuple[FoundClaim, ...] = ()
+    """In order of the Text, rejected ones included."""
     acronyms: tuple[tuple[str, str], ...] = ()
     """Keys of the acronyms that the Text introduces, and of their long forms."""
     windows: Windows = field(default_factory=list)
