@@ -15,7 +15,7 @@ from typing import Any
 
 from kgfs.errors import BadInputError
 from kgfs.models.extractor import table as extractors
-from kgfs.settings import Cluster, Garage, Graph, Models, Pipeline, Tree, Vectors, Watch
+from kgfs.settings import Claims, Cluster, Garage, Graph, Llm, Models, Pipeline, Tree, Vectors, Watch
 
 OTHER_VARIABLES = ("KGFS_QDRANT_URL",)
 """Variables that look like a setting and are none: tests read them."""
@@ -29,6 +29,8 @@ class Config:
     pipeline: Pipeline = field(default_factory=Pipeline)
     tree: Tree = field(default_factory=Tree)
     models: Models = field(default_factory=Models)
+    llm: Llm = field(default_factory=Llm)
+    claims: Claims = field(default_factory=Claims)
     garage_store: Garage = field(default_factory=Garage)
     """Section ``[garage]``."""
     graph: Graph = field(default_factory=Graph)
@@ -83,6 +85,11 @@ class Config:
         return self.home / "run"
 
     @property
+    def prompts(self) -> Path:
+        """Return the folder of prompts that the user puts in the place of those of kgfs."""
+        return self.home / "prompts"
+
+    @property
     def logs(self) -> Path:
         return self.home / "log"
 
@@ -105,6 +112,8 @@ _SECTIONS: Mapping[str, type] = {
     "pipeline": Pipeline,
     "tree": Tree,
     "models": Models,
+    "llm": Llm,
+    "claims": Claims,
     "garage": Garage,
     "graph": Graph,
     "compute": Cluster,

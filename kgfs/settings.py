@@ -116,7 +116,9 @@ class Models:
     """``auto`` (the model that the home has vectors of, else ``minilm-int8``), ``minilm`` (float32), ``minilm-int8``, ``none``.
     With another model than before the worker embeds all documents again; until all have its vectors searches go by words, and ``kgfs status`` says how far that is. With ``auto``, ``kgfs reprocess`` does that."""
     extractor: str = "auto"
-    """``auto`` (grammar where its model is installed, else statistics), ``grammar``, or ``statistics``."""
+    """``auto`` (grammar where its model is installed, else statistics), ``grammar``, ``statistics``, ``llm`` (the language model of
+    ``[llm]``), or ``llm+grammar`` (claims and typed relationships from the language model, everything else from grammar).
+    New documents use it; ``kgfs regenerate`` reads earlier ones with it."""
     threads: int = 0
     """Threads of the embedding model; 0 means one for each core."""
     rerank_url: str = ""
@@ -129,10 +131,6 @@ class Models:
     """Seconds to wait for an answer."""
     rerank_path: str = ""
     """A folder with the ``model.onnx`` and ``tokenizer.json`` of a cross-encoder, to use instead of a server."""
-    price_in: float = 0.0
-    """Price of a million input tokens, for the plan of ``kgfs regenerate`` with an extractor that is billed."""
-    price_out: float = 0.0
-    """Price of a million output tokens."""
 
     def __post_init__(self) -> None:
         if self.embedder not in EMBEDDERS:
@@ -143,7 +141,98 @@ class Models:
             raise BadInputError("models.rerank_url and models.rerank_path name two models; set one of them.")
         _holds_no_secret("models.rerank_url", self.rerank_url, "models.rerank_key_file")
         _more_than_0("models", self, LONGEST, "rerank_timeout")
-        _at_least("models", self, 0, "threads", "price_in", "price_out")
+        _at_least("models", self, 0, "threads")
+
+
+@dataclass(frozen=True, slots=True)
+class Llm:
+    """The settings of ``[llm]``: the language model that finds claims, answers questions and describes documents."""
+
+    base_url: str = ""
+    """An OpenAI-compatible server, ``https://host/v1`` or ``http://host:port/v1``; ``local:/path/model.gguf`` runs a model on this machine. Empty for no model.
+    The address alone changes nothing: ``models.extractor`` says what reads documents."""
+    model: str = ""
+    """The model to ask for; empty for the first that the server lists."""
+    context_model: str = ""
+    """The model that describes documents; empty for the same."""
+    api_key_file: str = ""
+    """File with the API key. Without one ``OPENAI_API_KEY`` is used."""
+    context_tokens: int = 16_384
+    """Tokens that a prompt and its answer may have together; at least 2,048."""
+    max_tokens: int = 4_096
+    """Most tokens of an answer."""
+    temperature: float = 0.0
+    """Randomness of the answers."""
+    concurrency: int = 4
+    """Requests at the same time, over all documents."""
+    timeout: float = 120.0
+    """Seconds that the server may be silent."""
+    retry_for: float = 300.0
+    """Seconds for which a request is repeated after a fault; then its document waits until the server answers again."""
+    price_in: float = 0.0
+    """Price of a million input tokens, for plans and limits."""
+    price_out: float = 0.0
+    """Price of a million output tokens."""
+    day_limit: float = 0.0
+    """Most that may be spent in one day (UTC), in the money of the prices, or in tokens where no price is set; 0 for no limit."""
+    run_limit: float = 0.0
+    """Most that one ``kgfs regenerate`` may spend, likewise."""
+    calls: str = "one"
+    """Requests for each passage: ``one``, or ``two`` with claims apart, which suits small models."""
+    known_tokens: int = 500
+    """Tokens of existing concept names that each prompt shows."""
+    contexts: str = "auto"
+    """Whether the model describes each document in two or three sentences, which help search: ``on``, ``off``, or ``auto`` (on, except for models on this machine)."""
+    intent: bool = False
+    """Whether the model says what a question is after; else rules do."""
+    trust: str = "auto"
+    """``high``, ``low`` (an answer must share half of the question's weight with the passage that it cites), or ``auto`` (low for ``local:`` models)."""
+
+    def __post_init__(self) -> None:
+        is_local = self.base_url.startswith("local:")
+        if self.base_url and not is_local and not is_address(self.base_url, "http", "https", below=True):
+            raise BadInputError(
+                f"llm.base_url is http(s)://host:port/v1 or local:/path/model.gguf, not '{self.base_url}'."
+            )
+        if not is_local:
+            _holds_no_secret("llm.base_url", self.base_url, "llm.api_key_file")
+        choices = {"calls": ("one", "two"), "contexts": ("auto", "on", "off"), "trust": ("auto", "high", "low")}
+        for key, known in choices.items():
+            if getattr(self, key) not in known:
+                raise BadInputError(f"llm.{key} is {', '.join(known[:-1])} or {known[-1]}, not '{getattr(self, key)}'.")
+        _at_least("llm", self, 2_048, "context_tokens", most=LARGEST_FILE)
+        _at_least("llm", self, 16, "max_tokens", most=self.context_tokens)
+        _at_least("llm", self, 1, "concurrency", most=1_000)
+        _at_least("llm", self, 0, "temperature", "price_in", "price_out", "day_limit", "run_limit", "known_tokens")
+        _at_least("llm", self, 0, "retry_for", most=LONGEST)
+        _more_than_0("llm", self, LONGEST, "timeout")
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the model runs on this machine: in a process of kgfs, or behind a loopback address."""
+        host = urlsplit(self.base_url).hostname or ""
+        return self.base_url.startswith("local:") or host in ("localhost", "::1") or host.startswith("127.")
+
+    @property
+    def describes(self) -> bool:
+        """Return whether the model describes documents."""
+        return bool(self.base_url) and (self.contexts == "on" or (self.contexts == "auto" and not self.is_local))
+
+    @property
+    def is_trusted(self) -> bool:
+        """Return whether answers need no check of how much of the question their passages have."""
+        return self.trust == "high" or (self.trust == "auto" and not self.base_url.startswith("local:"))
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The settings of ``[claims]``."""
+
+    min_tokens: int = 20
+    """Fewest words of a claim; shorter ones are kept apart. ``kgfs reprocess`` applies another value without asking a model."""
+
+    def __post_init__(self) -> None:
+        _at_least("claims", self, 0, "min_tokens")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ def load_models(config: Config) -> LocalCompute:
 
     named = wanted(config)
     if named != "auto":
-        return LocalCompute(replace(config.models, embedder=named))
+        return LocalCompute(replace(config.models, embedder=named), llm=config.llm, prompts=config.prompts)
     in_use = str(worker_note(config.run).get("embedder", "")) or _model_of_readings(config)
-    return LocalCompute(config.models, in_use=in_use)
+    return LocalCompute(config.models, in_use=in_use, llm=config.llm, prompts=config.prompts)
 
 
 def other_embedder(config: Config) -> str:

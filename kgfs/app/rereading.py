@@ -70,7 +70,11 @@ def regenerate(
     with open_home(config, make=False) as stores:
         found = ontology_called(stores, ontology)
         names = stores.catalog.names
-        compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
+        compute = LocalCompute(
+            replace(config.models, extractor=extractor) if extractor else config.models,
+            llm=config.llm,
+            prompts=config.prompts,
+        )
         documents = all_of(names, found)
         planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
         if not agree(planned) or not planned.documents:

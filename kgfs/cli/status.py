@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
@@ -170,8 +169,7 @@ def projection_lines(page: dict[str, Any]) -> list[str]:
     if page["purges"]:
         lines.append(f"owed there: {count(page['purges'], 'purge')}")
     if page["away_since"] is not None:
-        since = datetime.fromtimestamp(page["away_since"]).astimezone().isoformat(timespec="seconds")
-        lines.append(f"cannot be written to since {since}: {page['away_reason']}")
+        lines.append(f"cannot be written to since {page['away_since']}: {page['away_reason']}")
     return lines
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 
 import click
@@ -11,6 +10,7 @@ import click
 from kgfs.app import api
 from kgfs.cli.options import as_json, confirm, count, with_config
 from kgfs.config import Config
+from kgfs.render.words import time_of
 
 
 @click.group()
@@ -40,11 +40,10 @@ def list_(config: Config, as_json: bool) -> None:
     for removed in api.removed(config):
         gone = removed.file
         if as_json:
-            shown = {"id": gone.id, "path": removed.path, "size": gone.size, "removed_at": gone.at / 1e9}
+            shown = {"id": gone.id, "path": removed.path, "size": gone.size, "removed_at": time_of(gone.at)}
             click.echo(json.dumps({**shown, "doc_id": gone.doc_id, "version": gone.version, "key": gone.key}))
         else:
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(gone.at / 1e9))
-            click.echo(f"{gone.id}\t{when}\t{gone.size}\t{removed.path}")
+            click.echo(f"{gone.id}\t{time_of(gone.at)}\t{gone.size}\t{removed.path}")
 
 
 @command.command()

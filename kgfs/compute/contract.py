@@ -48,7 +48,7 @@ class Compute(Protocol):
 
     @property
     def billed(self) -> bool:
-        """Tell whether a provider charges for each token that the extractor uses."""
+        """Tell whether the extractor's answers come from a language model, which the worker asks before reading."""
         ...
 
     @property

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from kgfs.models.contract import Extraction, Passage, Tokens
 from kgfs.models.selection import Selection, select
-from kgfs.settings import Models
+from kgfs.settings import Llm, Models
 
 
 class LocalCompute:
@@ -21,9 +22,16 @@ class LocalCompute:
     another document's embeddings are computed at the same time.
     """
 
-    def __init__(self, settings: Models, selection: Selection | None = None, in_use: str = "") -> None:
-        self._settings = settings
-        self._selection: Selection = selection or select(settings, in_use=in_use)
+    def __init__(
+        self,
+        settings: Models,
+        selection: Selection | None = None,
+        in_use: str = "",
+        llm: Llm | None = None,
+        prompts: Path | None = None,
+    ) -> None:
+        self._settings, self._llm, self._prompts = settings, llm, prompts
+        self._selection: Selection = selection or select(settings, in_use=in_use, llm=llm, prompts=prompts)
         self._others: dict[str, LocalCompute] = {}
         self._choosing = threading.Lock()
 
@@ -76,7 +84,8 @@ class LocalCompute:
         with self._choosing:
             if extractor not in self._others:
                 settings = replace(self._settings, extractor=extractor)
-                self._others[extractor] = LocalCompute(settings, select(settings, self._selection))
+                chosen = select(settings, self._selection, llm=self._llm, prompts=self._prompts)
+                self._others[extractor] = LocalCompute(settings, chosen, llm=self._llm, prompts=self._prompts)
             return self._others[extractor]
 
     def notes(self) -> Sequence[str]:

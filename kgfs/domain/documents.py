@@ -64,6 +64,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; links are quoted whole, and headings have their words alone; names of files of documents are terms and no concepts"
         "; transcripts are read along the branch that lived, with the kinds of their entries and their images told"
         "; statuses and status, sizes and size, APIs and API are one thing"
+        "; quoted messages of mails say who wrote them and when, and attachments stand with the message that carried them"
         "; names are the same however their accents are encoded, and with soft hyphens or characters of no width inside"
     ),
 }

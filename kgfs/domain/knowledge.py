@@ -116,6 +116,11 @@ RELATIONSHIP_TYPES: Mapping[str, str] = {
     "RELATED_TO": "RELATED_TO",
     "LINKS_TO": "LINKED_FROM",
     "BROADER": "NARROWER",
+    "ENABLES": "ENABLED_BY",
+    "CONTRADICTS": "CONTRADICTS",
+    "EXAMPLE_OF": "HAS_EXAMPLE",
+    "AUTHORED_BY": "AUTHOR_OF",
+    "DEFINED_IN": "CONTAINS_DEFINITION_OF",
 }
 """The relationship types, each with the name of its inverse (as the object's folder names it)."""
 

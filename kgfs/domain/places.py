@@ -75,6 +75,12 @@ def page_in(locator: Mapping[str, str | int]) -> int | None:
     return page if isinstance(page, int) else None
 
 
+def pages_of(first: Mapping[str, str | int], last: Mapping[str, str | int] | None = None) -> str:
+    """Return the page of a locator, or the pages from one to another one: "3", "4-6"; '' where it has none."""
+    from_, to = page_in(first), page_in(last or first)
+    return "" if from_ is None else str(from_) if to is None or to <= from_ else f"{from_}-{to}"
+
+
 def in_words(first: Mapping[str, str | int], last: Mapping[str, str | int] | None = None) -> str:
     """Return a locator, or the range from one to another one, for people: "page 3", "sheet Budget, rows 4-6"; '' for none."""
     last = first if last is None else last

@@ -50,6 +50,17 @@ def forms_in(text: str) -> list[str]:
     return found
 
 
+def stems_in(text: str) -> list[str]:
+    """Return the stem of each word of a text, in order; of scripts that are written without spaces, each character."""
+    found: list[str] = []
+    for word in map(plain, words_in(text)):
+        if word.isascii() or not _UNSPACED.search(word):
+            found.append(stem(word))
+        else:
+            found += word
+    return found
+
+
 @lru_cache(1 << 17)
 def forms_of(word: str) -> tuple[str, ...]:
     """Return the forms of one word."""

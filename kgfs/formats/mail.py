@@ -21,11 +21,13 @@ from kgfs.formats.decoding import Decoded
 from kgfs.formats.html import decoded, pieces_of, told
 from kgfs.formats.icalendar import words_of
 from kgfs.formats.mail_flowed import unflowed
-from kgfs.formats.mail_quotes import addresses_in, quoted_from
+from kgfs.formats.mail_quotes import addresses_in, header_of, quoted_from
 from kgfs.formats.pieces import Piece, clean, heading
 from kgfs.formats.smime import MEDIA_TYPES, signed_message
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
+QUOTED = ("From", "Date")
+"""What is told of a quoted message, where its form makes it sure."""
 DEEPEST = 20
 """Messages within messages that are followed."""
 PARTS = 10_000
@@ -160,9 +162,12 @@ def _message(message: Message, level: int, depth: int, conversation: Conversatio
     if place is not None:
         yield Piece("", place=place)
     attachments: list[Attachment] = []
-    yield from _body(message, level, depth, attachments, conversation)
+    body = list(_body(message, level, depth, attachments, conversation))
+    own = next((n for n, piece in enumerate(body) if piece.place is not None), len(body))
+    yield from body[:own]
     if lines := [_listed(each) for each in attachments]:
         yield Piece("meta", "\n".join(["**Attachments:**", *lines]))
+    yield from body[own:]
 
 
 def _body(
@@ -214,6 +219,9 @@ def _body(
             quoted = words[start:end]
             conversation.name(addresses_in("\n".join(quoted.lstrip().split("\n")[:8])))
             place: dict[str, int] | None = conversation.begin()
+            if said := [f"**{name}:** {value}" for name, value in zip(QUOTED, header_of(quoted), strict=True) if value]:
+                yield Piece("meta", "\n".join(said), place=place)
+                place = None
             for piece in _plain(quoted):
                 yield replace(piece, place=place)
                 place = None
@@ -324,7 +332,7 @@ def _is_page(content: bytes) -> bool:
     )
 
 
-MESSAGE = Format("eml/4", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
+MESSAGE = Format("eml/5", "message/rfc822", frozenset({"eml"}), pieces=message_pieces, signature=_is_message)
 ARCHIVED_PAGE = Format(
     "mhtml/3", "multipart/related", frozenset({"mht", "mhtml"}), pieces=page_pieces, signature=_is_page
 )

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kgfs.formats.mail_said import said_of
+
 _MARKS = re.compile(r"[ \t]*((?:>[ \t]?)*)")
 _RULE = re.compile(r"[ \t]*(?:[-_*=]{3,}[^-_*=\n]{0,60}[-_*=]{3,}|[-_]{10,})[ \t]*$")
 _FIELD = re.compile(r"[ \t]*\*?[^\W\d_][\w .-]{0,20}:\*?[ \t]+\S")
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 FIELDS = 3
 """Consecutive lines like ``From: …`` below a rule that make it the beginning of a forwarded message."""
+
+
+HEAD = 20
+"""Lines in which a quoted message says who wrote it and when."""
 
 
 def quoted_from(words: str) -> list[int]:
@@ -38,6 +44,12 @@ def quoted_from(words: str) -> list[int]:
             below = full[at + 1 : at + 1 + FIELDS]
             found += [start] if all(_FIELD.match(lines[other][2]) for other in below) else []
     return sorted(set(found) - {0})
+
+
+def header_of(quoted: str) -> tuple[str, str]:
+    """Return sender and date of a quoted message that begins where :func:`quoted_from` found it; '' where not sure."""
+    lines = [line for _, _, line in _lines("\n".join(quoted.lstrip("\n").split("\n")[:HEAD]))]
+    return said_of(lines, has_fields=_RULE.match(lines[0]) is not None)
 
 
 def addresses_in(words: str) -> list[str]:

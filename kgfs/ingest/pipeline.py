@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgfs.compute.contract import Compute, Progress, WorkerSlot
 from kgfs.compute.heartbeat import WithHeartbeat
 from kgfs.domain.documents import INGEST_VERSION, Document
+from kgfs.domain.domains import Domains
 from kgfs.domain.text import Text
 from kgfs.failpoints import border
 from kgfs.formats.headings import section_paths
@@ -97,6 +98,7 @@ class ReadDocument:
     """Instead of the configured one."""
     run: str = ""
     known: tuple[str, ...] = ()
+    domains: Domains = field(default_factory=dict)
 
     @property
     def weight(self) -> int:
@@ -106,7 +108,7 @@ class ReadDocument:
     def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
         compute = place.compute.using(self.extractor) if self.extractor else place.compute
         clock = StageClock()
-        reader = Reader(place.objects, compute, self.settings, clock, self.run, self.known)
+        reader = Reader(place.objects, compute, self.settings, clock, self.run, self.known, self.domains)
         return reader.read(self.document, self.filename, self.earlier, progress), clock.seconds()
 
 
@@ -117,10 +119,11 @@ class ReadText:
     document: Document
     filename: str
     settings: Pipeline
+    domains: Domains = field(default_factory=dict)
 
     def __call__(self, place: WorkerSlot, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
         clock = StageClock()
-        reader = Reader(place.objects, place.compute, self.settings, clock)
+        reader = Reader(place.objects, place.compute, self.settings, clock, domains=self.domains)
         return reader.read_text(self.document, self.filename, progress), clock.seconds()
 
 
@@ -136,6 +139,8 @@ class Reader:
     """What the Readings are made for, where they were asked for: then none made for something else is found again."""
     known: Sequence[str] = ()
     """Labels of existing concepts, chosen by the strategy, to be shown to the extractor."""
+    domains: Domains = field(default_factory=dict)
+    """The domains of the document's ontology. Readings by other ones are not found again."""
 
     def read(self, document: Document, filename: str, earlier: Sequence[Document], progress: Progress) -> Reading:
         """Return the Reading of a document, which is kept in the garage.
@@ -187,6 +192,7 @@ class Reader:
             report=report,
             run=self.run,
             known=self.known,
+            domains=self.domains,
         )
 
     def _carry_out(self, some: Sequence[Stage], draft: Draft) -> None:
@@ -205,9 +211,10 @@ class Reader:
         return reading
 
     def _kept(self, prefix: str) -> list[Reading]:
-        """Return the Readings of an interrupted run, or of an earlier life, by this ingest version."""
+        """Return the Readings of an interrupted run, or of an earlier life, by this ingest version and these domains."""
         found = [decode_reading(self.objects.get(key), key) for key, _ in self.objects.keys(prefix)]
-        return [reading for reading in found if reading.ingest_version == INGEST_VERSION]
+        version = INGEST_VERSION, self.domains
+        return [reading for reading in found if (reading.ingest_version, reading.domains) == version]
 
     def _kept_text(self, document: Document) -> Reading | None:
         found = self._kept(texts_prefix(document.doc_id))
@@ -274,6 +281,7 @@ class Reader:
             guessed_encoding=text.guessed_encoding,
             language=draft.language,
             blocks=text.blocks,
+            domains=draft.domains,
         )
 
     def _reading(self, draft: Draft) -> Reading:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from kgfs.domain.claims import ALIKE, NEAR, Statement, cosine, file_name, may_say_the_same, other_figure
 from kgfs.domain.forms import places_of
-from kgfs.domain.places import in_words
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import DocumentLocation, standing_of
 from kgfs.knowledge.evidence import Recall
@@ -172,7 +171,6 @@ class _Pages:
 
     def _quote(self, row: ClaimRow) -> ClaimQuote:
         document, origin = self._document(row.doc_id), self._standing(row.doc_id).origin
-        locator = json.loads(row.locator) if row.locator else {}
         source = AnswerSource(
             text=row.quote,
             score=0.0,
@@ -186,8 +184,7 @@ class _Pages:
             lines=(row.line_start, row.line_end),
             archive_uri=browse_uri(document),
             download_uri=None,
-            locator=locator,
-            where=in_words(locator) if locator else "",
+            locator=json.loads(row.locator) if row.locator else {},
         )
         return ClaimQuote(row.quote, origin.path, origin.note, source, (row.line_start, row.line_end))
 

@@ -18,6 +18,7 @@ from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.filters import allowed
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.wholes import Whole, whole_of
+from kgfs.render.words import time_of
 from kgfs.stores.graph.vocabulary import ClaimRow, DocumentRow, SourceRow
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
@@ -228,6 +229,7 @@ def whole_document(stores: Stores, doc_id: str, *, content: bool = True) -> Whol
     row = whole.document
     ontology = stores.catalog.names.ontology(row.ontology)
     name = ontology.name if ontology else ""
+    date = stores.graph.own_dates([doc_id]).get(doc_id)
     return WholeDocument(
         id=doc_id,
         content=_joined(stores, whole) if content else None,
@@ -241,13 +243,13 @@ def whole_document(stores: Stores, doc_id: str, *, content: bool = True) -> Whol
             "title": row.source_title,
             "ontology": name,
             "document": standing_of(stores.catalog.names, doc_id).origin.path,
-            "created_at": row.ingested_at,
+            "created_at": time_of(row.ingested_at),
             "content_hash": row.content_hash,
             "text_sha256": row.text_sha256,
             "content_version": row.content_version,
             "ingest_version": row.ingest_version,
             "chunk_count": whole.count,
-            "date": stores.graph.own_dates([doc_id]).get(doc_id),
+            "date": time_of(date) if date is not None else None,
         },
     )
 

@@ -61,6 +61,10 @@ class Passage:
     """As :mod:`kgfs.domain.languages` names it."""
     speakers: tuple[str, ...] = ()
     """The normalised names of those who speak in the document and are named in the Source."""
+    date: str = ""
+    """The date that the document gives itself, for a language model; such as ``2025-06-30``."""
+    domains: tuple[str, ...] = ()
+    """Names of the ontology's domains, for a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +240,10 @@ class Extractor(Protocol):
 
     @property
     def billed(self) -> bool:
-        """Tell whether a provider charges for each token. If so, a plan states the cost."""
+        """Tell whether a language model is asked, which may charge for each token.
+
+        The worker asks it before the document is read, and ``extract`` is not called.
+        """
         ...
 
     @property

@@ -8,14 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kgfs.errors import ModelMissingError
+from kgfs.errors import BadInputError, ModelMissingError
 from kgfs.models import made_model, tokens
 from kgfs.models.contract import Embedder, Extractor, Tokens
 from kgfs.models.embedder import FP32, MiniLM
 from kgfs.models.extractor import table
 from kgfs.models.grammar import English
-from kgfs.settings import Models
+from kgfs.settings import Llm, Models
+
+if TYPE_CHECKING:
+    from kgfs.models.extractor.llm import LlmExtractor
 
 SETTINGS = {FP32: "minilm", made_model.NAME: "minilm-int8"}
 """The embedding models of this version → the settings that name them."""
@@ -32,12 +37,18 @@ class Selection:
     """Messages for people: what is missing and what that means."""
 
 
-def select(settings: Models, loaded: Selection | None = None, in_use: str = "") -> Selection:
+def select(
+    settings: Models,
+    loaded: Selection | None = None,
+    in_use: str = "",
+    llm: Llm | None = None,
+    prompts: Path | None = None,
+) -> Selection:
     """Select the models for these settings and load them, which takes a few seconds.
 
     ``in_use`` is the embedding model that the home has vectors of; ``auto`` keeps to it. The token counter and the embedder are taken from ``loaded`` where it is given. A missing model that the settings
     name raises ModelMissingError; with ``auto`` the selection does without it. Raises BadInputError for an unknown
-    extractor.
+    extractor, and for one that asks a language model where ``llm`` names none. ``prompts`` is the folder of the user's prompts.
     """
     notes: list[str] = []
     table.check(settings.extractor)
@@ -48,8 +59,18 @@ def select(settings: Models, loaded: Selection | None = None, in_use: str = "") 
     grammar = _grammar(settings, notes)
     if grammar is not None and embedder is None and settings.extractor == table.AUTO:
         notes.append("Concepts come from grammar and statistics without embeddings.")
-    chosen = table.make(settings.extractor, grammar, embedder)
+    chosen = table.make(settings.extractor, grammar, _llm(settings.extractor, llm, prompts))
     return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
+
+
+def _llm(extractor: str, settings: Llm | None, prompts: Path | None) -> LlmExtractor | None:
+    if not table.needs_llm(extractor):
+        return None
+    if settings is None or not settings.base_url:
+        raise BadInputError(f"models.extractor is '{extractor}', and llm.base_url names no language model.")
+    from kgfs.models.extractor.llm import LlmExtractor
+
+    return LlmExtractor(settings, prompts)
 
 
 def _embedder(settings: Models, in_use: str, notes: list[str]) -> Embedder | None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
 from kgfs.domain.places import Locator
+from kgfs.render.page_marks import fragment
 from kgfs.render.words import fold
 
 UNCITED = "[no source]"
@@ -53,7 +54,7 @@ def answer_text(response: str, citations: Sequence[ValidatedCitation], up: str =
 
 
 def sources_of(citations: Sequence[ValidatedCitation], up: str = "") -> str:
-    """Return ``**Sources:**`` and one line each, ``[1] Title | p.12 | [View](…) | [Download](…)``; '' for none."""
+    """Return ``**Sources:**`` and one line each, ``[1] Title | p.12 | [View](…#page-12) | [Download](…)``; '' for none."""
     if not citations:
         return ""
     return "\n**Sources:**\n" + "".join(f"{_source(one, up)}\n" for one in citations)
@@ -70,10 +71,19 @@ def _source(citation: ValidatedCitation, up: str) -> str:
         first, last = citation.lines
         parts.append(f"line {first}" if first == last else f"lines {first}-{last}")
     if citation.archive_uri and citation.archive_verified:
-        parts.append(f"[View]({_link(up + citation.archive_uri)})")
+        parts.append(f"[View]({_link(up + citation.archive_uri)}{_place_in(citation)})")
     if citation.download_uri:
         parts.append(f"[Download]({_link(up + citation.download_uri)})")
     return " | ".join(parts)
+
+
+def _place_in(citation: ValidatedCitation) -> str:
+    """Return the end of the link that leads to the quote's page in the readable form; '' where it has no marks."""
+    readable = citation.archive_uri or ""
+    is_made = (
+        readable.endswith(".md") and readable != citation.download_uri
+    )  # else it is the original, or the bare Text
+    return fragment(citation.locator) if is_made else ""
 
 
 def plain(text: str) -> str:

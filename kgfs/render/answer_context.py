@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kgfs.domain.places import Locator
+from kgfs.domain.places import Locator, in_words, pages_of
 from kgfs.render.words import fold
 
 SEPARATOR = "\n\n---\n\n"
@@ -55,13 +55,18 @@ class AnswerSource:
     """The path of the original below the mount."""
     locator: Locator = field(default_factory=dict)
     """Where in the original its best quote begins, or it begins itself: page, slide, sheet and row, message or cell."""
-    where: str = ""
-    """The same in words, to where that ends: "pages 2-3"; '' where the original has no such places."""
+    last: Locator = field(default_factory=dict)
+    """The same where that ends; empty where that is not known."""
 
     @property
     def pages(self) -> str:
         """Return the page, or the range of pages; '' where it has none."""
-        return "" if self.page is None else self.where.rpartition(" ")[2] or str(self.page)
+        return pages_of(self.locator, self.last) or ("" if self.page is None else str(self.page))
+
+    @property
+    def where(self) -> str:
+        """Return its place in words, to where that ends: "pages 2-3"; '' where the original has no such places."""
+        return in_words(self.locator, self.last or None)
 
 
 def header(source: AnswerSource) -> str:

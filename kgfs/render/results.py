@@ -249,7 +249,7 @@ def _document(one: DocumentResult, text: str) -> dict[str, Any]:
             "content_hash": one.content_hash,
             "content_length": one.content_length,
             "chunk_count": one.count,
-            "ingested_at": one.ingested_at,
+            "ingested_at": time_of(one.ingested_at),
             "date": time_of(one.date) if one.date is not None else None,
         },
     }

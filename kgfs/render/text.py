@@ -2,7 +2,8 @@
 
 A Markdown document is shown as its Text, below a line that tells of an encoding that it was guessed. Any other document gets a header with its title, type and size and a link to
 the original in ``documents/``. Below the header, reStructuredText has its headings, literal blocks, quotes and tables
-converted to Markdown, and plain text is unchanged. Control characters are made visible everywhere.
+converted to Markdown, and plain text is unchanged. Control characters are made visible everywhere. Marks at pages stand
+in the Text that is given (:mod:`kgfs.render.page_marks`), and count apart.
 
 The link is the only part that depends on the path, so the size is stored without it (:func:`base_size`).
 """

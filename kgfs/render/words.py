@@ -167,6 +167,11 @@ def time_of(nanoseconds: int) -> str:
     return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def instant_of(nanoseconds: int) -> str:
+    """Return ``2026-11-21T10:30:00.123Z``, to the millisecond: for lines of which several fall into a second."""
+    return f"{time_of(nanoseconds)[:-1]}.{nanoseconds // 10**6 % 1000:03}Z"
+
+
 def day_of(nanoseconds: int) -> str:
     """Return ``2026-11-21``, UTC."""
     return time_of(nanoseconds)[:10]

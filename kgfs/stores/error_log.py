@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from kgfs.errors import AWAY
+from kgfs.render.words import instant_of
 
 ENOUGH = 8 << 20
 """Bytes of a log file from which the next opening rotates it, replacing the previously rotated file."""
@@ -28,7 +29,7 @@ class ErrorLog:
         """Append an entry: the place ``where`` the error was met, the error or a note, and further fields. Never
         raises OSError."""
         kind = "Note" if isinstance(error, str) else type(error).__name__
-        line = {"at": time.time(), "where": where, "error": kind, "message": str(error), **about}
+        line = {"at": instant_of(time.time_ns()), "where": where, "error": kind, "message": str(error), **about}
         try:
             descriptor = open_log(self._path)
             try:

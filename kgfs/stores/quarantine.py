@@ -12,6 +12,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import CorruptError, MissingError, from_os_error
 from kgfs.failpoints import border
+from kgfs.render.words import instant_of
 from kgfs.stores.backup.layout import write
 from kgfs.stores.error_log import elder
 from kgfs.stores.garage.contract import BLOCK, Objects
@@ -137,4 +138,4 @@ def _keep(config: Config, name: str, content: bytes, why: str) -> None:
 
 
 def _note(name: str, why: str, at: int) -> bytes:
-    return json.dumps({"was": name, "why": why, "at": at}).encode()
+    return json.dumps({"was": name, "why": why, "at": instant_of(at)}).encode()

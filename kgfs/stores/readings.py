@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgfs.domain.documents import Document
+from kgfs.domain.domains import Domains
 from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship, Quote
 from kgfs.domain.parts import Part
 from kgfs.domain.places import Locator, Place, locate
@@ -102,6 +103,8 @@ class Reading:
     """The blocks of the Text, in a Reading of the text alone."""
     claims: tuple[FoundClaim, ...] = ()
     """The claims of a language model in order of the Text, rejected ones included."""
+    domains: Domains = field(default_factory=dict)
+    """The domains that the ontology had."""
 
     @property
     def carries_knowledge(self) -> bool:
@@ -194,7 +197,7 @@ def _plain(row: Any) -> dict[str, Any]:
 
 _OMITTED = (
     *("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"),
-    *("guessed_encoding", "claims"),
+    *("guessed_encoding", "claims", "domains"),
 )
 """Fields of a Reading that are not stored while they are empty."""
 _ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": (), "term": False}
@@ -318,6 +321,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["parts"] = tuple(Part(**part) for part in body.get("parts", ()))
         body["blocks"] = tuple(Block(*block) for block in body.get("blocks", ()))
         body["claims"] = tuple(_claim(claim) for claim in body.get("claims", ()))
+        body["domains"] = {name: tuple(keywords) for name, keywords in body.get("domains", {}).items()}
         return Reading(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: not a Reading ({error}).") from error

@@ -18,6 +18,7 @@ from kgfs.knowledge.joined import Span, consists_of_parts, shown_parts, size_of,
 from kgfs.knowledge.metadata import changed_at, metadata, own_name
 from kgfs.render import companion as companion_md
 from kgfs.render import conversation as conversation_md
+from kgfs.render import page_marks
 from kgfs.render import text as text_md
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.metadata import render
@@ -145,7 +146,7 @@ class CompanionFile(_DocumentFile):
     def measure(self) -> tuple[int, int]:
         stores = self.context.stores
         row = shown(stores, self._doc_id)
-        size = companion_md.size(self._companion(row), row.text_md_size)
+        size = companion_md.size(self._companion(row), row.text_md_size) + page_marks.size(row.document_type, row.pages)
         if consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
             at = max(row.ingested_at, *(part.ingested_at for part in parts))
             return size + size_of(spans_of_page(parts, partial(read_text, stores))), at
@@ -162,7 +163,7 @@ class CompanionFile(_DocumentFile):
 
     def content(self) -> bytes:
         row = shown(self.context.stores, self._doc_id)
-        return companion_md.render(self._companion(row), read_text(self.context.stores, row))
+        return companion_md.render(self._companion(row), marked_text(self.context.stores, row))
 
     def _companion(self, row: DocumentRow) -> companion_md.Companion:
         about = row.source_title, row.document_type, row.size_bytes
@@ -388,6 +389,16 @@ def is_original(row: DocumentRow) -> bool:
 def read_text(stores: Stores, row: DocumentRow) -> str:
     """Return the Text that the graph shows of a document, as :func:`text_read_by` does."""
     return text_read_by(stores, row.doc_id, row.reading)
+
+
+def marked_text(stores: Stores, row: DocumentRow) -> str:
+    """Return the Text that the graph shows of a document, as :func:`text_read_by` does, with marks at its pages where its
+    readable form has some."""
+    text = read_text(stores, row)
+    if not page_marks.has_marks(row.document_type, row.pages):
+        return text
+    reading = load_reading(stores.garage.objects, row.doc_id, row.reading)
+    return page_marks.with_marks(text, row.document_type, row.pages, reading.places)
 
 
 def _text_bytes(stores: Stores, row: DocumentRow) -> bytes:

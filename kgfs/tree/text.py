@@ -15,13 +15,14 @@ from kgfs.domain.parts import PartKind
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import place_of
 from kgfs.knowledge.joined import Span, consists_of_parts, shown_parts, size_of, spans_of_page
+from kgfs.render import page_marks
 from kgfs.render import text as render
 from kgfs.render.names import id_in, with_id, with_suffix
 from kgfs.stores.catalog.facts import VersionMinted
 from kgfs.stores.graph.vocabulary import DocumentRow
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
-from kgfs.tree.archive import is_original, read_text
+from kgfs.tree.archive import is_original, marked_text, read_text
 from kgfs.tree.changes import DocumentPublished, NameChanged, NameShown
 from kgfs.tree.derived import DerivedFile, open_original, token_of
 from kgfs.tree.documents import children, live
@@ -45,7 +46,9 @@ class Shown:
 
     @property
     def size(self) -> int:
-        return render.size(self.row.text_md_size, self.row.document_type, self.path)
+        row = self.row
+        marks = page_marks.size(row.document_type, row.pages)
+        return render.size(row.text_md_size, row.document_type, self.path) + marks
 
     @property
     def mtime(self) -> int:
@@ -149,7 +152,7 @@ class TextFile(DerivedFile[Shown]):
     def content(self) -> bytes:
         shown = self._shown()
         row = shown.row
-        text = read_text(self.context.stores, row)
+        text = marked_text(self.context.stores, row)
         return render.render(
             row.source_title, row.document_type, row.size_bytes, text, shown.path, row.guessed_encoding
         )

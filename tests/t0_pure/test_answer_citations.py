@@ -23,6 +23,7 @@ MANUAL = AnswerSource(
     source_title="Safety Manual",
     section_path=("Flight", "Calibration"),
     page=12,
+    locator={"page": 12},
     lines=(40, 41),
     archive_uri="Flight/archive/a3f2b1c8d9e0f1a2/manual safety.pdf.md",
     download_uri="Flight/archive/a3f2b1c8d9e0f1a2/manual safety.pdf",
@@ -35,6 +36,7 @@ MAIL = replace(
     source_uri="email_john.eml",
     source_title='Re: "GPS" [urgent] | again',
     page=None,
+    locator={"message": 2},
     archive_uri="Flight/archive/b2c3d4e5f6a7b8c9/email.eml.md",
     download_uri=None,
 )
@@ -112,11 +114,28 @@ def test_the_shown_answer_has_numbers_marks_and_links() -> None:
     assert answer_text(found.response, found.citations, "../../") == (
         f"Needed first [1]. Tuesday. [2] It rains. {UNCITED}\n# Head\n- Blue. {UNCITED}\n"
         "\n**Sources:**\n"
-        "[1] Safety Manual | p.12 | [View](../../Flight/archive/a3f2b1c8d9e0f1a2/manual%20safety.pdf.md)"
+        "[1] Safety Manual | p.12 | [View](../../Flight/archive/a3f2b1c8d9e0f1a2/manual%20safety.pdf.md#page-12)"
         " | [Download](../../Flight/archive/a3f2b1c8d9e0f1a2/manual%20safety.pdf)\n"
-        '[2] Re: "GPS" \\[urgent\\] \\| again | lines 40-41'
-        " | [View](../../Flight/archive/b2c3d4e5f6a7b8c9/email.eml.md)\n"
+        '[2] Re: "GPS" \\[urgent\\] \\| again | message 2'
+        " | [View](../../Flight/archive/b2c3d4e5f6a7b8c9/email.eml.md#message-2)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("last", "pages"), [({"page": 12}, "12"), ({"page": 14}, "12-14"), ({}, "12"), ({"message": 3}, "12")]
+)
+def test_pages_are_told_by_the_places_where_a_source_begins_and_ends(last: dict[str, str | int], pages: str) -> None:
+    source = replace(MANUAL, last=last)
+    assert source.pages == pages and f"| p:{pages} |" in header(source)
+    [one] = validate("Needed [C:8f3a2b1c0d4e].", {source.chunk_id: source}, lambda uri: True).citations
+    assert f" | p.{pages} | [View](" in answer_text("Needed [C:8f3a2b1c0d4e].", [one])
+
+
+@pytest.mark.parametrize("readable", ["Flight/archive/a3f2b1c8d9e0f1a2/text.txt", MANUAL.download_uri])
+def test_a_file_without_marks_is_linked_as_a_whole(readable: str) -> None:
+    source = replace(MANUAL, archive_uri=readable, download_uri=readable)
+    [one] = validate("Needed [C:8f3a2b1c0d4e].", {source.chunk_id: source}, lambda uri: True).citations
+    assert "#" not in answer_text("Needed [C:8f3a2b1c0d4e].", [one])
 
 
 @given(st.text(alphabet="[]C:8f3a2b1c0d4e .\nx"))

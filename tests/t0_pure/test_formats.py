@@ -271,7 +271,7 @@ def test_mails_and_mailboxes() -> None:
     )
     text = parse("engine", mail.encode())
     covered(text)
-    assert (text.parser, text.title) == ("eml/4", "Tide tables")
+    assert (text.parser, text.title) == ("eml/5", "Tide tables")
     assert "**From:** Jürgen <j@example.org>" in text.text and "The harbour is open, Jürgen." in text.text
     assert "- report.pdf (application/pdf, 5 bytes)" in text.text and "JVBERi0" not in text.text
     assert text.about["participants"] == ["j@example.org", "a@example.org"] and text.about["messages"] == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,18 @@ from hypothesis import strategies as st
 from kgfs.domain.markup import words_shown
 from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.render.names import history_folder, id_in, with_id, with_suffix
-from kgfs.render.words import fold, folded_size, json_lines, json_page, rendered, visible, yaml_word
+from kgfs.render.words import (
+    day_of,
+    fold,
+    folded_size,
+    instant_of,
+    json_lines,
+    json_page,
+    rendered,
+    time_of,
+    visible,
+    yaml_word,
+)
 
 CONTROLS = st.sampled_from([chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))])
 TEXTS = st.lists(CONTROLS | st.text(max_size=4), max_size=20).map("".join)
@@ -124,3 +136,11 @@ def test_words_without_markup_are_no_longer_than_the_quote(quote: str) -> None:
     """So the size of a line tells which of the two it has."""
     shown = words_shown(quote)
     assert shown == quote or len(shown) < len(quote)
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_times_are_iso_8601_in_utc(nanoseconds: int) -> None:
+    exact = datetime.fromisoformat(instant_of(nanoseconds))
+    assert exact.utcoffset() == timedelta(0)
+    assert (exact - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == nanoseconds // 10**6
+    assert time_of(nanoseconds) == f"{exact:%Y-%m-%dT%H:%M:%S}Z" and day_of(nanoseconds) == f"{exact:%Y-%m-%d}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from kgfs.errors import NoSpaceError, TimedOutError, UnavailableError
@@ -24,6 +25,7 @@ def test_what_fails_again_and_again_is_said_once_while_it_lasts(tmp_path: Path) 
     trouble.over()
     trouble.met(UnavailableError("6"))
     reported = [json.loads(line) for line in log.read().splitlines()]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["at"]) for line in reported)
     assert [(line["where"], line["error"], line["message"]) for line in reported] == [
         ("chores", "UnavailableError", "1"),
         ("chores", "NoSpaceError", "3"),

@@ -6,6 +6,7 @@ What a document's forms join in other documents, and a title that other notes li
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -192,6 +193,7 @@ def test_a_document_is_whole_by_its_id_its_path_or_one_of_its_chunks(library: Li
         whole = api.get_document(config, named)
         assert (whole.id, whole.content) == (document.doc_id, TEXTS[path])
         assert whole.metadata["document"] == "documents/one/koan.md" and whole.metadata["ontology"] == "Zen"
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(whole.metadata["created_at"]))
     listed = api.get_document(config, document.doc_id, content=False)
     assert listed.content is None and listed.content_available
     assert library.read(listed.content_location) == TEXTS[path].encode()

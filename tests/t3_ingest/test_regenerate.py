@@ -285,7 +285,7 @@ def test_a_plan_counts_what_is_known_and_guesses_what_is_not(config: Config, sto
         def extractor(self) -> str:
             return "model/1"
 
-    priced = replace(config, models=replace(config.models, price_in=2.0, price_out=4.0))
+    priced = replace(config, llm=replace(config.llm, price_in=2.0, price_out=4.0))
     dear = plan(priced, stores, Billed(), "Test", documents(stores), "random")
     assert dear.reusable_chunks == 0
     assert dear.seconds and found.seconds and dear.seconds > found.seconds

@@ -11,6 +11,8 @@ import pytest
 
 from kgfs.config import load
 from tests.support.library import Library, library_at
+from tests.support.office import pdf, pptx, shape
+from tests.support.working import Counting, work
 
 FIRST = "Zen is a school of Buddhism. 日本\r\n"
 LATER = "Zen came to Japan.\n"
@@ -56,3 +58,23 @@ def test_links_lead_to_a_web_server_where_one_is_set(tmp_path: Path) -> None:
             f"{base}/zen%201.txt.md",
             f"{base}/zen%201.txt",
         )
+
+
+PAGES = ("Zen is a school of Buddhism.", "", "Zen came to Japan.", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [("zen.pdf", pdf(*PAGES), "page"), ("zen.pptx", pptx(*(shape(words) for words in PAGES)), "slide")],
+)
+def test_pages_are_marked_in_readable_forms(library: Library, name: str, content: bytes, kind: str) -> None:
+    library.write(f"Zen/documents/a/{name}", content)
+    library.settle()
+    work(library.context.config, library.stores, Counting())
+    doc_id = library.document(f"Zen/documents/a/{name}").doc_id
+    one, two, three, four = (f'<a id="{kind}-{n}"></a>\n\n' for n in (1, 2, 3, 4))
+    for path, above in ((f"Zen/archive/{doc_id}/{name}.md", "## Content"), (f"Zen/text/a/{name}.md", "---")):
+        shown = library.read(path)
+        assert library.node(path).attr().size == len(shown)
+        assert shown.decode().endswith(f"{above}\n\n{one}{PAGES[0]}\n\n{two}{three}{four}{PAGES[2]}\n")
+    assert b"<a id" not in library.read(f"Zen/archive/{doc_id}/text.txt")

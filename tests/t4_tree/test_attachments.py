@@ -138,7 +138,11 @@ def test_the_mails_of_a_mailbox_are_its_children_and_one_conversation(library: L
     assert shown.startswith(
         "# Re: barley\n\n**Type:** Email Conversation\n**Participants:** jane@example.com, john@example.com\n"
     )
-    assert "**Messages:** 2" in shown and "\n## Message 2\n\nOn Mon, 15 Jan 2024, John" in shown
+    assert (
+        "**Messages:** 2" in shown
+        and "\n## Message 2\n\n**From:** John <john@example.com>\n**Date:** 2024-01-15\n\nOn Mon, 15 Jan 2024, John"
+        in shown
+    )
     assert shown.count("# Re: barley") == 1
     for doc_id, others in ((barley, [first, second]), (first, [barley, second]), (second, [barley, first])):
         found = json.loads(library.read(f"Zen/archive/{doc_id}/metadata.json"))

@@ -134,6 +134,8 @@ def test_documents_are_inside(library: Library) -> None:
     assert (one["document"], one["ontology"], one["file"]) == ("documents/on zen.txt", "Zen", "01~on-zen.md")
     first, last = one["chunks"][0], one["chunks"][-1]
     assert one["full_content"] == ZEN[first["char_start"] : last["char_end"]]
+    about = json.loads(library.read(f"Zen/archive/{one['doc_id']}/metadata.json"))
+    assert one["metadata"]["ingested_at"] == about["ingested_at"] and about["ingested_at"].endswith("Z")
     scores = [chunk["score"] for chunk in one["chunks"] if chunk["matched"]]
     assert one["max_score"] == max(scores) and one["avg_score"] == round(sum(scores) / len(scores), 6)
     assert "koan" in one["concepts"] and "==koan==" in one["shown"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -128,6 +129,10 @@ def test_a_list_on_stdin_is_forgotten_without_asking(two: Place) -> None:
     assert reported(two, names, "forget", "-", "--yes").returncode == 0
     assert states(two) == {"Notes": {"trashed": 2}}
     assert [gone["path"] for gone in in_trash(two)] == ["Notes/documents/a.md", "Notes/documents/b.md"]
+    times = [gone["removed_at"] for gone in in_trash(two)]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) for time in times)
+    shown = two.run("trash", "list").stdout.splitlines()
+    assert [line.split("\t")[1] for line in shown] == times
 
 
 def test_what_was_removed_comes_back_or_goes_for_good(two: Place) -> None:

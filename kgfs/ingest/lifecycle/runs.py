@@ -260,7 +260,7 @@ def plan(
         elif passed:
             asked_bytes += document.size
     asked = tokens - reusable_tokens + (chunks - reusable_chunks) * config.pipeline.overlap_tokens
-    price = config.models.price_in + ANSWER_SHARE * config.models.price_out
+    price = config.llm.price_in + ANSWER_SHARE * config.llm.price_out
     rate = _bytes_a_second(stores.catalog)
     return Plan(
         ontology=ontology,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kgfs.compute.contract import Compute
 from kgfs.domain.documents import Document
+from kgfs.domain.domains import Domains
 from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship
 from kgfs.domain.text import LONGEST_PROSE, Chunk, Text, Verdict
 from kgfs.ingest.reading.clock import StageClock
@@ -44,6 +45,8 @@ class Draft:
     run: str = ""
     known: Sequence[str] = ()
     """Labels of existing concepts that are shown to the extractor."""
+    domains: Domains = field(default_factory=dict)
+    """The domains of the document's ontology; empty where none are set."""
 
     text: Text | None = None
     text_key: str = ""

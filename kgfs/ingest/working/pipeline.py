@@ -19,6 +19,7 @@ from functools import partial
 from kgfs.compute.contract import Compute, Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
+from kgfs.domain.domains import Domains, domains_of
 from kgfs.domain.identity import commit_id_of_text
 from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import CorruptError, KgfsError, MissingError, StoreError
@@ -78,13 +79,14 @@ class Pipeline:
         its Reading only if a new one would be the same. A job with a run has a Reading of its own, by the extractor
         and strategy of the job.
         """
+        domains = self._domains(document)
         row = self.stores.graph.document(document.doc_id)
         shown = row is not None and row.status != TEXT_ONLY
         if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
             objects = self.stores.garage.objects
             if objects.exists(reading_key(document.doc_id, document.reading)):
                 former = load_reading(objects, document.doc_id, document.reading)
-                if has_parts(objects, former):
+                if former.domains == domains and has_parts(objects, former):
                     return former
         names = self.stores.catalog.names
         filename = self._filename(document)
@@ -99,7 +101,7 @@ class Pipeline:
             known = tuple(concept.label for concept in offered)
         kin = (names.document(doc_id) for doc_id in related_documents(names, document))
         earlier = tuple(found for found in kin if found is not None)
-        work = ReadDocument(document, filename, earlier, settings, job.extractor, job.run, known)
+        work = ReadDocument(document, filename, earlier, settings, job.extractor, job.run, known, domains)
         reading, seconds = self.engine.run(work, progress)
         self.clock.add(seconds)
         return reading
@@ -110,9 +112,13 @@ class Pipeline:
         Raises the errors of ``Reader.read``.
         """
         filename = self._filename(document)
-        reading, seconds = self.engine.run(ReadText(document, filename, self.config.pipeline), progress)
+        work = ReadText(document, filename, self.config.pipeline, self._domains(document))
+        reading, seconds = self.engine.run(work, progress)
         self.clock.add(seconds)
         return reading
+
+    def _domains(self, document: Document) -> Domains:
+        return domains_of(self.stores.catalog.names.settings(document.ontology))
 
     def _filename(self, document: Document) -> str:
         live = self.stores.catalog.names.names_of(document.doc_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kgfs.domain.places import in_words
 from kgfs.knowledge.answer_citations import validate
 from kgfs.knowledge.archived import download_name, readable_name
 from kgfs.knowledge.ask.answer import Answer, Looked, Quote, State
@@ -96,7 +95,7 @@ class _Placed:
             section_path=one.place.section_path,
             page=best.page,
             locator=best.first,
-            where=in_words(best.first, best.last),
+            last=best.last,
             lines=(min(place.line_start for place in quoted), max(place.line_end for place in quoted)),
             archive_uri=self.text,
             download_uri=self.original,

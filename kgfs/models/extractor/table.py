@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from kgfs.errors import BadInputError
 
 if TYPE_CHECKING:
-    from kgfs.models.contract import Embedder, Extractor
+    from kgfs.models.contract import Extractor
+    from kgfs.models.extractor.llm import LlmExtractor
     from kgfs.models.grammar import English
 
 AUTO = "auto"
@@ -26,26 +27,43 @@ class Row:
     name: str
     needs_grammar: bool
     """Whether the extractor needs the grammar of English. The grammar is not loaded where no extractor needs it."""
-    make: Callable[[English | None, Embedder | None], Extractor]
-    """Makes the extractor, given the grammar (never None where it is needed) and the embedder, if there is one."""
+    make: Callable[[English | None, LlmExtractor | None], Extractor]
+    """Makes the extractor, given the grammar and the prompts of the language model (never None where they are needed)."""
+    needs_llm: bool = False
+    """Whether a language model is asked. Such an extractor is used only where it is named."""
 
 
-def _grammar(grammar: English | None, embedder: Embedder | None) -> Extractor:
+def _grammar(grammar: English | None, llm: LlmExtractor | None) -> Extractor:
     from kgfs.models.extractor.grammar import GrammarExtractor
 
     assert grammar is not None
     return GrammarExtractor(grammar)
 
 
-def _statistics(grammar: English | None, embedder: Embedder | None) -> Extractor:
+def _statistics(grammar: English | None, llm: LlmExtractor | None) -> Extractor:
     from kgfs.models.extractor.statistics import StatisticsExtractor
 
     return StatisticsExtractor()
 
 
+def _llm(grammar: English | None, llm: LlmExtractor | None) -> Extractor:
+    assert llm is not None
+    return llm
+
+
+def _mixed(grammar: English | None, llm: LlmExtractor | None) -> Extractor:
+    from kgfs.models.extractor.llm import MixedExtractor
+
+    assert llm is not None
+    mentions = _grammar(grammar, None)
+    return MixedExtractor(llm, mentions.version, mentions.model)
+
+
 EXTRACTORS: tuple[Row, ...] = (
     Row("grammar", True, _grammar),
     Row("statistics", False, _statistics),
+    Row("llm", False, _llm, needs_llm=True),
+    Row("llm+grammar", True, _mixed, needs_llm=True),
 )
 """Every extractor, the best first."""
 
@@ -66,7 +84,17 @@ def may_need_grammar(name: str) -> bool:
     return any(row.needs_grammar for row in EXTRACTORS if name in (AUTO, row.name))
 
 
-def make(name: str, grammar: English | None, embedder: Embedder | None) -> Extractor:
+def needs_llm(name: str) -> bool:
+    """Return whether this value of ``models.extractor`` asks a language model."""
+    return any(row.needs_llm for row in EXTRACTORS if row.name == name)
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """Return the extractors that answer for this one: its halves for ``llm+grammar``, else itself."""
+    return tuple(name.split("+"))
+
+
+def make(name: str, grammar: English | None, llm: LlmExtractor | None) -> Extractor:
     """Return the extractor of that name or, for ``auto``, the first whose models are installed.
 
     Raises BadInputError for an unknown name.
@@ -74,5 +102,5 @@ def make(name: str, grammar: English | None, embedder: Embedder | None) -> Extra
     check(name)
     for row in EXTRACTORS:
         if name in (AUTO, row.name) and (grammar is not None or not row.needs_grammar):
-            return row.make(grammar, embedder)
+            return row.make(grammar, llm)
     raise AssertionError(f"{name} was chosen, though the grammar that it needs is missing")

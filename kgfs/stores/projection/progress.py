@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kgfs.config import Config
+from kgfs.render.words import time_of
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection.source import oldest_commit, state_of
 from kgfs.stores.run_files import write_note
@@ -65,6 +66,7 @@ def projection_page(config: Config, graph: Graph) -> dict[str, Any] | None:
     behind = max(0, state.epoch - known.epoch)
     return {
         **{name: value for name, value in asdict(known).items() if name not in ("epoch", "redactions", "at")},
+        "away_since": time_of(int(known.away_since * 1e9)) if known.away_since is not None else None,
         "server": config.graph.uri,
         "commits": behind,
         "seconds": round(max(0.0, time.time() - max(known.at, oldest / 1e9)), 1) if behind else 0.0,

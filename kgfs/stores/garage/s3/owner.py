@@ -20,6 +20,7 @@ from pathlib import Path
 
 from kgfs.errors import MissingError, NotOwnerError, StoreError
 from kgfs.failpoints import border
+from kgfs.render.words import time_of
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.run_files import write_note
 
@@ -41,8 +42,7 @@ class Ownership:
     """Unix time in seconds, by the clock of the home that took the right."""
 
     def __str__(self) -> str:
-        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.since))
-        return f"the home {self.host}, since {since}"
+        return f"the home {self.host}, since {time_of(self.since * 10**9)}"
 
 
 @dataclass(frozen=True, slots=True)
