@@ -62,11 +62,13 @@ def command(
 
     Every vector is compared, whatever the home's size: nothing that passes the threshold is missed. Needs a worker that runs (kgfs mount
     starts one). --json has chunk_id, doc_id, source_id, content, similarity, source_uri, source_title, section_path, page_number,
-    line_from, line_to, document, document_type, locator and where of each.
+    line_from, line_to, document, document_type, locator and where of each. --source-variant normalized finds claims instead of Sources:
+    statements of a language model; content is the claim, the place is that of its quote, and claim_id is in --json too.
 
     \b
     Example:
       kgfs match why does heat flow --threshold 0.4
+      kgfs match slower growth --source-variant normalized --role metric
       kgfs match "delegating to a subgenerator" --path peps/ --type rst --count 3 --json
     """
     if bool(words) == (vector_file is not None):

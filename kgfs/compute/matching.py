@@ -39,6 +39,7 @@ def matching(
 ) -> list[tuple[ChunkRef, float]]:
     """Return the ``limit`` Sources closest to words or a vector, with their cosines of at least ``threshold``, best first.
 
+    Where ``equal`` wants the source_variant ``normalized`` they are claims instead, each as (doc_id, ordinal).
     ``doc_ids`` are the only documents to look in, None for all; ``equal`` as in ``vectors.contract.Filter``. Ties are in order
     of document and chunk. Raises the errors of :func:`kgfs.compute.questions.ask`, and StoreError where the answer does not have
     the expected form.
@@ -70,7 +71,7 @@ def _parts(doc_ids: frozenset[str]) -> Iterator[list[str]]:
 
 
 def answer(materials: Materials, question: Message) -> list[tuple[str, int, float]]:
-    """Return (doc_id, chunk index, cosine) of the Sources that the question asks for.
+    """Return (doc_id, chunk index, cosine) of the Sources that the question asks for; of claims, their ordinals stand for chunks.
 
     Raises BadInputError where the question is too large or has another form, where the vector is not of the model, and where
     no embedding model is available.
@@ -92,6 +93,8 @@ def answer(materials: Materials, question: Message) -> list[tuple[str, int, floa
         equal={str(name): str(value) for name, value in equal.items()},
     )
     hits = materials.vectors.query(_vector(materials, wanted), where, limit, float(threshold), exact=True)
+    if where.kind == "claim":
+        return [(hit.doc_id, int(hit.item.rpartition(":")[2]), round(hit.score, 6)) for hit in hits]
     return [(hit.doc_id, hit.chunk_index, round(hit.score, 6)) for hit in hits]
 
 

@@ -73,6 +73,21 @@ def instance_id_of(owner: str, doc_id: str, start: int, end: int) -> str:
     return hashlib.sha256(f"{owner}:{doc_id}:{start}:{end}".encode()).hexdigest()[:16]
 
 
+def claim_id_of(ontology: str, quote: str, actor: str, role: str, ordinal: int = 0) -> str:
+    """Return the id of a claim, from the words of its quote: all documents that have this sentence make the same claim.
+
+    ``ordinal`` parts several claims that one document draws from the same words about the same actor, in the same role.
+    """
+    known = [
+        "claim" + ontology,
+        normalise_label(quote),
+        normalise_label(actor),
+        role,
+        *([str(ordinal)] if ordinal else ()),
+    ]
+    return hashlib.sha256(":".join(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 _SPACE = re.compile(r"\s+")
 _OUTER = " \t\n.,;:!?\"'`*()[]{}<>-–—"
 _SPECIAL = re.compile(r"__[^\W_]\w*__(?!\w)")

@@ -313,6 +313,7 @@ class Reader:
             vectors_key=draft.vectors_key,
             run=draft.run,
             acronyms=draft.acronyms,
+            claims=draft.claims,
             blocks=(),
         )
 

@@ -50,6 +50,7 @@ def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
         unread=tuple(UnreadDocument(one.path, one.reason or one.state) for one in unread),
         unread_count=unread_count(names, ontology.id),
         gated=names.counts(ontology.id).get(State.GATED, 0),
+        claims=sum(stores.graph.claims.counts(ontology.id).values()),
         terms=tuple(HeavyTerm(one.term, one.count) for one in stores.graph.terms.heaviest(ontology.id, TERMS)),
     )
     return page, changed

@@ -1,9 +1,12 @@
-"""match_chunks: the Sources that are close in meaning to words or to a vector, exactly, under all filters [CITE 7]."""
+"""match_chunks: the Sources, or the claims, that are close in meaning to words or to a vector, exactly, under all filters
+[CITE 7]."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
@@ -16,7 +19,7 @@ from kgfs.knowledge.filters import allowed
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.wholes import Whole, whole_of
 from kgfs.render.words import time_of
-from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
+from kgfs.stores.graph.vocabulary import ClaimRow, DocumentRow, SourceRow
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
@@ -72,6 +75,8 @@ class MatchedChunk:
     """Where in the original it begins: page, slide, sheet and row, message or cell; empty where it has none."""
     where: str
     """The same in words, to where it ends: "pages 2-3"."""
+    claim_id: str = ""
+    """Of a claim, whose words are the content, and whose first quote that was found is the place; else empty."""
 
 
 def match_chunks(
@@ -85,6 +90,7 @@ def match_chunks(
 ) -> list[MatchedChunk]:
     """Return at most ``count`` Sources whose best window has a cosine of at least ``threshold``, best first.
 
+    With the source_variant ``normalized`` they are claims, each once, at the place of its closest evidence.
     Every vector that the filters allow is compared, whatever the home's size. Raises BadInputError for a bad filter or number,
     MissingError for an unknown ontology, NoWorkerError where no worker runs, and the errors of ``patience``.
     """
@@ -102,7 +108,7 @@ def match_chunks(
     asked = count
     while True:
         hits = matching(run, wanted, ontology, doc_ids, equal, asked, threshold, patience)
-        shown = _shown(stores, hits, count)
+        shown = (_shown if filters.source_variant == RAW else _claims)(stores, hits, count)
         if len(shown) == count or len(hits) < asked or asked == MOST:
             return shown
         asked = min(
@@ -144,6 +150,36 @@ def _shown(stores: Stores, hits: Sequence[tuple[ChunkRef, float]], count: int) -
         source, document = rows.get(place), documents[doc_id]
         if source is not None and document is not None and not source.gated and len(found) < count:
             found.append(_chunk(stores, source, document, cosine))
+    return found
+
+
+def _claims(stores: Stores, hits: Sequence[tuple[ChunkRef, float]], count: int) -> list[MatchedChunk]:
+    """Return the claims at these (doc_id, ordinal), each once."""
+    rows = stores.graph.claims.at([place for place, _ in hits])
+    closest: dict[str, tuple[ClaimRow, float]] = {}
+    for place, cosine in hits:
+        if place in rows:
+            closest.setdefault(rows[place].claim_id, (rows[place], cosine))
+    sources = stores.graph.sources_at([(row.doc_id, row.chunk_index) for row, _ in closest.values()])
+    found: list[MatchedChunk] = []
+    for row, cosine in islice(closest.values(), count):
+        source, document = sources.get((row.doc_id, row.chunk_index)), stores.graph.document(row.doc_id)
+        if source is None or document is None:
+            continue
+        locator = json.loads(row.locator) if row.locator else {}
+        found.append(
+            replace(
+                _chunk(stores, source, document, cosine),
+                content=row.claim,
+                section_path=row.section_path,
+                page_number=row.page,
+                line_from=row.line_start,
+                line_to=row.line_end,
+                locator=locator,
+                where=in_words(locator) if locator else "",
+                claim_id=row.claim_id,
+            )
+        )
     return found
 
 

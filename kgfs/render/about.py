@@ -63,6 +63,7 @@ class About:
     """How many were not read."""
     gated: int = 0
     """How many are read and found, and give no knowledge, as the gate judged."""
+    claims: int = 0
     terms: tuple[HeavyTerm, ...] = ()
     """The terms with the most places first."""
 
@@ -74,10 +75,11 @@ def render(about: About) -> bytes:
 def _lines(about: About) -> Iterator[str]:
     yield f"# {about.name}"
     yield ""
+    claims = f", [{counted(about.claims, 'claim')}](claims/all.md)" if about.claims else ""
     gated = f" ({about.gated:,} gated: found by words, and no source of concepts)" if about.gated else ""
     yield (
         f"{counted(about.documents, 'document')} read{gated}, {counted(about.concepts, 'concept')}, "
-        f"{counted(about.relationships, 'relationship')}, {counted(about.instances, 'piece')} of evidence."
+        f"{counted(about.relationships, 'relationship')}, {counted(about.instances, 'piece')} of evidence{claims}."
     )
     if not about.newest and not about.documents:
         yield ""

@@ -94,6 +94,11 @@ def json_lines(fields: Mapping[str, Any]) -> bytes:
     return _json_bytes(f"{{\n{body}\n}}")
 
 
+def json_line(fields: Mapping[str, Any]) -> bytes:
+    """Return a JSON object on one line, with a newline at the end."""
+    return _json_bytes(json.dumps(fields, ensure_ascii=False))
+
+
 def _json_value(value: Any) -> str:
     """Return a value as JSON. The standard encoder takes much longer for plain strings and numbers."""
     return _JSON_OF[type(value)](value)

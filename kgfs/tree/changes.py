@@ -149,6 +149,14 @@ class MentionsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimChanged:
+    """A claim has other evidence than before, perhaps none; with the id '', rejected claims came or went."""
+
+    ontology: str
+    claim_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchesChanged:
     """The results of searches, or the paths of the results, may have changed."""
 
@@ -271,6 +279,8 @@ class Translator:
             yield EvidenceChanged(change.owner, int(change.name), entry)
         elif change.kind == "named":
             yield MentionsChanged(change.owner)
+        elif change.kind == "claim":
+            yield ClaimChanged(change.ontology, change.owner)
         elif change.kind == "related":
             type_, _, name = change.name.partition("/")
             yield RelationshipChanged(change.owner, type_, name, entry)

@@ -82,6 +82,10 @@ class Invalidations:
         """Return whether the kernel knows the node of the key. If not, it knows nothing below that node either."""
         return inode_of(key) in self._inodes
 
+    def has_data(self, inode: int) -> bool:
+        """Return whether the contents of an inode are collected already."""
+        return StaleInode(inode, True) in self._found
+
     def known(self, inode: int) -> Known | None:
         return self._inodes.get(inode)
 

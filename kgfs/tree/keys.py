@@ -103,6 +103,16 @@ def session(ontology_id: str, name: str, part: str = "") -> Key:
     return ("session", ontology_id, name, part)
 
 
+def claims(ontology_id: str, name: str) -> Key:
+    """Return the key of ``claims/<role>``, ``claims/all.md`` or ``claims/rejected.ndjson``."""
+    return ("claims", ontology_id, name)
+
+
+def claim(claim_id: str) -> Key:
+    """Return the key of ``claims/<role>/<name>.md``."""
+    return ("claim", claim_id)
+
+
 def found_in(doc_id: str, concept_id: str) -> Key:
     """Return the key of ``archive/<doc_id>/concepts/<name>.md``."""
     return ("found", doc_id, concept_id)

@@ -35,7 +35,7 @@ from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.view import Rule, View, on
 
 DOCUMENTS = "documents"
-RESERVED = frozenset(("map.html", "map.svg", "claims", "insights"))
+RESERVED = frozenset(("map.html", "map.svg", "insights"))
 """Names of future views. They do not stand for files of documents/ here."""
 
 

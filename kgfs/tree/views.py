@@ -22,6 +22,7 @@ from kgfs.tree import (
     ask,
     attachments,
     cite,
+    claims,
     concepts,
     documents,
     evidence,
@@ -35,6 +36,7 @@ from kgfs.tree import (
 )
 from kgfs.tree.about import about_md
 from kgfs.tree.changes import (
+    ClaimChanged,
     ConceptChanged,
     DocumentChanged,
     DocumentPublished,
@@ -121,6 +123,19 @@ VIEWS: tuple[View[Any], ...] = (
         concepts.ConceptsFolder,
         follows=(OntologyChanged,),
         stale=(on(ConceptChanged, concepts.concept_changed),),
+    ),
+    View(
+        claims.NAME,
+        ONTOLOGY,
+        claims.folder,
+        stale=(on(ClaimChanged, claims.claim_changed), on(OntologyChanged, claims.ontology_changed)),
+        about=(
+            (
+                "claims/<role>/<name>.md",
+                "a statement that documents make, by a language model, with the quotes it rests on; all are in `claims/all.md`",
+            ),
+            ("claims/rejected.ndjson", "statements that failed validation, each with the reason"),
+        ),
     ),
     View(
         sessions.NAME,

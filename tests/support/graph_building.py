@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kgfs.domain.identity import chunk_id_of, concept_id_of, instance_id_of, normalise_label, relationship_id_of
+from kgfs.domain.identity import (
+    chunk_id_of,
+    claim_id_of,
+    concept_id_of,
+    instance_id_of,
+    normalise_label,
+    relationship_id_of,
+)
 from kgfs.domain.knowledge import Mention
 from kgfs.domain.names import safe_stem
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import (
     Batch,
+    ClaimRow,
     ConceptRow,
     DocumentRow,
     InstanceRow,
@@ -46,6 +54,8 @@ class Doc:
     deposit: int = 1
     title: str = ""
     ontology: str = ONTOLOGY
+    claims: Sequence[tuple[str, str]] = ()
+    """(the claim, the quote): one that begins with "!" was rejected."""
 
 
 def cid(label: str, ontology: str = ONTOLOGY) -> str:
@@ -131,6 +141,36 @@ def instance_row(doc: Doc, owner: str, kind: str, n: int, start: int, confidence
     )
 
 
+def claim_row(doc: Doc, ordinal: int, claim: str, quote: str) -> ClaimRow:
+    return ClaimRow(
+        doc_id=doc.doc_id,
+        ordinal=ordinal,
+        claim_id="" if claim.startswith("!") else claim_id_of(doc.ontology, quote, "Acme", "metric"),
+        claim=claim,
+        role="metric",
+        domain="growth",
+        actor="Acme",
+        actor_class="company",
+        timeframe="2024",
+        timeframe_class="explicit",
+        time_horizon="past",
+        scope="tactical",
+        authority="high",
+        confidence=0.9,
+        added=("2024",),
+        rejected="too short" if claim.startswith("!") else "",
+        chunk_index=0,
+        chunk_id=chunk_id_of(doc.doc_id, 0, len(doc.texts[0]) if doc.texts else 0),
+        quote=quote,
+        char_start=ordinal,
+        char_end=ordinal + len(quote),
+        byte_end=len(quote),
+        line_start=1,
+        line_end=1,
+        section_path=("Top",),
+    )
+
+
 def next_n(graph: Graph, owner: str) -> int:
     return graph.next_numbers([owner])[owner]
 
@@ -181,7 +221,10 @@ def prepared(
         start = 10_000 + position
         instances.append(instance_row(doc, owner, "relationship", number(owner, start), start, confidence))
     publication = Publication(commit_id, document_row(doc), concepts, relationships, supersedes, at)
-    return Batch(source_rows(doc), {"instance": instances}), publication
+    if not doc.claims:
+        return Batch(source_rows(doc), {"instance": instances}), publication
+    claims = [claim_row(doc, ordinal, *told) for ordinal, told in enumerate(doc.claims)]
+    return Batch(source_rows(doc), {"instance": instances, "claim": claims}, publication.document), publication
 
 
 def publish(graph: Graph, doc: Doc, commit_id: str = "", supersedes: Sequence[str] = (), at: int = 1000) -> int:

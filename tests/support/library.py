@@ -34,6 +34,7 @@ from kgfs.tree.node import Caller, File, Folder, Link, Node
 from kgfs.tree.ontology import Root
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.views import TREE
+from tests.support.claims import Told, with_claims
 
 ME = Caller(os.getuid(), os.getgid())
 
@@ -137,22 +138,39 @@ class Library:
         return document
 
     def publish(
-        self, path: str, quotes: Quotes, related: Sequence[tuple[str, str, str, str]] = (), *, gated: bool = False
+        self,
+        path: str,
+        quotes: Quotes,
+        related: Sequence[tuple[str, str, str, str]] = (),
+        *,
+        gated: bool = False,
+        claims: Sequence[Told] = (),
+        vectors: Mapping[str, Sequence[float]] | None = None,
     ) -> Document:
-        """Read the document at ``<Ontology>/documents/<path>`` and make it visible."""
+        """Read the document at ``<Ontology>/documents/<path>`` and make it visible. ``vectors`` are by claim."""
         document = self.document(path)
         raw = self.stores.garage.objects.get(document.key)
         reading = reading_of(document, path.rpartition("/")[2], raw, quotes, related, gated=gated)
+        if claims:
+            text = parse(path.rpartition("/")[2], raw).text
+            reading = with_claims(self.stores.garage.objects, reading, text, claims, vectors or {})
         self.stores.garage.objects.put(reading.key, reading.encode())
         self.pipeline.publish(document, reading, lambda: None)
         return document
 
     def add(
-        self, path: str, content: bytes, quotes: Quotes, related: Sequence[tuple[str, str, str, str]] = ()
+        self,
+        path: str,
+        content: bytes,
+        quotes: Quotes,
+        related: Sequence[tuple[str, str, str, str]] = (),
+        *,
+        claims: Sequence[Told] = (),
+        vectors: Mapping[str, Sequence[float]] | None = None,
     ) -> Document:
         self.write(path, content)
         self.settle()
-        return self.publish(path, quotes, related)
+        return self.publish(path, quotes, related, claims=claims, vectors=vectors)
 
 
 def read(node: File, piece: int = 1000) -> bytes:

@@ -16,6 +16,11 @@ from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, p
 
 OTHER = "ba9876543210"
 DOC_IDS = [letter * 16 for letter in "abcde"]
+CLAIMS = [
+    ("Acme grew by 5 % in 2024.", "It grew."),
+    ("In 2024 Acme had growth.", "It grew."),
+    ("!Acme fell.", "It fell."),
+]
 LABELS = ["Zen", "zen", "Koan", "Koans", "Chan", "Way"]
 
 told = st.builds(
@@ -48,6 +53,7 @@ def documents(draw: st.DrawFn, doc_id: str) -> Doc:
         draw(st.integers(1, 4)),
         draw(st.sampled_from(["", "Title"])),
         ONTOLOGY if doc_id != DOC_IDS[-1] else OTHER,
+        draw(st.lists(st.sampled_from(CLAIMS), max_size=2, unique=True)),
     )
 
 
@@ -109,7 +115,8 @@ class Histories(RuleBasedStateMachine):
         if doc_id in self.said:
             before, published = self.said[doc_id]
             told = replace(published, concepts=publication.concepts, relationships=publication.relationships)
-            self.said[doc_id] = (replace(before, rows=batch.rows), told)
+            said = {**batch.rows, "claim": before.rows.get("claim", [])}
+            self.said[doc_id] = (replace(before, rows=said), told)
 
     @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
     def redact(self, labels: list[str]) -> None:
@@ -161,7 +168,7 @@ def without(gone: set[str], batch: Batch, publication: Publication) -> tuple[Bat
     relationships = [row for row in publication.relationships if not gone & {row.subject, row.object}]
     owners = {row.concept_id for row in concepts} | {row.relationship_id for row in relationships}
     instances = [row for row in batch.rows["instance"] if row.owner in owners]
-    return replace(batch, rows={"instance": instances}), replace(
+    return replace(batch, rows={**batch.rows, "instance": instances}), replace(
         publication, concepts=concepts, relationships=relationships
     )
 
@@ -190,8 +197,19 @@ def seen(graph: Graph) -> dict[str, Any]:
             {(row.doc_id, row.chunk_index) for row, _ in graph.find_text(word, ONTOLOGY)} for word in ("zen", "text")
         ],
         "match": [graph.match(ontology, norms) for ontology in (ONTOLOGY, OTHER)],
-        "marks": (graph.marked([cid(label) for label in LABELS]), [graph.marks_of(cid(label)) for label in LABELS]),
+        "marks": [
+            [replace(mark, name="") for mark in marks]  # a mark shows the name of a concept that died, too
+            for marks in (graph.marked([cid(one) for one in LABELS]), *(graph.marks_of(cid(one)) for one in LABELS))
+        ],
         "names": [name_taken(graph, concept.ontology, concept.name) for concept in concepts],
+        "claims": [
+            (graph.claims.living(ontology, "metric"), graph.claims.counts(ontology), graph.claims.rejected(ontology))
+            for ontology in (ONTOLOGY, OTHER)
+        ],
+        "claimed": [
+            (graph.claims.of_document(d), [graph.claims.evidence(row.claim_id) for row in graph.claims.of_document(d)])
+            for d in DOC_IDS
+        ],
         "popular": graph.popular(ONTOLOGY, 3),
         "sample": graph.sample(ONTOLOGY, 2, 5),
     }

@@ -164,6 +164,28 @@ def test_each_commit_arrives(endpoint: Endpoint, graph: Graph) -> None:
     assert ask(endpoint, "MATCH (n) WHERE n.space = g.space AND n.form = 'zazen' RETURN n.form") == []
 
 
+def test_claims_stand_there_with_their_evidence_as_long_as_they_live(endpoint: Endpoint, graph: Graph) -> None:
+    asked = (
+        "MATCH (c:Claim {space: g.space})-[:EVIDENCED_BY]->(i:Instance)-[:DERIVED_FROM]->(:Source)<-[:HAS_CHUNK]-(d:Document)"
+        " RETURN c.claim, c.role, c.evidence, i.quote, i.claim, d.doc_id ORDER BY d.doc_id"
+    )
+    publish(graph, replace(TEA, claims=[("Tea grew by 5 %.", "It grew."), ("!Tea is qux.", "qux")]))
+    follow(endpoint, graph)
+    publish(graph, replace(ZEN, claims=[("By 5 % tea grew.", "It grew.")]))
+    follow(endpoint, graph)
+    said = "By 5 % tea grew.", "metric", 2, "It grew."
+    assert ask(endpoint, asked) == [(*said, "By 5 % tea grew.", A), (*said, "Tea grew by 5 %.", B)]
+    assert_as_from_scratch(endpoint, graph)
+    graph.forget("gone", [A], 2000)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+    assert ask(endpoint, asked) == [("Tea grew by 5 %.", "metric", 1, "It grew.", "Tea grew by 5 %.", B)]
+    publish(graph, TEA, "again", at=3000)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+    assert ask(endpoint, asked) == [] == ask(endpoint, "MATCH (c:Claim {space: g.space}) RETURN c.id")
+
+
 def test_a_version_takes_the_place_of_the_former(endpoint: Endpoint, graph: Graph) -> None:
     publish(graph, ZEN)
     publish(graph, TEA)
@@ -474,4 +496,6 @@ def _random_doc(random: Random, step: int) -> Doc:
     ]
     pairs = [(a.label, "USES", b.label, random.random()) for a, b in pairwise(properties) if random.random() < 0.6]
     texts = [f"text {n} of step {step}\n" for n in range(random.randint(1, 4))]
-    return Doc(f"{random.randint(0, 5):016x}", properties, pairs, texts, deposit=step)
+    said = [(f"Claim {random.randint(0, 2)}.", quote) for quote in random.sample(("It grew.", "It fell."), 2)]
+    claims = said[: random.randint(0, 2)]
+    return Doc(f"{random.randint(0, 5):016x}", properties, pairs, texts, deposit=step, claims=claims)

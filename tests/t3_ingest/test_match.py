@@ -23,17 +23,25 @@ from kgfs.compute.answering import answering
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
 from kgfs.compute.questions import Materials, QuestionServer
+from kgfs.domain.documents import Document
 from kgfs.errors import BadInputError, KgfsError, MissingError, NoWorkerError, StoreError
 from kgfs.ingest.matching.match import match
+from kgfs.ingest.reading.embeddings import Embeddings, claim_rows
 from kgfs.knowledge.match import MatchFilters
 from kgfs.settings import Pipeline
 from kgfs.stores.graph.sqlite import Graph
+from kgfs.stores.graph.vocabulary import DocumentRow
+from kgfs.stores.readings import load_reading
 from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.support import claims
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish
 from tests.support.library import Library, library_at
 from tests.support.readings import document_of, reading_of
 
+NOTHING = Embeddings(
+    np.zeros((0, 0), np.float32), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros((0, 0), np.float32)
+)
 WORDS = ("zen", "koan", "tea", "monk")
 TEXTS = {
     "Zen/documents/one/koan.md": "A koan is a riddle.\n\nZen has many a koan.\n",
@@ -114,6 +122,37 @@ def test_every_filter_narrows(library: Library) -> None:
     assert found(library, "tea", after="2100") == [] and len(found(library, "tea", before="2100")) == 3
     assert found(library, "tea", role="metric") == [] == found(library, "tea", source_variant="normalized")
     assert found(library, "tea", domain="x") == [] == found(library, "tea", authority="high")
+
+
+def test_claims_are_found_by_their_variant_each_once_at_the_place_of_a_quote(library: Library) -> None:
+    config = library.context.config
+    told = claims.Told("In 2024 the monk drank tea.", "tea, and tea", "monk", "heuristic")
+    refused = claims.Told("Tea is tea.", "nowhere", "tea", rejected="no quote")
+    with closing(SqliteVectors(config.vectors_db, "toy")) as vectors:
+        for name in ("tea.txt", "again.txt"):
+            text = f"Of {name}.\n\nTea, and tea, and tea.\n"
+            document = library.add(f"Tea/documents/{name}", text.encode(), {}, claims=[refused, told])
+            [row] = [row for row in library.stores.graph.claims.of_document(document.doc_id) if row.claim_id]
+            reading = load_reading(library.stores.garage.objects, document.doc_id, row_of(library, document).reading)
+            rows = np.stack([embed([told.claim])[0][0]])
+            vectors.upsert(claim_rows(document.ontology, reading, replace(NOTHING, claims=rows)))
+    [one] = api.match_chunks(config, "monk tea", 0.5, filters=MatchFilters(source_variant="normalized"))
+    assert (one.content, one.claim_id, one.line_from) == (told.claim, row.claim_id, 3)
+    assert one.document in ("documents/tea.txt", "documents/again.txt") and one.similarity > 0.99
+    for filters in ({"role": "heuristic"}, {"domain": "growth"}, {"authority": "high"}, {"ontology": "Tea"}):
+        assert len(found(library, "tea", source_variant="normalized", **filters)) == 1
+    for filters in ({"role": "metric"}, {"domain": "x"}, {"authority": "low"}, {"ontology": "Zen"}):
+        assert found(library, "tea", source_variant="normalized", **filters) == []
+    assert not any(one.claim_id for one in api.match_chunks(config, "tea", 0.0))
+    library.stores.graph.forget("gone", [document.doc_id], 1)
+    [one] = api.match_chunks(config, "monk tea", 0.5, filters=MatchFilters(source_variant="normalized"))
+    assert one.doc_id != document.doc_id
+
+
+def row_of(library: Library, document: Document) -> DocumentRow:
+    row = library.stores.graph.document(document.doc_id)
+    assert row is not None
+    return row
 
 
 def test_many_documents_are_asked_in_parts_and_the_result_is_the_same(

@@ -17,6 +17,7 @@ from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.invalidation import StaleEntry
 from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, Folder
 from kgfs.tree.vfs import Vfs, space_of
+from tests.support.claims import Told
 from tests.support.library import ME, Library, library_at
 from tests.support.scenarios.kernel import Kernel
 
@@ -25,7 +26,21 @@ if TYPE_CHECKING:
 
 NAMES = ["a.txt", "b.txt", "b.txt.md", "b.md", "c", "c@"]
 FOLDERS = ["", "sub/", "sub/deep/"]
-ABSENT = [*NAMES, "zen.concept", "koan.concept", "a.txt.md", "a.txt@", "1", "2", "IS_A", "text.txt", "1.txt", "2.txt"]
+ABSENT = [
+    *NAMES,
+    "zen.concept",
+    "koan.concept",
+    "a.txt.md",
+    "a.txt@",
+    "1",
+    "2",
+    "IS_A",
+    "text.txt",
+    "1.txt",
+    "2.txt",
+    "claims",
+    "metric",
+]
 WORDS = {"Zen": "Zen is here", "Koan": "a koan", "Monk": "the monk"}
 
 
@@ -107,7 +122,13 @@ class Life:
             text = stores.garage.objects.get(document.key).decode()
             quotes = {label: [words] for label, words in WORDS.items() if words in text}
             related = [("Zen", "IS_A", "Koan", WORDS["Koan"])] if {"Zen", "Koan"} <= quotes.keys() else []
-            self.library.publish(f"Zen/documents/{live[0]}", quotes, related)
+            claims = [
+                Told(
+                    f"{label} grew by {len(text) % 3} %.", words, label, rejected="of a monk" if label == "Monk" else ""
+                )
+                for label, [words] in quotes.items()
+            ]
+            self.library.publish(f"Zen/documents/{live[0]}", quotes, related, claims=claims)
 
     def other_ontology(self) -> None:
         found = self.library.root.lookup("Other")

@@ -19,6 +19,7 @@ from kgfs.ingest.lifecycle.rebuild import rebuild
 from kgfs.ingest.storing.settle import alive_sessions
 from kgfs.knowledge.check import check
 from kgfs.stores.database import remove_database
+from tests.support.claims import claimed_by_rule
 from tests.support.histories import (
     HISTORIES,
     Place,
@@ -68,11 +69,13 @@ def holds(history: list[tuple[str, int]], lost: tuple[str, ...], compute: LocalC
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(HISTORIES, LOSSES)
 def test_rebuilt_equals_step_by_step(history: list[tuple[str, int]], lost: tuple[str, ...]) -> None:
-    holds(history, lost, compute_with("none"))
+    with claimed_by_rule():
+        holds(history, lost, compute_with("none"))
 
 
 @pytest.mark.models
 @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(HISTORIES, LOSSES)
 def test_rebuilt_equals_step_by_step_with_vectors(history: list[tuple[str, int]], lost: tuple[str, ...]) -> None:
-    holds(history, lost, compute_with("minilm"))
+    with claimed_by_rule():
+        holds(history, lost, compute_with("minilm"))

@@ -242,9 +242,9 @@ def test_files_at_an_ontologys_root_are_those_of_documents(library: Library) -> 
 
 
 REFUSED: list[tuple[str, Callable[[Library], object], type[KgfsError]]] = [
-    ("folder with a name of kgfs", lambda it: folder(it, "Zen").make_folder("claims", 0o755, ME), RefusedError),
+    ("folder with a name of kgfs", lambda it: folder(it, "Zen").make_folder("insights", 0o755, ME), RefusedError),
     ("folder that exists", lambda it: folder(it, "Zen").make_folder("text", 0o755, ME), ExistsError),
-    ("a name of kgfs", lambda it: folder(it, "Zen").make_file("claims", 0o644, ME), RefusedError),
+    ("a name of kgfs", lambda it: folder(it, "Zen").make_file("insights", 0o644, ME), RefusedError),
     ("a name that is shown", lambda it: folder(it, "Zen").make_file("about.md", 0o644, ME), ReadOnlyError),
     ("a concept's name", lambda it: folder(it, "Zen").make_file("new.concept", 0o644, ME), RefusedError),
     ("a folder's name", lambda it: folder(it, "Zen").make_file("notes", 0o644, ME), ExistsError),

@@ -110,11 +110,11 @@ def test_what_another_mount_does_is_seen_by_both_paths(place: Place, vault: Path
 def test_a_vault_with_a_name_that_the_tree_takes(place: Place, vault: Path) -> None:
     (vault / "archive").mkdir()
     (vault / "archive/old.md").write_text("old")
-    (vault / "claims").mkdir()
+    (vault / "insights").mkdir()
     ontology = place.mountpoint / "Taken"
     ontology.mkdir()
     reported = run("cp", "-r", f"{vault}/.", ontology, code=1)
-    assert "archive/old.md': Read-only" in reported and "claims': Operation not permitted" in reported
+    assert "archive/old.md': Read-only" in reported and "insights': Operation not permitted" in reported
     assert (ontology / "documents/daily/deep/two.md").exists(), "all else is copied"
     lines = (place.mountpoint / ".kgfs/errors.ndjson").read_text().splitlines()
     told = [line for line in map(json.loads, lines) if "Ontology/documents/" in str(line)]

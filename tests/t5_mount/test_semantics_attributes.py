@@ -445,14 +445,14 @@ def test_extended_attributes(library: Library) -> None:
 def test_what_stands_where(library: Library) -> None:
     """Files, links and folders in an ontology, which are those of documents/, ontologies at the root, and nothing under kgfs's own names."""
     top, root = library.top, library.place.mountpoint
-    for name in ("concepts.concept", "claims", "insights", "map.html"):
+    for name in ("concepts.concept", "insights", "map.html"):
         with fails_with(EPERM):
             (top / name).touch()
     for name in ("about.md", "text", ".ignore"):
         with fails_with(EROFS, EISDIR):
             (top / name).write_text("x")
     with fails_with(EPERM):
-        (top / "claims").mkdir()
+        (top / "insights").mkdir()
     (top / "folder").mkdir()
     assert (library.documents / "folder").is_dir()
     assert (library.documents / "folder").stat().st_ino != (top / "folder").stat().st_ino

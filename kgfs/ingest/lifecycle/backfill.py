@@ -33,7 +33,7 @@ def give(
     windows: bool,
     known: ByText | None = None,
 ) -> None:
-    """Store vectors by this model for a Reading that has none: of the labels and, with ``windows``, of the Sources.
+    """Store vectors by this model for a Reading that has none: of the labels and, with ``windows``, of the Sources and claims.
 
     The model is not asked for the texts of Sources that are ``known``. The vectors are in the garage when this returns.
     """
@@ -47,7 +47,7 @@ def give(
         if reading.text_length <= LONGEST_PROSE:
             text = text_of(objects, document, reading)
             found = compute_windows(compute, text, reading.chunks, reading.verdicts, known or {})
-        objects.put(windows_key, assemble(compute, found, ()).encode())
+        objects.put(windows_key, assemble(compute, found, (), claims=reading.claims).encode())
 
 
 @dataclass(slots=True)

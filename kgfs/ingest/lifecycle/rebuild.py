@@ -184,6 +184,7 @@ def _(fact: DocumentRead, stores: Stores) -> None:
         content_version=fact.content_version,
         supersedes=fact.superseded,
         at=fact.at,
+        claim_vectors=embeddings.claim_vectors(stores.garage.objects, reading),
     )
 
 
@@ -276,10 +277,10 @@ class ReplayedVectors:
             self.lost = error
 
     def leave(self, *doc_ids: str) -> None:
-        """Remove the rows of Sources of these documents, also rows that wait to be written."""
+        """Remove the rows of Sources and claims of these documents, also rows that wait to be written."""
         those = frozenset(doc_ids)
         self._leaving |= those
-        gone = {key for key, row in self._waiting.items() if row.kind == "source" and row.doc_id in those}
+        gone = {key for key, row in self._waiting.items() if row.doc_id in those}
         for key in gone:
             del self._waiting[key]
 
@@ -290,7 +291,7 @@ class ReplayedVectors:
         """
         self._waiting |= {(row.kind, row.item, row.window): row for row in rows}
         self.founded |= {row.item for row in rows if row.kind == "concept"}
-        self.documents |= {row.doc_id for row in rows if row.kind == "source"}
+        self.documents |= {row.doc_id for row in rows if row.doc_id}
         self._heavy += sum(len(row.content) for row in rows)
         if len(self._waiting) >= ROWS_BATCH or self._heavy >= WEIGHT_BATCH:
             self.carry_out()
@@ -298,7 +299,7 @@ class ReplayedVectors:
     def carry_out(self) -> None:
         """Write the removals and the rows since the last call to the store."""
         for some in batched(sorted(self._leaving), ROWS_BATCH):
-            self.vectors.delete(Filter(kind="source", doc_ids=frozenset(some)))
+            self.vectors.delete(Filter(doc_ids=frozenset(some)))
         self.vectors.upsert([*self._waiting.values()])
         self._leaving, self._waiting, self._heavy = set(), {}, 0
 
@@ -325,7 +326,8 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
     payloads = embeddings.payloads(stores.graph, vectors, document.doc_id)
-    replayed.put(embeddings.source_rows(found, document.ontology, document.doc_id, payloads) + concepts)
+    claims = embeddings.claim_rows(document.ontology, reading, found)
+    replayed.put(embeddings.source_rows(found, document.ontology, document.doc_id, payloads) + claims + concepts)
 
 
 @replay_in_vectors.register

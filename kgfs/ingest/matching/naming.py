@@ -148,7 +148,7 @@ def index(
     superseded: Sequence[str],
     touched: Collection[str],
 ) -> None:
-    """Put the vectors of Sources and of founded concepts in place of those of ``superseded`` documents.
+    """Put the vectors of Sources, claims and founded concepts in place of those of ``superseded`` documents.
 
     ``touched`` are concepts that may have left the graph; their vectors are removed if they have. The graph must show
     the document already. Idempotent. The commit to the graph writes the full-text index itself.
@@ -162,6 +162,7 @@ def index(
     assert found is not None, "it was loaded just now"
     payloads = embeddings.payloads(stores.graph, stores.vectors, document.doc_id)
     rows = embeddings.source_rows(found, document.ontology, document.doc_id, payloads)
+    rows += embeddings.claim_rows(document.ontology, reading, found)
     # In a repeated run, a founded concept may have been merged into another one since.
     living = stores.graph.concepts_by_id([row.item for row in founded])
     rows += [row for row in founded if row.item in living]

@@ -10,15 +10,15 @@ import json
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from itertools import chain
 from typing import Any
 
 from kgfs.domain.documents import Document
 from kgfs.domain.forms import form_key
-from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, instance_id_of
-from kgfs.domain.knowledge import FoundConcept, Mention, Quote
+from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, claim_id_of, instance_id_of, normalise_label
+from kgfs.domain.knowledge import FoundClaim, FoundConcept, Mention, Quote
 from kgfs.domain.places import within
 from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
@@ -31,6 +31,7 @@ from kgfs.stores.graph.vocabulary import (
     TEXT_ONLY,
     Batch,
     CandidateRow,
+    ClaimRow,
     ConceptRow,
     DocumentContent,
     DocumentRow,
@@ -48,6 +49,9 @@ _WORDS = re.compile(r"\S")
 
 ASKED_AT_ONCE = 4096
 """Chunk ids that the graph is asked about at once."""
+_CLAIMED = tuple(item.name for item in fields(FoundClaim) if item.name != "quote")
+"""What a row repeats of a claim."""
+
 STAGED_BATCH = 200
 """Rows per batch; small enough that no other writer waits long."""
 
@@ -62,12 +66,16 @@ def carry_out(
     content_version: int,
     supersedes: Sequence[str],
     at: int,
+    claim_vectors: Sequence[bytes] = (),
 ) -> int:
-    """Stage all rows in batches, publish them in one small transaction, and return the epoch. Idempotent."""
+    """Stage all rows in batches, publish them in one small transaction, and return the epoch. Idempotent.
+
+    ``claim_vectors`` are those of the Reading's valid claims (``embeddings.claim_vectors``); empty where it has none.
+    """
     build = _Build(graph, document, reading, decisions, text, at)
     commit_id = decisions.commit_id  # computed once here, since it is a hash over all Decisions
     row = build.document_row(content_version)
-    for batch in build.batches(row, introduced=reading.acronyms):
+    for batch in build.batches(row, introduced=reading.acronyms, claims=build.claims(claim_vectors)):
         graph.stage(commit_id, document.doc_id, batch)
     border("staged")
     return graph.publish(
@@ -239,13 +247,21 @@ class _Build:
         about = row.source_title, row.document_type, row.size_bytes
         return replace(row, text_md_size=text_md.base_size(*about, self._text, row.guessed_encoding))
 
-    def batches(self, document: DocumentRow, introduced: Sequence[tuple[str, str]] = ()) -> Iterator[Batch]:
+    def batches(
+        self, document: DocumentRow, introduced: Sequence[tuple[str, str]] = (), claims: Iterable[ClaimRow] = ()
+    ) -> Iterator[Batch]:
         """Yield the rows of ``document`` in batches of STAGED_BATCH: Sources and evidence first."""
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
         for some in batched(rows, STAGED_BATCH):
             sources = [row for row in some if isinstance(row, SourceRow)]
             yield Batch(sources, {"instance": [row for row in some if isinstance(row, InstanceRow)]}, document)
-        for table, kind in (("introduced", introduced), ("candidate", self.candidates()), ("named", self.named())):
+        kinds: tuple[tuple[str, Iterable[Any]], ...] = (
+            ("introduced", introduced),
+            ("candidate", self.candidates()),
+            ("named", self.named()),
+            ("claim", claims),
+        )
+        for table, kind in kinds:
             for part in batched(kind, STAGED_BATCH):
                 yield Batch(rows={table: part}, document=document)
 
@@ -380,40 +396,79 @@ class _Build:
                 line = self._place(one.start, one.end)[0]
                 yield CandidateRow(key, words, one.heading, one.count, line, one.start, one.end)
 
+    def claims(self, vectors: Sequence[bytes]) -> Iterator[ClaimRow]:
+        """Yield the document's claims, rejected ones included, and none twice from one quote."""
+        wordings: dict[str, list[str]] = {}
+        given: set[tuple[str, int]] = set()
+        waiting = iter(vectors)
+        for ordinal, found in enumerate(self._reading.claims):
+            vector = b"" if found.rejected else next(waiting, b"")
+            row = ClaimRow(
+                doc_id=self._document.doc_id,
+                ordinal=ordinal,
+                claim_id="",
+                **{name: getattr(found, name) for name in _CLAIMED},
+                vector=vector,
+                vector_model=self._reading.embedding_model if vector else "",
+            )
+            if found.quote is not None:
+                row = replace(row, **self._quoted(found.quote))
+            if not found.rejected and found.quote is not None:
+                row.claim_id = self._claim_id(found, row.quote, wordings)
+                if (row.claim_id, row.char_start) in given:
+                    continue
+                given.add((row.claim_id, row.char_start))
+            yield row
+
+    def _claim_id(self, found: FoundClaim, quote: str, wordings: dict[str, list[str]]) -> str:
+        """Return the id of a claim. ``wordings`` are those that the document has so far, by the first of their ids."""
+        known = (self._document.ontology, quote, found.actor, found.role)
+        said = wordings.setdefault(claim_id_of(*known), [])
+        words = normalise_label(found.claim)
+        if words not in said:
+            said.append(words)
+        return claim_id_of(*known, said.index(words))
+
     def _place(self, start: int, end: int) -> tuple[int, int, int, int]:
         chunk = self._reading.chunks[bisect_right(self._reading.chunks, start, key=lambda one: one.start) - 1]
         return chunk.line_start + self._text.count("\n", chunk.start, start), start, end, chunk.index
 
     def _instance(self, owner: str, kind: str, number: int, quote: Quote, confidence: float) -> InstanceRow:
-        text, chunk = self._text, self._reading.chunks[quote.chunk]
-        words = text[quote.start : quote.end]
-        locator = self._reading.locator(text, quote.start)
-        page = locator.get("page")
-        byte_start = chunk.byte_start + len(_utf8(text[chunk.start : quote.start]))
         return InstanceRow(
             instance_id=instance_id_of(owner, self._document.doc_id, quote.start, quote.end),
             owner=owner,
             owner_kind=kind,
             n=number,
             doc_id=self._document.doc_id,
-            chunk_index=chunk.index,
-            chunk_id=self._chunk_ids[chunk.index],
-            quote=words,
-            char_start=quote.start,
-            char_end=quote.end,
-            byte_start=byte_start,
-            byte_end=byte_start + len(_utf8(words)),
-            line_start=chunk.line_start + text.count("\n", chunk.start, quote.start),
-            line_end=chunk.line_start + text.count("\n", chunk.start, quote.end - 1),
-            section_path=self._reading.section_path(quote),
-            page=page if isinstance(page, int) else chunk.page,
             defines=quote.defines,
             confidence=confidence,
             source_size=source_txt.base_size(self._excerpt(quote)),
             citation_size=0,
             mtime=self._at,
-            locator=json.dumps(locator, ensure_ascii=False) if locator else "",
+            **self._quoted(quote),
         )
+
+    def _quoted(self, quote: Quote) -> dict[str, Any]:
+        """Return the columns of a quote: its words and its place."""
+        text, chunk = self._text, self._reading.chunks[quote.chunk]
+        words = text[quote.start : quote.end]
+        locator = self._reading.locator(text, quote.start)
+        page = locator.get("page")
+        byte_start = chunk.byte_start + len(_utf8(text[chunk.start : quote.start]))
+        return {
+            "chunk_index": chunk.index,
+            "chunk_id": self._chunk_ids[chunk.index],
+            "quote": words,
+            "char_start": quote.start,
+            "char_end": quote.end,
+            "byte_start": byte_start,
+            "byte_end": byte_start + len(_utf8(words)),
+            "line_start": chunk.line_start + text.count("\n", chunk.start, quote.start),
+            "line_end": chunk.line_start + text.count("\n", chunk.start, quote.end - 1),
+            "section_path": self._reading.section_path(quote),
+            "page": page if isinstance(page, int) else chunk.page,
+            "locator": json.dumps(locator, ensure_ascii=False) if locator else "",
+        }
 
     def _excerpt(self, quote: Quote) -> source_txt.Excerpt:
         """Return the Source that contains the quote's start, with the following Sources that the quote reaches into."""

@@ -71,6 +71,8 @@ class Draft:
     """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
+    claims: tuple[FoundClaim, ...] = ()
+    """In order of the Text, rejected ones included."""
     acronyms: tuple[tuple[str, str], ...] = ()
     """Keys of the acronyms that the Text introduces, and of their long forms."""
     windows: Windows = field(default_factory=list)

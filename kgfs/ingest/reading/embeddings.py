@@ -1,7 +1,8 @@
 """The vectors of a Reading, stored as one ``.npz`` object of the garage.
 
 The arrays are ``windows`` with ``window_chunks`` and ``window_numbers`` (the Source of each window, and its number
-within the Source), and ``concepts`` in the order of the Reading's concepts.
+within the Source), ``concepts`` in the order of the Reading's concepts and, where there are any, ``claims`` in the order of
+its valid claims.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -21,9 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kgfs.compute.contract import Compute
-from kgfs.domain.knowledge import FoundConcept
+from kgfs.domain.claims import packed_vector
+from kgfs.domain.knowledge import FoundClaim, FoundConcept
 from kgfs.domain.text import Chunk, Verdict
-from kgfs.errors import StoreError
+from kgfs.errors import MissingError, StoreError
+from kgfs.stores.batched import batched
 from kgfs.stores.garage.contract import Objects, Reader
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.graph.sqlite import Graph
@@ -47,23 +50,26 @@ LARGE = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """The vectors of a Reading, one row per window and one per concept."""
+    """The vectors of a Reading, one row per window, one per concept and one per valid claim."""
 
     windows: npt.NDArray[np.float32]
     window_chunks: npt.NDArray[np.int32]
     window_numbers: npt.NDArray[np.int32]
     concepts: npt.NDArray[np.float32]
+    claims: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
     def encode(self) -> bytes:
         """Return the vectors as the bytes of an ``.npz`` file."""
         out = io.BytesIO()
-        np.savez(
-            out,
-            windows=self.windows,
-            window_chunks=self.window_chunks,
-            window_numbers=self.window_numbers,
-            concepts=self.concepts,
-        )
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "windows": self.windows,
+            "window_chunks": self.window_chunks,
+            "window_numbers": self.window_numbers,
+            "concepts": self.concepts,
+        }
+        if len(self.claims):
+            arrays["claims"] = self.claims
+        np.savez(out, allow_pickle=True, **arrays)
         return out.getvalue()
 
 
@@ -77,7 +83,13 @@ def _key(doc_id: str, sha256: str) -> str:
 
 
 def put(
-    objects: Objects, compute: Compute, doc_id: str, windows: Windows, concepts: Sequence[FoundConcept], known: Labels
+    objects: Objects,
+    compute: Compute,
+    doc_id: str,
+    windows: Windows,
+    concepts: Sequence[FoundConcept],
+    known: Labels,
+    claims: Sequence[FoundClaim] = (),
 ) -> str:
     """Store the vectors of a Reading of a document, and return their key. They are durable then.
 
@@ -88,16 +100,17 @@ def put(
     if missing:
         known |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
     labels = [known[concept.label] for concept in concepts]
-    size = sum(rows.nbytes for _, rows in windows) + sum(row.nbytes for row in labels)
+    claimed = vectors_of_claims(compute, claims)
+    size = sum(rows.nbytes for _, rows in windows) + sum(row.nbytes for row in (*labels, *claimed))
     if size < LARGE:
         out = io.BytesIO()
-        _write(out, windows, labels)
+        _write(out, windows, labels, claimed)
         key = key_of(doc_id, out.getvalue())
         objects.put(key, out.getvalue())
         return key
     # It has no name, so that a kill leaves nothing of it.
     with os_errors(f"writing the vectors of {doc_id}"), tempfile.TemporaryFile() as file:
-        _write(file, windows, labels)
+        _write(file, windows, labels, claimed)
         file.flush()
         file.seek(0)
         key = _key(doc_id, hashlib.file_digest(file, "sha256").hexdigest())
@@ -105,7 +118,18 @@ def put(
     return key
 
 
-def _write(out: IO[bytes], windows: Windows, labels: Sequence[npt.NDArray[np.float32]]) -> None:
+def vectors_of_claims(compute: Compute, claims: Sequence[FoundClaim]) -> list[npt.NDArray[np.float32]]:
+    """Return the vectors of the valid ones of these claims: of those that are rejected nothing is found."""
+    texts = [claim.claim for claim in claims if not claim.rejected]
+    return [rows[0] for some in batched(texts, BATCH) for rows in compute.embed(some)]
+
+
+def _write(
+    out: IO[bytes],
+    windows: Windows,
+    labels: Sequence[npt.NDArray[np.float32]],
+    claims: Sequence[npt.NDArray[np.float32]],
+) -> None:
     """Write the bytes that :meth:`Embeddings.encode` returns for these."""
     chunks = np.array([index for index, rows in windows for _ in range(len(rows))], np.int32)
     numbers = np.array([number for _, rows in windows for number in range(len(rows))], np.int32)
@@ -115,6 +139,7 @@ def _write(out: IO[bytes], windows: Windows, labels: Sequence[npt.NDArray[np.flo
         ("window_chunks", (rows,), (chunks,)),
         ("window_numbers", (rows,), (numbers,)),
         ("concepts", (len(labels), len(labels[0]) if labels else 0), labels),
+        *([("claims", (len(claims), len(claims[0])), claims)] if claims else []),
     )
     with zipfile.ZipFile(out, "w", allowZip64=True) as archive:
         for name, shape, parts in arrays:
@@ -175,20 +200,26 @@ def windows_of(kept: Embeddings) -> Windows:
 
 
 def assemble(
-    compute: Compute, windows: Windows, concepts: Sequence[FoundConcept], known: Labels | None = None
+    compute: Compute,
+    windows: Windows,
+    concepts: Sequence[FoundConcept],
+    known: Labels | None = None,
+    claims: Sequence[FoundClaim] = (),
 ) -> Embeddings:
-    """Return ``windows`` together with vectors of the concepts' labels. Vectors of ``known`` labels are not computed
+    """Return ``windows`` together with vectors of the concepts' labels and of the valid claims. Vectors of ``known`` labels are not computed
     again."""
     vectors = dict(known or {})
     missing = [concept.label for concept in concepts if concept.label not in vectors]
     if missing:
         vectors |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
     labels = [vectors[concept.label] for concept in concepts]
+    claimed = vectors_of_claims(compute, claims)
     return Embeddings(
         windows=np.concatenate([rows for _, rows in windows]) if windows else np.zeros((0, 0), np.float32),
         window_chunks=np.array([index for index, rows in windows for _ in range(len(rows))], np.int32),
         window_numbers=np.array([number for _, rows in windows for number in range(len(rows))], np.int32),
         concepts=np.stack(labels) if labels else np.zeros((0, 0), np.float32),
+        claims=np.stack(claimed) if claimed else np.zeros((0, 0), np.float32),
     )
 
 
@@ -212,6 +243,17 @@ def load(
     return replace(_decoded(objects, windows_key, labels, windows), concepts=of_labels.concepts)
 
 
+def claim_vectors(objects: Objects, reading: Reading) -> list[bytes]:
+    """Return the vectors of a Reading's valid claims as the graph keeps them; empty without a model, and where they are lost."""
+    if not any(not claim.rejected for claim in reading.claims):
+        return []
+    try:
+        found = load(objects, reading, labels=False, windows=False)
+    except MissingError:
+        return []
+    return [packed_vector(row.tolist()) for row in found.claims] if found is not None else []
+
+
 def _decoded(objects: Objects, key: str, labels: bool, windows: bool) -> Embeddings:
     nothing, numbers = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
     try:
@@ -221,6 +263,7 @@ def _decoded(objects: Objects, key: str, labels: bool, windows: bool) -> Embeddi
                 arrays["window_chunks"] if windows else numbers,
                 arrays["window_numbers"] if windows else numbers,
                 arrays["concepts"] if labels else nothing,
+                arrays.get("claims", nothing),
             )
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise StoreError(f"{key}: not the vectors of a Reading ({error}).") from error
@@ -279,6 +322,29 @@ def source_rows(
     return [
         Row("source", f"{doc_id}:{chunk}", number, vector, ontology, doc_id, chunk, **payloads.get(chunk, {}))
         for vector, chunk, number in zip(embeddings.windows, chunks, numbers, strict=True)
+    ]
+
+
+def claim_rows(ontology: str, reading: Reading, found: Embeddings) -> list[Row]:
+    """Return one row per valid claim; its item is ``<doc_id>:<ordinal>``. None where the vectors were made before the claims."""
+    valid = [(ordinal, claim) for ordinal, claim in enumerate(reading.claims) if not claim.rejected]
+    if len(found.claims) != len(valid):
+        return []
+    return [
+        Row(
+            kind="claim",
+            item=f"{reading.doc_id}:{ordinal}",
+            window=0,
+            vector=vector,
+            ontology=ontology,
+            doc_id=reading.doc_id,
+            chunk_index=claim.quote.chunk if claim.quote else -1,
+            source_variant="normalized",
+            role=claim.role,
+            domain=claim.domain,
+            authority=claim.authority,
+        )
+        for (ordinal, claim), vector in zip(valid, found.claims, strict=True)
     ]
 
 

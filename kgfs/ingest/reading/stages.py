@@ -314,10 +314,12 @@ def _completed(
 
 
 def embed(draft: Draft) -> None:
-    """Store the vectors of Sources and labels. Does nothing without an embedding model."""
+    """Store the vectors of Sources, labels and claims. Does nothing without an embedding model."""
     compute = draft.compute
     if not compute.embedding_model:
         return
     doc_id = draft.document.doc_id
-    draft.vectors_key = embeddings.put(draft.objects, compute, doc_id, draft.windows, draft.concepts, draft.labels)
+    draft.vectors_key = embeddings.put(
+        draft.objects, compute, doc_id, draft.windows, draft.concepts, draft.labels, draft.claims
+    )
     draft.windows, draft.labels = [], {}

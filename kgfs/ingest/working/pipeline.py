@@ -327,6 +327,7 @@ class Pipeline:
                 content_version=self._content_version(document),
                 supersedes=decisions.supersedes,
                 at=time.time_ns(),
+                claim_vectors=embeddings.claim_vectors(self.stores.garage.objects, reading),
             )
 
     def forget(self, document: Document, commit_id: str) -> None:

@@ -100,11 +100,14 @@ def _shown(stores: Stores, ontology: str) -> Iterator[str]:
 
 
 def _spans(stores: Stores, doc_id: str) -> Iterator[Damage]:
-    """Yield instances whose quote is not exactly the text at their span. The sources of a document make up its Text."""
+    """Yield instances and claims whose quote is not exactly the text at their span. The sources of a document make up its Text."""
     text = "".join(row.full_text for row in stores.graph.sources(doc_id, limit=1 << 40))
     for row in stores.graph.instances_of(doc_id):
         if text[row.char_start : row.char_end] != row.quote:
             yield Damage(Kind.WRONG_SPAN, f"{row.owner}/{row.n}", f"{row.char_start}:{row.char_end}", doc_id)
+    for claim in stores.graph.claims.of_document(doc_id):
+        if text[claim.char_start : claim.char_end] != claim.quote:
+            yield Damage(Kind.WRONG_SPAN, f"claim {claim.ordinal}", f"{claim.char_start}:{claim.char_end}", doc_id)
 
 
 def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:

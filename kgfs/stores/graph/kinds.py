@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.stores.graph import joined, named, terms
+from kgfs.stores.graph import claims, joined, named, terms
 from kgfs.stores.graph.editions import put_instances
 from kgfs.stores.graph.rows import SHOWN, Derived
 from kgfs.stores.graph.vocabulary import DocumentRow
@@ -109,7 +109,15 @@ _KINDS = (
             ),
         ),
     ),
-    RowKind("claim", "claim_id", "claim", "t.claim_id"),
+    RowKind(
+        "claim",
+        "document, ordinal",
+        "claim",
+        "coalesce(nullif(t.claim_id, ''), t.ordinal)",
+        put=claims.put_claims,
+        derived=claims.Claims,
+        compared=True,
+    ),
     RowKind("record", "record_id", "record", "t.record_id"),
 )
 

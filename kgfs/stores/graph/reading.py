@@ -8,6 +8,7 @@ from typing import Any
 
 from kgfs.stores.database import Database
 from kgfs.stores.graph import scoped
+from kgfs.stores.graph.claims import ClaimReads
 from kgfs.stores.graph.concept_reads import SELECT_CONCEPT, ConceptReads
 from kgfs.stores.graph.document_reads import DocumentReads
 from kgfs.stores.graph.feed import changes
@@ -47,6 +48,8 @@ class GraphReads(DocumentReads, ConceptReads):
         """The reads of where concepts are named."""
         self.joined = JoinedReads(database)
         """The reads of acronyms and of the joinings that rest on them."""
+        self.claims = ClaimReads(database)
+        """The reads of claims."""
 
     def faults(self) -> list[Fault]:
         from kgfs.stores.graph.faults import faults  # needed by checks only

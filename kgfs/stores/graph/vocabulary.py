@@ -191,6 +191,57 @@ class CandidateRow:
     char_end: int
 
 
+@dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
+class ClaimRow:
+    """One piece of evidence of a claim: what one document says, with the place of its quote. The fields from ``claim`` to
+    ``rejected`` are those of ``domain.knowledge.FoundClaim``."""
+
+    doc_id: str
+    ordinal: int
+    """Its place among the document's claims."""
+    claim_id: str
+    """Empty where validation refused the claim."""
+    claim: str
+    role: str
+    domain: str
+    actor: str
+    actor_class: str
+    timeframe: str
+    timeframe_class: str
+    time_horizon: str
+    scope: str
+    authority: str
+    confidence: float
+    added: tuple[str, ...] = ()
+    rejected: str = ""
+    chunk_index: int = -1
+    """-1 where the quote was not found: then it is empty, and so are the fields from here on."""
+    chunk_id: str = ""
+    quote: str = ""
+    char_start: int = 0
+    char_end: int = 0
+    byte_start: int = 0
+    byte_end: int = 0
+    line_start: int = 0
+    line_end: int = 0
+    section_path: tuple[str, ...] = ()
+    page: int | None = None
+    locator: str = ""
+    """As that of an InstanceRow."""
+    vector: bytes = b""
+    """``domain.claims.packed_vector`` of the claim; empty where no model was there."""
+    vector_model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A living claim, as the document with the earliest deposit says it."""
+
+    shown: ClaimRow
+    evidence: int
+    """The number of its pieces of evidence."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedFile:
     """What the graph stores of a concept's ``mentions.tsv``."""
@@ -356,7 +407,7 @@ class Change:
     kind: str
     """document (owner: ontology id, name: doc_id), concept (owner: ontology id, name: directory name), evidence
     (owner: concept or relationship id, name: the number), related (owner: concept id, name: ``<type>/<name>``),
-    relationship (owner: its id, of one by name)."""
+    relationship (owner: its id, of one by name), claim (owner: its id, '' for rejected ones)."""
     ontology: str
     owner: str
     name: str

@@ -21,6 +21,7 @@ from kgfs.stores.projection.source import (
     Catalog,
     State,
     changes_told,
+    claims,
     concepts,
     newest_commit,
     relationships,
@@ -109,7 +110,7 @@ class Projection:
         return self.follow(progress)
 
     def differences(self, sample: int = SAMPLE) -> Iterator[tuple[str, str]]:
-        """Compare the numbers of nodes, and a sample of concepts, relationships and documents. Yield (what, how it differs). Nothing
+        """Compare the numbers of nodes, and a sample of concepts, relationships, claims and documents. Yield (what, how it differs). Nothing
         is changed."""
         space = self._name
         pattern = "MATCH (:Document {space: $space})-[:HAS_CHUNK]->(s:Source)"
@@ -118,7 +119,7 @@ class Projection:
             "sources": f"{pattern} RETURN count(s) AS n",
             "concepts": "MATCH (n:Concept {space: $space}) RETURN count(n) AS n",
             "relationships": "MATCH (n:Relationship {space: $space}) RETURN count(n) AS n",
-            "instances": f"{pattern}<-[:DERIVED_FROM]-(n:Instance) RETURN count(n) AS n",
+            "instances": f"{pattern}<-[:DERIVED_FROM]-(n:Instance) WHERE n.owner_kind <> 'claim' RETURN count(n) AS n",
         }
         here = self._graph.counts()
         for name in COUNTED:
@@ -135,7 +136,7 @@ class Projection:
                     yield f"{label} {id_}", "other" if id_ in known else "missing"
 
     def _sampled(self, sample: int) -> dict[str, dict[str, str]]:
-        """Return digests of so many concepts, relationships and documents, by id."""
+        """Return digests of so many concepts, relationships, claims and documents, by id."""
         found: dict[str, dict[str, str]] = {label: {} for label in LIVING}
         with self._graph.whole() as sql:
             for label, living in LIVING.items():
@@ -143,8 +144,9 @@ class Projection:
                 ids = [one for start in (after, "") for (one,) in sql.execute(living, (start, sample))][:sample]
                 if label == "Concept":
                     found[label] = {row["id"]: row["digest"] for row, _ in concepts(sql, ids)}
-                elif label == "Relationship":
-                    found[label] = {row["id"]: row["digest"] for row in relationships(sql, ids)}
+                elif label in ("Relationship", "Claim"):
+                    rows = (relationships if label == "Relationship" else claims)(sql, ids)
+                    found[label] = {row["id"]: row["digest"] for row in rows}
                 else:
                     documents = filter(None, (shown_document(sql, doc_id) for doc_id in ids))
                     found[label] = {one.known["doc_id"]: one.read_through() for one in documents}

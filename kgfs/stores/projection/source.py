@@ -10,8 +10,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
+from kgfs.domain.identity import instance_id_of
 from kgfs.stores.graph.feed import REDACTIONS, TOUCHED
 from kgfs.stores.graph.rows import COUNTED, DOCUMENT, INSTANCE, SHOWN, SOURCE, inverse, words
 
@@ -27,6 +29,15 @@ _CONCEPT = (
     "size", "mtime",
 )  # fmt: skip
 _RELATIONSHIP = ("relationship_id", "ontology", "subject", "type", "object", "evidence", "confidence", "mtime")
+_CLAIM = (
+    *("claim_id", "ontology", "claim", "role", "domain", "actor", "actor_class", "timeframe", "timeframe_class"),
+    *("time_horizon", "scope", "authority", "confidence", "added"),
+)
+_CLAIMED = (
+    *("claim_id", "ordinal", "chunk_index", "chunk_id", "quote", "char_start", "char_end", "byte_start", "byte_end"),
+    *("line_start", "line_end", "section_path", "page", "locator", "confidence", "claim"),
+)
+"""What an Instance says of a claim's evidence."""
 _MENTION = ("deposit", "ordinal", "label", "forms", "kind", "score", "definition")
 _DOCUMENT = (*DOCUMENT, "commit_id", "sources", "instances")
 _INHERITED = ("doc_id", "source_id", "garage_key", "content_hash", "source_title", "source_uri")
@@ -95,6 +106,8 @@ LIVING = {
     "Concept": "SELECT concept_id FROM concept WHERE live = 1 AND concept_id > ? ORDER BY concept_id LIMIT ?",
     "Relationship": "SELECT relationship_id FROM relationship WHERE (evidence > 0 OR by_name = 1) AND relationship_id > ?"
     " ORDER BY relationship_id LIMIT ?",
+    "Claim": f"SELECT DISTINCT claim_id FROM claim CROSS JOIN document ON document.key = claim.document AND state = {SHOWN}"
+    " WHERE claim_id != '' AND claim_id > ? ORDER BY claim_id LIMIT ?",
     "Document": f"SELECT doc_id FROM document WHERE state = {SHOWN} AND doc_id > ? ORDER BY doc_id LIMIT ?",
 }
 """Ids of all that live, by label, a page at once. An owner of evidence refers to no document, so it is written first."""
@@ -139,6 +152,21 @@ def relationships(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Prope
         yield found | {"inverse": inverse(found["type"]), "digest": digest_of(row)}
 
 
+def claims(sql: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Properties]:
+    """Return the living ones of these claims, as the document with the earliest deposit says each."""
+    query = (
+        f"SELECT {', '.join(f'claim.{name}' for name in _CLAIM)}, document.doc_id"
+        f" FROM claim CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+        " WHERE claim.claim_id != '' AND claim.claim_id IN (SELECT value FROM json_each(?))"
+        " ORDER BY claim.claim_id, document.deposit, document.doc_id, claim.ordinal"
+    )
+    for _, found in groupby(sql.execute(query, (json.dumps(ids),)), key=lambda row: row[0]):
+        rows = list(found)
+        properties: Properties = dict(zip((*_CLAIM, "doc_id"), rows[0], strict=True))
+        properties |= {"id": properties.pop("claim_id"), "added": list(words(properties["added"]))}
+        yield properties | {"evidence": len(rows), "digest": digest_of((rows[0], len(rows)))}
+
+
 def counts(sql: sqlite3.Connection, names: Mapping[str, str]) -> list[Properties]:
     """Return what an ``Ontology`` says, of those that have a name or anything in them."""
     columns = ("ontology", *COUNTED, "changed_at")
@@ -150,7 +178,7 @@ def counts(sql: sqlite3.Connection, names: Mapping[str, str]) -> list[Properties
 
 
 class ShownDocument:
-    """One document of the graph, read within one snapshot of it: Sources first, then quotes, then mentions."""
+    """One document of the graph, read within one snapshot of it: Sources first, then quotes, claims, and mentions."""
 
     def __init__(self, sql: sqlite3.Connection, key: int, row: tuple[Any, ...]) -> None:
         self._sql, self._key, self._row = sql, key, row
@@ -189,6 +217,16 @@ class ShownDocument:
             found: Properties = dict(zip(INSTANCE, row, strict=True)) | {"doc_id": self.known["doc_id"]}
             yield found | {"section_path": list(words(found["section_path"])), "defines": bool(found["defines"])}
 
+    def claimed(self) -> Iterator[Properties]:
+        """Yield the evidence of claims, in the form of that of concepts."""
+        query = f"SELECT {', '.join(_CLAIMED)} FROM claim WHERE document = ? AND claim_id != '' ORDER BY ordinal"
+        for row in self._rows(query):
+            found: Properties = dict(zip(_CLAIMED, row, strict=True)) | {"doc_id": self.known["doc_id"]}
+            owner = found.pop("claim_id")
+            id_ = instance_id_of(owner, found["doc_id"], found["char_start"], found["char_end"])
+            found |= {"instance_id": id_, "owner": owner, "owner_kind": "claim", "n": found.pop("ordinal")}
+            yield found | {"section_path": list(words(found["section_path"]))}
+
     def mentions(self) -> Iterator[tuple[str, Properties]]:
         """Yield the id of each concept that the document mentions, and what it says of it."""
         query = (
@@ -202,7 +240,7 @@ class ShownDocument:
 
     def read_through(self) -> str:
         """Read all of it, and return its digest."""
-        for rows in (self.sources(), self.instances(), self.mentions()):
+        for rows in (self.sources(), self.instances(), self.claimed(), self.mentions()):
             for _ in rows:
                 pass
         return str(self.properties()["digest"])

@@ -13,9 +13,18 @@ from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.failpoints import border
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.projection.connection import Connection
-from kgfs.stores.projection.source import Catalog, Properties, concepts, counts, form_key, relationships, shown_document
+from kgfs.stores.projection.source import (
+    Catalog,
+    Properties,
+    claims,
+    concepts,
+    counts,
+    form_key,
+    relationships,
+    shown_document,
+)
 
-FORMAT = 6
+FORMAT = 7
 """The format of the published model. Goes up with every change of it. A projection of another format is written over."""
 
 UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -43,6 +52,8 @@ INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Concept", ("space", "ontology", "name")),
     ("Concept", ("space", "ontology", "id")),
     ("Concept", ("space", "ontology", "weight")),
+    ("Claim", ("space", "id")),
+    ("Claim", ("space", "ontology", "role")),
 )
 
 WORDS = "kgfs_words"
@@ -90,6 +101,7 @@ MERGE (r)-[:SUBJECT]->(s) MERGE (r)-[:OBJECT]->(o)
 MERGE (s)-[x:RELATES_TO {relationship_id: row.id}]->(o)
 SET x.type = row.type, x.inverse = row.inverse, x.confidence = row.confidence, x.mtime = row.mtime,
     x.by_name = row.by_name""",
+    "claims": "UNWIND $rows AS row MERGE (o:Owner {space: $space, id: row.id}) SET o = row, o.space = $space, o:Claim",
     "editions": "UNWIND $rows AS row MERGE (e:Edition {key: row.edition}) SET e.space = $space, e.doc_id = row.doc_id",
     "sources": """
 UNWIND $rows AS row
@@ -148,10 +160,10 @@ class Writer:
         self._count = self._weight = 0
 
     def put_owners(self, ids: Sequence[str]) -> None:
-        """Make the server's concepts and relationships of these ids those of the graph."""
+        """Make the server's concepts, relationships and claims of these ids those of the graph."""
         with self._graph.whole() as sql:
-            found, related = list(concepts(sql, ids)), list(relationships(sql, ids))
-        living = {row["id"] for row, _ in found} | {row["id"] for row in related}
+            found, related, claimed = list(concepts(sql, ids)), list(relationships(sql, ids)), list(claims(sql, ids))
+        living = {row["id"] for row, _ in found} | {row["id"] for row in (*related, *claimed)}
         for id_ in ids:
             if id_ not in living:
                 self._add("dead owners", {"id": id_})
@@ -163,9 +175,10 @@ class Writer:
                 called = {"concept": row["id"], "ontology": row["ontology"], "key": key, "rank": rank}
                 self._add("forms", called | {"whole": None if key == form else form}, len(form))
             self._flush_if_full()
-        for row in related:
-            self._add("relationships", row)
-            self._flush_if_full()
+        for name, rows in (("relationships", related), ("claims", claimed)):
+            for row in rows:
+                self._add(name, row)
+                self._flush_if_full()
 
     def put_documents(self, doc_ids: Sequence[str]) -> None:
         """Make the server's documents of these ids those of the graph, each with all that hangs on it. One that is there already is
@@ -191,6 +204,9 @@ class Writer:
                 self._add("sources", {**source, "edition": edition}, 2 * len(source["full_text"]))
                 self._flush_if_full()
             for quote in document.instances():
+                self._add("instances", {**quote, "edition": edition}, len(quote["quote"]))
+                self._flush_if_full()
+            for quote in document.claimed():
                 self._add("instances", {**quote, "edition": edition}, len(quote["quote"]))
                 self._flush_if_full()
             for concept, said in document.mentions():

@@ -223,7 +223,7 @@ def unindex_dead(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection
 
 
 def unindex(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]) -> frozenset[str]:
-    """Remove the Sources of these documents, and the rows of those concepts that are not alive. Return the ids of
+    """Remove the Sources and claims of these documents, and the rows of those concepts that are not alive. Return the ids of
     these concepts.
 
     Without a vector store do nothing and return an empty set.
@@ -231,7 +231,7 @@ def unindex(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]
     if stores.vectors is None:
         return frozenset()
     if left := frozenset(doc_ids):
-        stores.vectors.delete(Filter(kind="source", doc_ids=left))
+        stores.vectors.delete(Filter(doc_ids=left))
     if gone := frozenset({*concept_ids} - stores.graph.concepts_by_id(concept_ids).keys()):
         stores.vectors.delete(Filter(kind="concept", items=gone))
     return gone

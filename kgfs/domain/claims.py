@@ -1,0 +1,171 @@
+"""Claims side by side: which of them say the same in other words, and which only speak of the same thing.
+
+Whether two claims mean the same is a matter of their vectors; here are the signs in their words that a vector misses: another
+number, a *not*, *rise* for *fall*, another actor. A claim that misses none of them and is close in meaning says the same.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import mul
+
+from kgfs.domain.names import safe_stem
+from kgfs.domain.word_forms import plain, stem, words_in
+
+ALIKE = 0.85
+"""The least cosine of two claims that say the same."""
+NEAR = 0.8
+"""The least cosine of two claims that are worth reading together."""
+SLUG_BYTES = 60
+
+_NEGATION = re.compile(r"\b(?:not|never|no|cannot)\b|n['’]t\b", re.IGNORECASE)
+_FIGURE = re.compile(r"([$€£¥]?)\s?(\d+(?:[.,]\d+)*)\s?(%|[^\W\d_]+)?")
+_UP = ("rise", "rose", "risen", "gain", "more", "grow", "grew", "grown", "growth", "increase", "up", "higher")
+_DOWN = (
+    "fall",
+    "fell",
+    "fallen",
+    "lose",
+    "lost",
+    "loss",
+    "less",
+    "drop",
+    "decline",
+    "decrease",
+    "down",
+    "lower",
+    "fewer",
+)
+_UNDATED = ("unknown", "inferred")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim as it is compared with others."""
+
+    claim: str
+    actor: str
+    timeframe: str
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        return stems_of(self.claim)
+
+    @cached_property
+    def actor_stems(self) -> tuple[str, ...]:
+        return stems_of(self.actor)
+
+    @cached_property
+    def time_stems(self) -> tuple[str, ...]:
+        return stems_of(self.timeframe)
+
+    @cached_property
+    def figures(self) -> dict[str, list[str]]:
+        """Return the numbers outside of the timeframe, by unit."""
+        dates = Counter(numbers_in(self.timeframe))
+        found: dict[str, list[str]] = {}
+        for sign, number, unit in _FIGURE.findall(self.claim):
+            value = _value(number)
+            if dates[value]:
+                dates[value] -= 1
+            else:
+                found.setdefault(sign or stem(plain(unit)), []).append(value)
+        return found
+
+
+def stems_of(text: str) -> tuple[str, ...]:
+    """Return the stems of all words, in order."""
+    return tuple(stem(plain(word)) for word in words_in(text))
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a text, without commas between thousands."""
+    return [_value(found[1]) for found in _FIGURE.findall(text)]
+
+
+def measures_of(claim: str) -> str:
+    """Return what is equal in two claims that say the same: their numbers, the count of negations, the directions."""
+    stems = frozenset(stems_of(claim))
+    directions = "".join(sign for sign, words in (("+", _UP), ("-", _DOWN)) if stems & {stem(word) for word in words})
+    return f"{' '.join(sorted(numbers_in(claim)))}|{len(_NEGATION.findall(claim))}|{directions}"
+
+
+def actor_key(actor: str) -> str:
+    """Return the form under which actors are one."""
+    return " ".join(stems_of(actor))
+
+
+def could_name(stems: Sequence[str], longest: int = 6) -> list[str]:
+    """Return the keys of all actors that a claim with these stems may name: each run of up to ``longest`` of its words."""
+    runs = (stems[at : at + length] for at in range(len(stems)) for length in range(1, longest + 1))
+    return list(dict.fromkeys(" ".join(run) for run in runs))
+
+
+def may_say_the_same(one: Statement, other: Statement) -> bool:
+    """Return whether nothing in the words of two claims forbids that they say the same.
+
+    Two that differ in one word alone do not: that word is what they are about.
+    """
+    return (
+        measures_of(one.claim) == measures_of(other.claim)
+        and _has(one.stems, other.actor_stems)
+        and _has(other.stems, one.actor_stems)
+        and _times_agree(one, other)
+        and (one.stems == other.stems or _differ_by(one.stems, other.stems) >= 2)
+    )
+
+
+def other_figure(one: Statement, other: Statement) -> bool:
+    """Return whether two claims give another number of the same unit for the same time."""
+    return (
+        bool(one.figures)
+        and one.time_stems == other.time_stems
+        and one.figures.keys() == other.figures.keys()
+        and any(sorted(one.figures[unit]) != sorted(other.figures[unit]) for unit in one.figures)
+    )
+
+
+def _has(stems: Sequence[str], run: Sequence[str]) -> bool:
+    return bool(run) and f" {' '.join(run)} " in f" {' '.join(stems)} "
+
+
+def _times_agree(one: Statement, other: Statement) -> bool:
+    if one.time_stems == other.time_stems:
+        return True
+    if one.timeframe in _UNDATED or other.timeframe in _UNDATED:
+        return False
+    return _has(one.time_stems, other.time_stems) or _has(other.time_stems, one.time_stems)
+
+
+def _differ_by(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many stems that side has alone which has more of them."""
+    ours, theirs = Counter(one), Counter(other)
+    return max((ours - theirs).total(), (theirs - ours).total())
+
+
+def _value(number: str) -> str:
+    return re.sub(r",(?=\d{3}\b)", "", number)
+
+
+def cosine(one: bytes, other: bytes) -> float:
+    """Return the cosine of two packed vectors; 0 where one is missing, or they have another length."""
+    if not one or len(one) != len(other):
+        return 0.0
+    ours, theirs = struct.unpack(f"<{len(one) // 2}e", one), struct.unpack(f"<{len(other) // 2}e", other)
+    lengths = sum(map(mul, ours, ours)) * sum(map(mul, theirs, theirs))
+    return round(sum(map(mul, ours, theirs)) / lengths**0.5, 6) if lengths else 0.0
+
+
+def packed_vector(vector: Sequence[float]) -> bytes:
+    """Return a vector in two bytes a number, which change a cosine by less than 0.001."""
+    return struct.pack(f"<{len(vector)}e", *vector)
+
+
+def file_name(claim_id: str, claim: str) -> str:
+    """Return the name of a claim's file: its first words and the beginning of its id."""
+    return f"{safe_stem(claim, SLUG_BYTES)}~{claim_id[:8]}.md"

@@ -1,0 +1,204 @@
+"""Claims: rows of editions, one for each piece of evidence, and what readers see of them.
+
+A claim is all rows with its id in visible editions; it is shown as the document with the earliest deposit says it. Nothing is
+summed up, so it does not matter in which order documents come and go. Rows that validation refused have no id.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Any
+
+from kgfs.domain.claims import actor_key, could_name, measures_of, stems_of
+from kgfs.domain.knowledge import CLAIM_ROLES
+from kgfs.stores.database import Database
+from kgfs.stores.graph.rows import SHOWN, Derived, Settled, listed, packed, slots, words
+from kgfs.stores.graph.vocabulary import Claim, ClaimRow, DocumentRow
+
+CLAIM = tuple(item.name for item in fields(ClaimRow) if item.name != "doc_id")
+AROUND = 2
+"""Sources after the one in which a quote begins that it may reach into."""
+_LISTS = ("added", "section_path")
+_LIST_PLACES = tuple(CLAIM.index(name) + 1 for name in _LISTS)
+
+_ROWS = f"""
+    SELECT document.doc_id, {listed(CLAIM, "claim")}
+    FROM claim CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"""
+_ORDER = "claim.claim_id, document.deposit, document.doc_id, claim.ordinal"
+"""The first row of each claim is the one that is shown."""
+
+
+def put_claims(
+    connection: sqlite3.Connection, edition: int, document: DocumentRow | None, rows: Sequence[ClaimRow]
+) -> None:
+    """Insert claims of an edition; a row with the same ordinal is replaced."""
+    ontology = document.ontology if document else ""
+    columns = ("document", *CLAIM, "ontology", "stems", "actor_key", "measures")
+    connection.executemany(
+        f"INSERT OR REPLACE INTO claim ({', '.join(columns)}) VALUES ({slots(len(columns))})",
+        ([edition, *_values(row), ontology, *_compared_by(row)] for row in rows),
+    )
+
+
+def _values(row: ClaimRow) -> list[Any]:
+    return [packed(getattr(row, name)) if name in _LISTS else getattr(row, name) for name in CLAIM]
+
+
+def _compared_by(row: ClaimRow) -> tuple[str, str, str]:
+    if not row.claim_id:
+        return "", "", ""
+    return f" {' '.join(stems_of(row.claim))} ", actor_key(row.actor), measures_of(row.claim)
+
+
+def claim_row(found: Sequence[Any]) -> ClaimRow:
+    """Return a ClaimRow from ``doc_id`` and the CLAIM columns."""
+    values = list(found)
+    for place in _LIST_PLACES:
+        values[place] = words(values[place])
+    return ClaimRow(*values)
+
+
+class Claims(Derived):
+    """The claims of one commit, inside its transaction: the feed names those that have other evidence than before."""
+
+    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+        super().__init__(connection, at)
+        self._touched: set[tuple[str, str]] = set()
+
+    def touch(self, edition: int, step: int) -> None:
+        self._touched.update(self._sql.execute("SELECT ontology, claim_id FROM claim WHERE document = ?", (edition,)))
+
+    def settle(self, settled: Settled) -> Iterable[tuple[str, str]]:
+        """Return (ontology, id) of claims whose evidence changed, with the id '' for rejected ones."""
+        return sorted(self._touched)
+
+
+class ClaimReads:
+    """Reads of claims. Any thread may call at any time; each call sees the newest commit. ``ontology`` is an id."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def has_any(self, ontology: str) -> bool:
+        """Return whether a visible document has a claim, or one that was rejected."""
+        sql = (
+            "SELECT 1 FROM claim CROSS JOIN document ON document.key = claim.document"
+            f" AND document.state = {SHOWN} WHERE claim.ontology = ?"
+        )
+        return any(
+            self._database.row(f"{sql} AND claim.claim_id {equals} '' LIMIT 1", (ontology,)) for equals in ("!=", "=")
+        )
+
+    def counts(self, ontology: str) -> dict[str, int]:
+        """Return the number of living claims of each role that has any, in the order of CLAIM_ROLES. Reads an index."""
+        rows = self._database.rows(
+            "SELECT claim.role, count(DISTINCT claim.claim_id) FROM claim"
+            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+            " WHERE claim.ontology = ? AND claim.claim_id != '' GROUP BY claim.role",
+            (ontology,),
+        )
+        found = dict(rows)
+        return {role: found[role] for role in CLAIM_ROLES if role in found}
+
+    def rejected_count(self, ontology: str) -> int:
+        """Return the number of claims of visible documents that validation refused."""
+        found: int = self._database.row(
+            "SELECT count(*) FROM claim CROSS JOIN document ON document.key = claim.document"
+            f" AND document.state = {SHOWN} WHERE claim.ontology = ? AND claim.claim_id = ''",
+            (ontology,),
+        )[0]
+        return found
+
+    def living(self, ontology: str, role: str) -> list[Claim]:
+        """Return the living claims of a role, ordered by id. Reads all of them."""
+        return self._claims("claim.ontology = ? AND claim.role = ? AND claim.claim_id != ''", (ontology, role))
+
+    def beginning(self, ontology: str, role: str, digits: str) -> list[Claim]:
+        """Return the living claims of a role whose id begins with these hexadecimal digits."""
+        where = "claim.ontology = ? AND claim.role = ? AND claim.claim_id >= ? AND claim.claim_id < ? || 'g'"
+        return self._claims(f"{where} AND claim.claim_id != ''", (ontology, role, digits, digits))
+
+    def find(self, claim_ids: Collection[str]) -> dict[str, Claim]:
+        """Return those of these claims that live, by id."""
+        where = "claim.claim_id IN (SELECT value FROM json_each(?)) AND claim.claim_id != ''"
+        return {one.shown.claim_id: one for one in self._claims(where, (json.dumps([*claim_ids]),))}
+
+    def evidence(self, claim_id: str) -> list[ClaimRow]:
+        """Return all evidence of a claim, that with the earliest deposit first; it is what is shown of the claim."""
+        return self._rows("claim.claim_id = ? AND claim.claim_id != ''", (claim_id,))
+
+    def at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], ClaimRow]:
+        """Return the valid claims at these (doc_id, ordinal) of visible documents."""
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(CLAIM, 'claim')} FROM json_each(?)"
+            f" CROSS JOIN document ON document.doc_id = json_extract(value, '$[0]') AND document.state = {SHOWN}"
+            " CROSS JOIN claim ON claim.document = document.key AND claim.ordinal = json_extract(value, '$[1]')"
+            " WHERE claim.claim_id != ''",
+            (json.dumps([*places]),),
+        )
+        return {(row.doc_id, row.ordinal): row for row in map(claim_row, rows)}
+
+    def of_document(self, doc_id: str) -> list[ClaimRow]:
+        """Return all claims of a visible document, rejected ones included, in order of the Text."""
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(CLAIM, 'claim')} FROM document CROSS JOIN claim"
+            f" ON claim.document = document.key WHERE document.doc_id = ? AND document.state = {SHOWN}"
+            " ORDER BY claim.ordinal",
+            (doc_id,),
+        )
+        return [claim_row(row) for row in rows]
+
+    def rejected(self, ontology: str) -> list[ClaimRow]:
+        """Return the claims of visible documents that validation refused, in order of deposit."""
+        return self._rows("claim.ontology = ? AND claim.claim_id = ''", (ontology,))
+
+    def naming(self, ontology: str, claim: str) -> list[Claim]:
+        """Return the living claims whose actor this claim names, with equal numbers, negations and directions: those that may
+        say the same."""
+        where = (
+            "claim.actor_key IN (SELECT value FROM json_each(?)) AND claim.ontology = ? AND claim.measures = ?"
+            " AND claim.claim_id != ''"
+        )
+        rows = self._rows(where, (json.dumps(could_name(stems_of(claim))), ontology, measures_of(claim)))
+        return [*self.find({row.claim_id for row in rows}).values()]
+
+    def about(self, ontology: str, actor: str) -> list[Claim]:
+        """Return the living claims about an actor."""
+        where = "claim.ontology = ? AND claim.actor_key = ? AND claim.claim_id != ''"
+        return self._claims(where, (ontology, actor_key(actor)))
+
+    def search(self, words: str, ontology: str = "", limit: int = 100) -> list[Claim]:
+        """Return living claims that have all these words, whatever their endings; those with the most evidence first.
+
+        Looks at every claim of the ontology, or of all where it is ''.
+        """
+        wanted = list(dict.fromkeys(stems_of(words)))
+        if not wanted:
+            return []
+        having = " AND ".join("instr(claim.stems, ?) > 0" for _ in wanted)
+        where = f"claim.claim_id != '' {'AND claim.ontology = ?' if ontology else ''} AND {having}"
+        rows = self._rows(where, (*((ontology,) if ontology else ()), *(f" {one} " for one in wanted)))
+        found = self.find(list(dict.fromkeys(row.claim_id for row in rows)))
+        return sorted(found.values(), key=lambda one: (-one.evidence, one.shown.claim_id))[:limit]
+
+    def concepts_within(self, row: ClaimRow) -> frozenset[str]:
+        """Return the ids of the concepts of which evidence overlaps a claim's quote. Reads the evidence around it."""
+        rows = self._database.rows(
+            "SELECT DISTINCT instance.owner FROM document CROSS JOIN instance ON instance.document = document.key"
+            f" WHERE document.doc_id = ? AND document.state = {SHOWN} AND instance.chunk_index BETWEEN ? AND ?"
+            " AND instance.owner_kind = 'concept' AND instance.char_start < ? AND instance.char_end > ?",
+            (row.doc_id, row.chunk_index - 1, row.chunk_index + AROUND, row.char_end, row.char_start),
+        )
+        return frozenset(owner for (owner,) in rows)
+
+    def _rows(self, where: str, values: Sequence[Any]) -> list[ClaimRow]:
+        return [claim_row(row) for row in self._database.rows(f"{_ROWS} WHERE {where} ORDER BY {_ORDER}", values)]
+
+    def _claims(self, where: str, values: Sequence[Any]) -> list[Claim]:
+        """Return the claims of which these conditions hold for all rows or none."""
+        grouped = groupby(self._rows(where, values), key=lambda row: row.claim_id)
+        return [Claim(next(rows), 1 + sum(1 for _ in rows)) for _, rows in grouped]
