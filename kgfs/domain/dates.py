@@ -18,6 +18,9 @@ _ISO = re.compile(
 )
 _DAY_FIRST = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?[ .-]+([A-Za-z]{3,9})[ .,-]+(\d{4})\b")
 _MONTH_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.?[ ]+(\d{1,2})(?:st|nd|rd|th)?,?[ ]+(\d{4})\b")
+_DAY = re.compile(rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|{_DAY_FIRST.pattern}|{_MONTH_FIRST.pattern}")
+FIRST_LINES = 600
+"""The characters of a text in which a date without a field is taken for its own."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -34,8 +37,12 @@ def own_date(text: str) -> int | None:
 
 
 def own_day(text: str) -> str:
-    """Return the day of :func:`own_date`, such as ``2025-06-30``; '' without one."""
+    """Return the day of :func:`own_date`, else the first whole date in the text's first lines, such as ``2025-06-30``; '' without
+    one."""
     at = own_date(text)
+    if at is None:
+        dated = (moment(found[0]) for found in _DAY.finditer(text[:FIRST_LINES]))
+        at = next((one for one in dated if one is not None), None)
     return "" if at is None else datetime.fromtimestamp(at / 1e9, UTC).date().isoformat()
 
 

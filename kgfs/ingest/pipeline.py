@@ -308,7 +308,6 @@ class Reader:
             concepts=draft.concepts,
             relationships=draft.relationships,
             dropped=draft.dropped,
-            claims=tuple(draft.claims),
             embedding_model=compute.embedding_model,
             vectors_key=draft.vectors_key,
             run=draft.run,

@@ -62,7 +62,6 @@ class Draft:
     """By chunk index, for the Sources that passed the gate."""
     answers: dict[int, list[Judgement]] = field(default_factory=dict)
     """What a language model answered, by chunk index."""
-    claims: list[FoundClaim] = field(default_factory=list)
     valid: Gathered = field(default_factory=Gathered)
     """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)

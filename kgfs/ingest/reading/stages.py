@@ -247,7 +247,7 @@ def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_
                 draft.valid.relationships.add(relationship)
         else:
             draft.valid.add(one)
-    draft.claims = valid.claims
+    draft.claims = tuple(valid.claims)
     draft.answers = {}
 
 

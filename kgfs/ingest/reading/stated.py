@@ -33,6 +33,7 @@ from kgfs.ingest.reading.validate import (
     share,
 )
 from kgfs.models.contract import Extraction, RawConcept, RawRelationship
+from kgfs.models.extractor.background import is_known
 
 INVENTED_LABEL = "concept: its name stands nowhere in the document"
 INVENTED_ALIAS = "alias: it stands nowhere in the document"
@@ -64,6 +65,7 @@ def validate_stated(
         labels=draft.known,
         domains=draft.domains,
         date=own_day(draft.parsed.text),
+        common=_is_common,
     )
     out = Stated()
     concepts: dict[int, list[ValidConcept]] = {}
@@ -89,6 +91,11 @@ def validate_stated(
     out.dropped = +out.dropped
     out.claims.sort(key=lambda claim: (claim.quote.start if claim.quote else -1, claim.claim))
     return out
+
+
+def _is_common(word: str) -> bool:
+    """Return whether a word is one of English, or a form of one, and no name."""
+    return is_known(word) or word.endswith(("ing", "ed", "ly", "s"))
 
 
 def _concept(
