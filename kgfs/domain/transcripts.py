@@ -38,6 +38,10 @@ class EntryKind(StrEnum):
     REPEATED = "repeated"
 
 
+NOT_TOLD = (EntryKind.ABANDONED, EntryKind.META, EntryKind.REPEATED)
+"""Kinds of entries that are found by their words alone: no knowledge is drawn from them, and no answer quotes them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A piece of an entry's content."""

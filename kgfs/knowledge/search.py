@@ -103,7 +103,7 @@ def search(
     there are no others. A question of filters alone finds the newest documents that pass. ``within`` are the documents to
     look in; None for all. Sources that have none of the words are found from a cosine of ``min_score``; where it is None,
     from CLOSE where no word occurs in what is searched, nor one that is spelled nearly so, else from any. Gated Sources are
-    not found. With ``by_worker`` the worker ranks, with the same outcome: so does a process that searches once, which would
+    found by their words alone. With ``by_worker`` the worker ranks, with the same outcome: so does a process that searches once, which would
     load numpy and the index for longer than it searches. Where no worker does, this process ranks. ``model_wait`` are the
     seconds to wait for each answer of a worker; None for SEARCH_MODEL. Raises BadInputError for
     more than LONGEST_WORDS characters, for what is no filter, and for a ``min_score`` that is no cosine; and the errors of
