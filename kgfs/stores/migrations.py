@@ -5,13 +5,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
+_JOINED = "full_text <> without_joiners(full_text)"
+
 MIGRATIONS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
     100: {
         "document": ("ALTER TABLE document ADD COLUMN guessed_encoding TEXT NOT NULL DEFAULT ''",),
         "term": ("CREATE INDEX IF NOT EXISTS term_heavy ON term (ontology, count DESC, folded) WHERE size > 0",),
     },
+    101: {
+        "source_words": (
+            "INSERT INTO source_words (source_words, rowid, full_text)"
+            f" SELECT 'delete', key, full_text FROM source WHERE {_JOINED}",
+            f"INSERT INTO source_words (rowid, full_text) SELECT key, without_joiners(full_text) FROM source WHERE {_JOINED}",
+        ),
+    },
 }
-"""Format → table → statements that make the next format of a database that has the table. They only add."""
+"""Format → table → statements that make the next format of a database that has the table. They only add, and index words as
+the next format does."""
 
 
 def migrate(db: sqlite3.Connection) -> int:

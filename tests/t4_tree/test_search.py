@@ -249,6 +249,9 @@ def test_phrases_and_words_to_leave_out(library: Library) -> None:
     assert set(found_by(library, "Zen/search/monks -short")) >= {"b.txt"}
     assert "a.txt" not in found_by(library, "Zen/search/monks -short")
     assert "b.txt" not in found_by(library, 'Zen/search/monks -"a koan"')
+    library.add("Zen/documents/c.txt", "The old ab\u00adbots\u200b walk.\n".encode(), {})
+    assert found_by(library, 'Zen/search/"old abbots walk"') == ["c.txt"]
+    assert found_by(library, "Zen/search/walk -abbots") == []
 
 
 @pytest.mark.claim("SEARCH-9")

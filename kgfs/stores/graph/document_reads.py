@@ -9,6 +9,7 @@ from typing import Any
 
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import Fold, SegmentRow, SessionRow
+from kgfs.domain.word_forms import without_joiners
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import (
     DOCUMENT,
@@ -35,7 +36,7 @@ _SOURCE_OF = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
 
 def _quoted(words: str) -> str:
     """Return words as one string of the full text's query language: they must stand in this order."""
-    return '"' + words.replace('"', '""') + '"'
+    return '"' + without_joiners(words).replace('"', '""') + '"'
 
 
 _MAIL = (
