@@ -34,6 +34,10 @@ _SOURCE_OF = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
     WHERE document.doc_id = ? AND document.state = {SHOWN}"""
 
 
+MANY = 1000
+"""The Sources of which it is looked up what documents they are of."""
+
+
 def _quoted(words: str) -> str:
     """Return words as one string of the full text's query language: they must stand in this order."""
     return '"' + without_joiners(words).replace('"', '""') + '"'
@@ -238,6 +242,19 @@ class DocumentReads:
         count = "SELECT count(*) FROM (SELECT 1 FROM source_words WHERE source_words MATCH ? LIMIT ?)"
         # The table has words as they stand there, which begin with their stem.
         return {form: self._database.rows(count, (f"{_quoted(form)} *", most))[0][0] for form in forms}
+
+    def few_documents_with(self, words: Collection[str], most: int, ontology: str = "") -> frozenset[str]:
+        """Return the doc_ids of the documents that have a Source with one of these words; no more than ``most`` and one. Where
+        very many Sources have one, none are returned. Quick."""
+        rows = self._database.rows(
+            "SELECT DISTINCT document.doc_id, hit.number FROM (SELECT source_words.rowid AS key, count(*) OVER () AS number"
+            "  FROM (SELECT rowid FROM source_words WHERE source_words MATCH ? LIMIT ?) AS source_words) AS hit"
+            " CROSS JOIN source ON source.key = hit.key"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            " WHERE document.hidden_by = '' AND (? = '' OR document.ontology = ?) LIMIT ?",
+            (" OR ".join(map(_quoted, sorted(words))), MANY, ontology, ontology, most + 1),
+        )
+        return frozenset(doc_id for doc_id, number in rows if number < MANY)
 
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
         """Return the doc_ids of the documents that have a Source with these words in this order."""
