@@ -57,13 +57,14 @@ def _sentence(chance: random.Random) -> str:
 
 
 def entry(n: int, chance: random.Random) -> str:
-    """Return one line of about a kilobyte."""
+    """Return one line of about a kilobyte, which follows the entry before."""
     words = " ".join(_sentence(chance) for _ in range(9))
     message = {"role": "user" if n % 2 else "assistant", "content": f"Entry {n}. {words}"}
     stamp = f"2026-03-{1 + n // 86_400 % 28:02}T{n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}.000Z"
     body = {
         "type": message["role"],
         "uuid": f"u{n}",
+        "parentUuid": f"u{n - 1}" if n > 1 else None,
         "sessionId": "bench-session",
         "timestamp": stamp,
         "message": message,
@@ -102,8 +103,8 @@ def main() -> None:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.monotonic() - begun
 
     chance = random.Random(1)
-    n = 0
-    if not file.exists():
+    n = file.read_bytes().count(b"\n") if file.exists() else 0
+    if not n:
         with file.open("w") as out:
             while out.tell() < given.mb << 20:
                 n += 1
@@ -113,9 +114,9 @@ def main() -> None:
     garage = size_of(home / "garage")
     print(f"garage: {garage / 1e6:.1f} MB", flush=True)
     costs = []
-    for number in range(given.appends):
+    for number in range(n + 1, n + 1 + given.appends):
         with file.open("a") as out:
-            out.write(entry(1_000_000 + number, chance))
+            out.write(entry(number, chance))
         costs.append(ingest()[0])
     if costs:
         grown = size_of(home / "garage") - garage

@@ -14,6 +14,7 @@ from kgfs.knowledge import windows
 from kgfs.knowledge.match import whole_document
 from kgfs.knowledge.windows import MAX_SECTIONS, MAX_TOKENS, Alike, Content, Prepared, Relevant
 from kgfs.render.results import Pagination, Results
+from kgfs.render.search import near_from
 from kgfs.stores.stores import Stores
 
 NET = 50
@@ -69,7 +70,9 @@ def reranked(config: Config, stores: Stores, best: Results, page: int, limit: in
     shown = tuple(replace(one, rank=rank) for rank, one in enumerate(order[first : first + limit], first + 1))
     pagination = Pagination(page, limit, len(order), best.pagination.has_next, len(order) > first + limit)
     named = config.models.rerank_model or config.models.rerank_url or config.models.rerank_path
-    return replace(best, documents=shown, pagination=pagination, ranked_by=named)
+    having = [one.has_rare for one in order]
+    near = near_from(best.near.word, having, first, len(shown)) if best.near else None
+    return replace(best, documents=shown, pagination=pagination, near=near, ranked_by=named)
 
 
 def _counter() -> Callable[[str], int]:

@@ -101,7 +101,10 @@ def command(
             config, asked, ontology or "", limit or api.PASSAGES, within=outer, min_score=min_score
         )
         wanted = words_of(found.wanted)
-        data, lines = partial(as_data, found), (_passage(hit, wanted, marks) for hit in found.hits)
+        data, lines = (
+            partial(as_data, found),
+            (_near(found, hit.rank) + _passage(hit, wanted, marks) for hit in found.hits),
+        )
     else:
         found = api.search(
             config,
@@ -118,7 +121,7 @@ def command(
         wanted = words_of(found.wanted)
         data, lines = (
             partial(_as_data, config, found, marks, full, no_content),
-            (_document(one, wanted, marks) for one in found.documents),
+            (_near(found, one.rank) + _document(one, wanted, marks) for one in found.documents),
         )
     if found.only_text:
         click.echo(f"full text only: {found.only_text}", err=True)
@@ -137,6 +140,10 @@ def command(
         click.echo(line.encode("utf-8", "replace").decode())
     if isinstance(found, Results) and found.pagination.has_next:
         click.echo(f"more: --page {page + 1}", err=True)
+
+
+def _near(found: Results | ResultPage, rank: int) -> str:
+    return found.near.at(rank) if found.near else ""
 
 
 def _text(word: str) -> str:

@@ -38,6 +38,10 @@ class EntryKind(StrEnum):
     REPEATED = "repeated"
 
 
+NOT_TOLD = (EntryKind.ABANDONED, EntryKind.META, EntryKind.REPEATED)
+"""Kinds of entries that are found by their words alone: no knowledge is drawn from them, and no answer quotes them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A piece of an entry's content."""
@@ -143,29 +147,41 @@ def _claude(n: int, raw: str, body: dict[str, Any]) -> Entry:
     if isinstance(message, dict):
         content = message.get("content")
         role = _word(message.get("role")) or kind
-        entry = Entry(n, raw, kind, role, stamp, tuple(_parts(content)), _call_of(content))
-        return _linked(replace(entry, message=_word(message.get("id")), calls=tuple(_calls(content))), body)
+        by = _word(message.get("id")), tuple(_calls(content))
+        return _linked(body, n, raw, kind, role, stamp, tuple(_parts(content)), _call_of(content), *by)
     content = next((body[key] for key in ("content", "summary", "message", "text", "output") if key in body), None)
     if kind in ("function_call", "local_shell_call"):  # Codex of before had no payloads
         return _codex(n, raw, body, body)
     role, parts = _word(body.get("role")), tuple(_parts(content))
-    return _linked(Entry(n, raw, kind or "unknown", role, stamp, parts, _call_of(content)), body)
+    return _linked(body, n, raw, kind or "unknown", role, stamp, parts, _call_of(content))
 
 
-def _linked(entry: Entry, body: dict[str, Any]) -> Entry:
-    """Return the entry with its place in the graph of the transcript."""
-    said = [part.words for part in entry.parts if part.kind == TEXT]
+def _linked(
+    body: dict[str, Any],
+    n: int,
+    raw: str,
+    type_: str,
+    role: str,
+    stamp: str,
+    parts: tuple[Part, ...],
+    call: str,
+    message: str = "",
+    calls: tuple[str, ...] = (),
+) -> Entry:
+    """Return an entry with its place in the graph of the transcript. It is made once: an append reads all entries again."""
+    said = [part.words for part in parts if part.kind == TEXT]
     kind = EntryKind.TURN
     if body.get("isSidechain") is True:
         kind = EntryKind.SUB_AGENT
-    elif body.get("isCompactSummary") is True or entry.type == "summary":
+    elif body.get("isCompactSummary") is True or type_ == "summary":
         kind = EntryKind.SUMMARY
-    elif body.get("isMeta") is True or (entry.role == "user" and said and all(map(_BY_PROGRAM.fullmatch, said))):
+    elif body.get("isMeta") is True or (role == "user" and said and all(map(_BY_PROGRAM.fullmatch, said))):
         kind = EntryKind.META
     parent = None
     if "parentUuid" in body:
         parent = _word(body["parentUuid"]) or _word(body.get("logicalParentUuid"))
-    return replace(entry, kind=kind, uuid=_word(body.get("uuid")), parent=parent)
+    uuid = _word(body.get("uuid"))
+    return Entry(n, raw, type_, role, stamp, parts, call, False, kind, uuid, parent, message, calls)
 
 
 def _codex(n: int, raw: str, body: dict[str, Any], inner: dict[str, Any]) -> Entry:

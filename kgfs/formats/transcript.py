@@ -19,6 +19,7 @@ from kgfs.domain.transcripts import (
     CODEX,
     IMAGE,
     MEDIA_TYPES,
+    NOT_TOLD,
     RESULT,
     TEXT,
     THINKING,
@@ -44,8 +45,6 @@ WHOLE = 1 << 20
 SAMPLED = 20
 """Lines from which a transcript is recognised."""
 TITLE = 120
-_NOT_QUOTED = (EntryKind.ABANDONED, EntryKind.META, EntryKind.REPEATED)
-"""Kinds of entries that no knowledge is drawn from."""
 NAMED = re.compile(r"entries-(\d+)\.jsonl$")
 
 
@@ -144,7 +143,7 @@ def _pieces(interface: str, name: str, content: bytes, first: int) -> Iterator[P
         if not entry.parts:
             yield Piece("furniture", heading, place=place)
             continue
-        if entry.n not in told or kind in _NOT_QUOTED:
+        if entry.n not in told or kind in NOT_TOLD:
             yield Piece("furniture", "\n\n".join([heading, *(fenced(part.words) for part in entry.parts)]), place=place)
             continue
         yield Piece("furniture", heading, place=place)

@@ -18,7 +18,7 @@ from kgfs.knowledge.terms import found_terms
 from kgfs.knowledge.wholes import Whole, whole_of, wholes_of
 from kgfs.render.merged import Piece
 from kgfs.render.results import Also, DocumentResult, Pagination, ResultChunk, Results
-from kgfs.render.search import densest, words_of
+from kgfs.render.search import densest, near_from, words_of
 from kgfs.stores.batched import batched
 from kgfs.stores.graph.vocabulary import Concept, SourceRow
 from kgfs.stores.stores import Stores
@@ -70,6 +70,8 @@ def documents(
         raise BadInputError(f"Pages count from 1, and have 1 to {MOST:,} documents, with 1 to {MOST:,} chunks each.")
     graph = stores.graph
     net = _grouped(stores, found.order)
+    whole = wholes_of(stores, found.having)
+    having = {whole.get(doc_id, doc_id) for doc_id in found.having}
     end = page * limit
     groups = list(islice(_groups(stores, net, found, end + 1, shape), (page - 1) * limit, end + 1))
     more, groups = len(groups) > limit, groups[:limit]
@@ -114,8 +116,12 @@ def documents(
                 chunks=tuple(sorted(chunks, key=lambda chunk: chunk.piece.index)),
                 concepts=tuple(concept.name for concept in evident_of[document.doc_id]),
                 also=also[document.doc_id],
+                has_rare=document.doc_id in having,
             )
         )
+    in_net = [doc_id in having for doc_id, _ in net]
+    is_known = found.all_words or sum(in_net) == len(having)
+    near = near_from(found.rare, in_net, (page - 1) * limit, len(groups)) if is_known else None
     pagination = Pagination(page, limit, len(net), found.all_words, more)
     folders = [(each, scope.folder(each)) for each in scope.names]
     page_of = Results(
@@ -129,6 +135,7 @@ def documents(
         by_table=found.by_table,
         named=named(graph, folders, found.query.words),
         meant=meant(graph, folders, found.query.words, found.strange),
+        near=near,
         files=files_named(stores.catalog.names, folders, found.query.words),
         terms=tuple(found_terms(stores.graph, found.query.words, found.ontology)),
     )

@@ -47,6 +47,8 @@ def as_data(found: Ranked) -> dict[str, Any]:
         "only_text": found.only_text,
         "by_table": found.by_table,
         "strange": sorted(found.strange),
+        "rare": found.rare,
+        "having": sorted(found.having),
     }
 
 
@@ -65,6 +67,8 @@ def _from_data(told: Any) -> Ranked:
             only_text=str(told["only_text"]),
             by_table=bool(told["by_table"]),
             strange=frozenset(map(str, told["strange"])),
+            rare=str(told["rare"]),
+            having=frozenset(map(str, told["having"])),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError("The worker's answer has not the form it should have.") from error

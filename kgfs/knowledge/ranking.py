@@ -83,6 +83,10 @@ class Ranked:
     """Whether the index of words was not made yet, and the graph's own full text ranked."""
     strange: frozenset[str] = frozenset()
     """Words of the question that occur nowhere in the home; none where the index of words was not made yet."""
+    rare: str = ""
+    """The word of the question that the fewest of the searched documents have, if these are few; '' for none."""
+    having: frozenset[str] = frozenset()
+    """The documents that have it."""
 
 
 def ranked(

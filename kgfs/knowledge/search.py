@@ -23,8 +23,8 @@ from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
-from kgfs.knowledge.words_asked import occurring, strange
-from kgfs.render.search import ResultPage, Shown, densest, forms_asked, telling, words_of
+from kgfs.knowledge.words_asked import has_word, occurring, rare, strange
+from kgfs.render.search import ResultPage, Shown, densest, forms_asked, near_from, telling, words_of
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
@@ -79,6 +79,10 @@ class Found:
     """Whether the index of words was not made yet, and the graph's own full text ranked."""
     strange: frozenset[str] = frozenset()
     """Words of the question that occur nowhere in the home; none where the index of words was not made yet."""
+    rare: str = ""
+    """The word of the question that the fewest of the searched documents have, if these are few; '' for none."""
+    having: frozenset[str] = frozenset()
+    """The documents that have it."""
     outer: tuple[str, ...] = ()
     """The questions in which this one is nested: what is found is of their documents."""
     follows_names: bool = False
@@ -103,7 +107,7 @@ def search(
     there are no others. A question of filters alone finds the newest documents that pass. ``within`` are the documents to
     look in; None for all. Sources that have none of the words are found from a cosine of ``min_score``; where it is None,
     from CLOSE where no word occurs in what is searched, nor one that is spelled nearly so, else from any. Gated Sources are
-    not found. With ``by_worker`` the worker ranks, with the same outcome: so does a process that searches once, which would
+    found by their words alone. With ``by_worker`` the worker ranks, with the same outcome: so does a process that searches once, which would
     load numpy and the index for longer than it searches. Where no worker does, this process ranks. ``model_wait`` are the
     seconds to wait for each answer of a worker; None for SEARCH_MODEL. Raises BadInputError for
     more than LONGEST_WORDS characters, for what is no filter, and for a ``min_score`` that is no cosine; and the errors of
@@ -145,6 +149,8 @@ def search(
         only_text=found.only_text,
         by_table=found.by_table,
         strange=found.strange,
+        rare=found.rare,
+        having=found.having,
         follows_names=query.filtered,
     )
 
@@ -182,7 +188,8 @@ def rank(
     patience.check()
     order = tuple(_ranked(graph, asking, view, matches, bool(cosines), model_wait, patience))
     unknown = strange(view, query.words) if view is not None else frozenset()
-    return Ranked(order, matches, len(texts) < CANDIDATES, why, view is None, unknown)
+    few = rare(graph, query.words, ontology, doc_ids, {doc_id for (doc_id, _), _ in order})
+    return Ranked(order, matches, len(texts) < CANDIDATES, why, view is None, unknown, *few)
 
 
 def best_by_words(graph: Graph, found: Found, limit: int) -> list[ChunkRef]:
@@ -376,8 +383,10 @@ def passages(stores: Stores, found: Found, limit: int = LIMIT) -> tuple[ResultPa
             )
         )
     hits = tuple(shown)
+    having = [has_word(found.rare, *hit.section_path, hit.text) for hit in hits] if found.rare else []
+    near = near_from(found.rare, having, 0, len(hits))
     page = ResultPage(
-        found.words, scope.only, hits, found.only_text, found.query.words, found.by_table, within=found.outer
+        found.words, scope.only, hits, found.only_text, found.query.words, found.by_table, found.outer, near
     )
     return page, changed
 

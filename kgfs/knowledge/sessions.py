@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from kgfs.domain.parts import PartKind
 from kgfs.domain.sessions import Fold, SegmentRow, SessionRow
-from kgfs.domain.transcripts import EntryKind, as_before, entries_of, entry_of, kinds_of, lines_of
+from kgfs.domain.transcripts import NOT_TOLD, EntryKind, as_before, entries_of, entry_of, heading_of, kinds_of, lines_of
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import standing_of
+from kgfs.knowledge.wholes import wholes_of
 from kgfs.render import session as render
+from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
+from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 
 LONGEST = 120
@@ -104,6 +107,27 @@ def folds_in(row: SessionRow, segment: SegmentRow) -> list[Fold]:
     """Return the folds of a session that are in a segment."""
     end = segment.first_entry + len(segment.entry_sizes)
     return [each for each in row.folds if segment.first_entry <= each.first and each.last < end]
+
+
+def untold(
+    stores: Stores, document: DocumentRow, reading: Reading, sources: Iterable[SourceRow]
+) -> list[tuple[int, int]]:
+    """Return the spans of the Text of a transcript, or of a segment, whose entries are no part of its conversation, as it was when
+    the segment was read or as it is now. Of the spans those are known that begin in ``sources``. Quick."""
+    whole = wholes_of(stores, {document.doc_id}).get(document.doc_id, document.doc_id)
+    folds, rows = stores.graph.folds(whole), list(sources)
+    starts = [position for position, _ in reading.places]
+    found: list[tuple[int, int]] = []
+    for (start, place), end in zip(reading.places, [*starts[1:], reading.text_length], strict=True):
+        n = int(place.get("entry", 0))
+        behind = bisect_right(rows, start, key=lambda row: row.char_start)
+        row = rows[behind - 1] if behind else None
+        heads = tuple(f"{heading_of(n, kind)}\n" for kind in NOT_TOLD)
+        if any(each.first <= n <= each.last for each in folds) or (
+            row is not None and row.full_text.startswith(heads, start - row.char_start)
+        ):
+            found.append((start, end))
+    return found
 
 
 def page_sizes(row: SessionRow, segment: SegmentRow) -> list[int]:

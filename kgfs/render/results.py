@@ -14,6 +14,7 @@ from kgfs.render.search import (
     NOTHING,
     NamedConcept,
     NamedFile,
+    Near,
     concepts_line,
     excerpt,
     link,
@@ -86,6 +87,8 @@ class DocumentResult:
     concepts: tuple[str, ...]
     """Directory names without ``.concept``."""
     also: tuple[Also, ...]
+    has_rare: bool = False
+    """Whether it has the word of the question that few documents have."""
 
     @property
     def pieces(self) -> list[Piece]:
@@ -160,6 +163,7 @@ class Results:
     """Files that are called as the question."""
     within: tuple[str, ...] = ()
     """The searches in whose folders this one is."""
+    near: Near | None = None
     ranked_by: str = ""
     """The model that ranked the documents again; '' where none did."""
 
@@ -181,6 +185,7 @@ def as_data(results: Results, texts: Sequence[str]) -> dict[str, Any]:
         "did_you_mean": [_concept(one) for one in results.meant],
         "results": [_document(one, text) for one, text in zip(results.documents, texts, strict=True)],
         "pagination": results.pagination.as_data(),
+        "near": results.near.as_data() if results.near else None,
         "ranked_by": results.ranked_by or None,
         "content_included": True,
         "terms": [_fields(term) for term in results.terms],
@@ -269,8 +274,9 @@ def results_md(results: Results, texts: Sequence[str], marks: Marks) -> bytes:
             out.append(f"\n{words}: {links}{'?' * (words != 'Concepts')}\n")
     if len(results.documents) > 1:
         wanted = words_of(results.wanted)
-        out += ["\n", *(_in_short(one, wanted, marks) for one in results.documents)]
+        out += ["\n", *(f"{_line(results, one)}{_in_short(one, wanted, marks)}" for one in results.documents)]
     for one, text in zip(results.documents, texts, strict=True):
+        out.append(f"\n{line}" if (line := _line(results, one)) else "")
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
         out.append(f"{_quoted(text)}\n\n{_links(one, up)}")
     if pages.has_next:
@@ -285,6 +291,11 @@ def _how_many(results: Results) -> str:
         return counted(len(ranks), "document") if ranks else NOTHING
     total = f"{pages.total_results:,}{'' if pages.total_is_exact else ' or more'}"
     return f"Documents {ranks[0]}-{ranks[-1]} of {total}" if ranks else f"No page {pages.page} of {total} documents"
+
+
+def _line(results: Results, one: DocumentResult) -> str:
+    """Return the line before a document from which on documents are only near."""
+    return results.near.at(one.rank) if results.near else ""
 
 
 def _in_short(one: DocumentResult, wanted: frozenset[str], marks: Marks) -> str:

@@ -87,6 +87,35 @@ class NamedConcept:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """From where on results are only near what was asked."""
+
+    word: str
+    """A word of the question that few have."""
+    rank: int
+    """The result from which on none has it."""
+
+    def at(self, rank: int) -> str:
+        """Return the line that stands before the result with this rank; '' for none."""
+        return f"Without the word “{self.word}”:\n" if rank == self.rank else ""
+
+    def as_data(self) -> dict[str, object]:
+        return {"without": self.word, "from_rank": self.rank}
+
+
+def near_from(word: str, having: Sequence[bool], first: int, count: int) -> Near | None:
+    """Return where on a page of ``count`` results, behind ``first`` others, those begin that lack a word; None where none do.
+
+    ``having`` tells of all results, best first, whether they have it.
+    """
+    if not word or not any(having):
+        return None
+    last = max(at for at, has in enumerate(having) if has)
+    begin = max(last + 1, first)
+    return Near(word, begin + 1) if begin < first + count else None
+
+
+@dataclass(frozen=True, slots=True)
 class ResultPage:
     """The passages that a search found."""
 
@@ -102,6 +131,7 @@ class ResultPage:
     """Whether the index of words was not made yet."""
     within: tuple[str, ...] = ()
     """The searches in whose folders this one is."""
+    near: Near | None = None
 
 
 def results_md(page: ResultPage, marks: Marks) -> bytes:
@@ -109,6 +139,7 @@ def results_md(page: ResultPage, marks: Marks) -> bytes:
     wanted, up = words_of(page.wanted), "../" * (3 + len(page.within))
     for hit in page.hits:
         section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
+        out.append(f"\n{line}" if page.near and (line := page.near.at(hit.rank)) else "")
         out.append(f"\n## {hit.rank}. {fold(hit.title) or hit.path}\n\n")
         out.append(
             f"[{hit.folder}{hit.path}]({link(f'{up}{hit.folder}{hit.path}')}), {lines_of(hit.line_start, hit.line_end)}{section}\n"
@@ -172,6 +203,7 @@ def results_json(page: ResultPage) -> bytes:
 
 def as_data(page: ResultPage) -> dict[str, object]:
     return question_data(page) | {
+        "near": page.near.as_data() if page.near else None,
         "hits": [
             {
                 "rank": hit.rank,

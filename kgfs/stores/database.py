@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from kgfs.domain.dates import own_date
 from kgfs.domain.identity import norm_hash
+from kgfs.domain.word_forms import without_joiners
 from kgfs.errors import BadInputError, BusyError, KgfsError, NoSpaceError, StoreError, from_os_error
 from kgfs.render.words import below_size
 from kgfs.stores import timing
@@ -70,6 +71,7 @@ class Database:
         connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
         connection.create_function("own_date", 1, own_date, deterministic=True)
         connection.create_function("below_size", 2, below_size, deterministic=True)
+        connection.create_function("without_joiners", 1, without_joiners, deterministic=True)
         return connection
 
     def _prepare(self, schema: str) -> None:

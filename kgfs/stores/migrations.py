@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
+_JOINED = "full_text <> without_joiners(full_text)"
+
 MIGRATIONS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
     100: {
         "document": ("ALTER TABLE document ADD COLUMN guessed_encoding TEXT NOT NULL DEFAULT ''",),
@@ -28,10 +30,15 @@ MIGRATIONS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
             "CREATE INDEX claim_about ON claim (ontology, actor_key, measures) WHERE claim_id != ''",
             "CREATE INDEX claim_rejected ON claim (ontology, document, ordinal) WHERE claim_id = ''",
         ),
+        "source_words": (
+            "INSERT INTO source_words (source_words, rowid, full_text)"
+            f" SELECT 'delete', key, full_text FROM source WHERE {_JOINED}",
+            f"INSERT INTO source_words (rowid, full_text) SELECT key, without_joiners(full_text) FROM source WHERE {_JOINED}",
+        ),
     },
 }
-"""Format → table → statements that make the next format of a database that has the table. They only add, or make anew what
-was empty."""
+"""Format → table → statements that make the next format of a database that has the table. They add, make anew what was empty,
+and index words as the next format does."""
 
 
 def migrate(db: sqlite3.Connection) -> int:

@@ -19,6 +19,7 @@ from kgfs.render.search import (
     excerpt,
     forms_asked,
     marked,
+    near_from,
     passage,
     results_json,
     results_md,
@@ -215,6 +216,21 @@ def test_results_are_read_by_people_and_by_programs() -> None:
     assert "../../../My%20Zen/concepts/zen.concept/concept.md" in links and "02~zen.txt" in links
     nothing = results_md(ResultPage("zen", "Zen", (), ""), MARKS).decode()
     assert nothing == "# zen\n\nNothing found in Zen, by full text and meaning.\n"
+
+
+@pytest.mark.parametrize(
+    ("having", "first", "count", "rank"),
+    (
+        *(([1, 0, 0], 0, 3, 2), ([0, 1, 0], 0, 3, 3), ([1, 1], 0, 2, None), ([0, 0], 0, 2, None), ([], 0, 0, None)),
+        *(([1, 0, 0, 0], 2, 2, 3), ([1, 0, 1, 0], 0, 2, None), ([1], 1, 1, 2)),
+    ),
+)
+def test_what_is_only_near_begins_behind_the_last_that_has_the_word(
+    having: list[bool], first: int, count: int, rank: int | None
+) -> None:
+    found = near_from("rare", having, first, count)
+    assert (found.rank if found else None) == rank
+    assert near_from("", having, first, count) is None
 
 
 def test_files_of_passages_are_safe_names_in_order() -> None:

@@ -187,6 +187,15 @@ def test_phrases_and_documents_narrow_the_full_text(graph: Graph) -> None:
     assert graph.documents_with('"') == set()
 
 
+def test_phrases_are_found_whatever_stands_unseen_in_their_words(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=["the sever\u00adance\u200b pay", "pay after sev\u200cer\u2060ance"]))
+    for phrase in ("severance pay", "sever\u00adance \ufeffpay"):
+        assert graph.sources_with_phrase(phrase) == {(A, 0)}
+    assert graph.sources_with(["sever"]) == {"sever": 2} and graph.documents_with("ance") == set()
+    publish(graph, Doc(B, texts=["nothing"]), supersedes=[A])
+    assert graph.sources_with(["sever", "ance", "pay"]) == {"sever": 0, "ance": 0, "pay": 0}, "nothing of it is left"
+
+
 def test_the_predecessor_leaves_in_the_same_step(graph: Graph) -> None:
     publish(graph, ZEN)
     epoch = publish(graph, Doc(C, [Told("Zen"), Told("Satori")], deposit=3), supersedes=[A, "unknown"])

@@ -1,4 +1,4 @@
-"""A home of the format before is opened, with what it lacks added; nothing else changes."""
+"""A home of a format before is opened, with what it lacks added; nothing else changes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 from kgfs.app.home import open_home
 from kgfs.config import load
+from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.sqlite_files import HOME_FORMAT
 from tests.support.golden.opening import Golden, unpacked
+from tests.support.graph_building import Doc, publish
 
 
 def _as_100(home: Path) -> None:
@@ -37,3 +39,19 @@ def test_a_home_of_format_100_is_opened(tmp_path: Path) -> None:
         assert database.execute("PRAGMA user_version").fetchone()[0] == HOME_FORMAT
     assert json.loads((home.home / "run" / "stores.json").read_text())["format"] == str(HOME_FORMAT)
     home.close()
+
+
+def test_words_of_format_101_are_found_by_phrases(tmp_path: Path) -> None:
+    path = tmp_path / "graph.sqlite"
+    texts = ["the sever\u00adance pay", "plain severance pay"]
+    graph = Graph(path)
+    publish(graph, Doc("a" * 16, texts=texts))
+    graph.close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
+        database.execute("INSERT INTO source_words (rowid, full_text) SELECT key, full_text FROM source")
+        database.execute("PRAGMA user_version=101")
+        database.commit()
+    graph = Graph(path)
+    assert {index for _, index in graph.sources_with_phrase("severance pay")} == {0, 1} and graph.faults() == []
+    graph.close()

@@ -251,6 +251,26 @@ def test_phrases_and_words_to_leave_out(library: Library) -> None:
     assert set(found_by(library, "Zen/search/monks -short")) >= {"b.txt"}
     assert "a.txt" not in found_by(library, "Zen/search/monks -short")
     assert "b.txt" not in found_by(library, 'Zen/search/monks -"a koan"')
+    library.add("Zen/documents/c.txt", "The old ab\u00adbots\u200b walk.\n".encode(), {})
+    assert found_by(library, 'Zen/search/"old abbots walk"') == ["c.txt"]
+    assert found_by(library, "Zen/search/walk -abbots") == []
+
+
+def test_further_documents_stand_below_the_word_that_they_lack(library: Library) -> None:
+    library.add("Zen/documents/pay.txt", b"A long severance is paid to monks. The severance is paid at once.\n", {})
+    for number in range(4):
+        library.add(f"Zen/documents/long {number}.txt", f"Of several long walks {number} was paid.\n".encode(), {})
+    page = results(library, "Zen/search/long severances paid")
+    assert len(page["results"]) == 5 and page["near"] == {"without": "severances", "from_rank": 2}  # type: ignore[arg-type]
+    text = files(library, "Zen/search/long severances paid")["results.md"].decode()
+    line = "Without the word “severances”:\n"
+    short, first = text.partition("\n## 1. ")[::2]
+    assert short.partition(line)[0].count("pay.txt") and short.partition(line)[2].startswith("2. [")
+    assert first.count(line) == 1 and f"\n{line}\n## 2. " in first
+    assert passages(library, "Zen/search/long severances paid")["near"] == page["near"]
+    assert results(library, "Zen/search/long walks")["near"] is None, "four documents have each"
+    assert results(library, "Zen/search/severance")["near"] == {"without": "severance", "from_rank": 2}
+    assert results(library, 'Zen/search/"long severance" paid')["near"] is None
 
 
 @pytest.mark.claim("SEARCH-9")

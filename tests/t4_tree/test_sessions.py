@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from kgfs.compute.deadline import Deadline
 from kgfs.domain.documents import State
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.knowledge.ask import gathering
+from kgfs.knowledge.ask.asking import ask
 from kgfs.knowledge.by_document import Shape, documents
 from kgfs.knowledge.query import Query
-from kgfs.knowledge.search import Found
+from kgfs.knowledge.search import Found, search
 from kgfs.render.merged import full_content
 from kgfs.tree.node import File, Folder
 from tests.support.library import Library, library_at, read
@@ -340,3 +343,56 @@ def test_a_branch_is_abandoned_although_its_segment_is_closed(tmp_path: Path) ->
         assert "**Kind:**" not in library.read(f"Zen/sessions/{CLAUDE}/entries/100.md").decode()
         for path, node in library.walk("Zen/sessions"):
             assert not isinstance(node, File) or len(read(node)) == node.attr().size, path
+        pinions = "Which wheel does number {} of the lantern pinions turn?"
+        assert any(" 50." in quote for quote in quoted(library, pinions.format(50)))
+        assert entries_found(library, "lantern pinions 300") & set(range(300, 302))
+        later = "|".join(map(str, range(101, 401)))
+        for n in (150, 300):
+            assert not any(re.search(rf"\b({later})\b", quote) for quote in quoted(library, pinions.format(n)))
+
+
+def entries_found(library: Library, words: str) -> set[int | None]:
+    page, _ = documents(library.stores, search(library.stores, Path("/nowhere"), words, "", Deadline(10)))
+    return {chunk.entry for one in page.documents for chunk in one.matched}
+
+
+def quoted(library: Library, question: str) -> list[str]:
+    return [one.text for one in ask(library.stores, Path("/nowhere"), question, "", Deadline(10)).quotes]
+
+
+@pytest.mark.parametrize("whole", (gathering.WHOLE, 1))
+def test_abandoned_entries_are_found_by_their_words_and_quoted_by_no_answer(
+    tmp_path: Path, whole: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "WHOLE", whole)  # 1: a document is read around what was found alone
+
+    def about(wheel: str) -> str:
+        made = (
+            "The {0} number {1} was carved in {2} by the miller of Bro{0} {1}, and the duke bought it for {1} crowns."
+        )
+        return "\n\n".join(made.format(wheel, n, 1600 + n) for n in range(20))
+
+    said = (
+        *(("user", 0, about("spindle")), ("assistant", 1, about("paddle")), ("user", 2, about("pinion"))),
+        *(("user", 1, "The wheel is made of elm."), ("assistant", 4, about("hopper"))),
+    )
+    lines = [
+        json.dumps(json.loads(claude(n, words, role)) | {"parentUuid": f"u{parent}" if parent else None})
+        for n, (role, parent, words) in enumerate(said, 1)
+    ]
+    with library_at(tmp_path / "home") as library:
+        library.ontology()
+        library.write("Zen/documents/s.jsonl", ("\n".join(lines) + "\n").encode())
+        library.settle()
+        work(library.context.config, library.stores, Counting())
+        assert "**Kind:** abandoned branch" in library.read(f"Zen/sessions/{CLAUDE}/entries/3.md").decode()
+        sources = library.stores.graph.sources(library.stores.graph.documents(library.ontology().id)[0].doc_id)
+        assert any(one.gated and "wheel is made of elm" in other.full_text for one, other in pairwise(sources)), (
+            "what is quoted begins within an abandoned entry"
+        )
+        for n, wheel in ((1, "spindle"), (2, "paddle"), (3, "pinion"), (5, "hopper")):
+            assert n in entries_found(library, f"Bro{wheel}")
+            for number in (0, 10, 19):
+                quotes = quoted(library, f"Who carved the {wheel} number {number}?")
+                assert not any("paddle" in one or "pinion" in one for one in quotes)
+                assert any(f"{wheel} number {number} " in one for one in quotes) is (n in (1, 5)), (wheel, number)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kgfs.domain.text import FURNITURE
+from kgfs.domain.transcripts import MEDIA_TYPES
 from kgfs.domain.word_forms import forms_in
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.ask.scoring import Bag, Candidate, Surroundings
@@ -21,9 +23,10 @@ from kgfs.knowledge.ask.sentences import (
 )
 from kgfs.knowledge.ranking import ChunkRef
 from kgfs.knowledge.search import Found
+from kgfs.knowledge.sessions import untold
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
-from kgfs.stores.readings import load_reading
+from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores
 
 DOCUMENTS = 12
@@ -92,7 +95,8 @@ class Gathered:
 def gather(stores: Stores, found: Found, also: Sequence[ChunkRef] = ()) -> Gathered:
     """Return the sentences of the documents whose Sources the search ranks first. Blocks, because it reads Readings.
 
-    ``also`` are Sources whose documents are looked into besides. Sources that the gate rejected are left out. A document that left the graph meanwhile is skipped.
+    ``also`` are Sources whose documents are looked into besides. Furniture is left out, and so are the entries of a transcript
+    that are no part of its conversation. A document that left the graph meanwhile is skipped.
     """
     graph = stores.graph
     gathered = Gathered()
@@ -103,45 +107,64 @@ def gather(stores: Stores, found: Found, also: Sequence[ChunkRef] = ()) -> Gathe
         document = graph.document(doc_id)
         if document is None:
             continue
-        sources = _sources(graph, document, [index for held, index in (*scores, *also) if held == doc_id])
         try:
-            sections = load_reading(stores.garage.objects, doc_id, document.reading).sections
+            reading = load_reading(stores.garage.objects, doc_id, document.reading)
         except MissingError as error:
             if graph.document(doc_id) is None:
                 continue
             raise StoreError(f"The garage has lost what document {doc_id} was read from: {error}") from error
-        _add(gathered, document, sources, sections, {index: scores.get((doc_id, index), least) for index in sources})
+        sources = _sources(graph, document, reading, [index for held, index in (*scores, *also) if held == doc_id])
+        is_transcript = document.document_type in MEDIA_TYPES.values()
+        silent = untold(stores, document, reading, sources.values()) if is_transcript else []
+        told = [row for row in sources.values() if is_transcript or row.gated != FURNITURE]
+        found_by = {index: scores.get((doc_id, index), least) for index in sources}
+        _add(gathered, document, told, silent, reading.sections, found_by)
     return gathered
 
 
-def _sources(graph: Graph, document: DocumentRow, found: Sequence[int]) -> dict[int, SourceRow]:
+def _sources(graph: Graph, document: DocumentRow, reading: Reading, found: Sequence[int]) -> dict[int, SourceRow]:
     if document.chunk_count <= WHOLE:
         rows = graph.sources(document.doc_id, limit=WHOLE)
     else:
         near = {at for index in found for at in range(index - BESIDE, index + BESIDE + 1) if at >= 0}
+        if document.document_type in MEDIA_TYPES.values():
+            # The beginning of an entry tells its kind, and whether it is fenced.
+            near |= {at for index in near for at in range(_entry_begins(reading, index), index)}
         rows = list(graph.sources_at([(document.doc_id, at) for at in near]).values())
     return {row.chunk_index: row for row in sorted(rows, key=lambda row: row.chunk_index)}
+
+
+def _entry_begins(reading: Reading, index: int) -> int:
+    """Return the index of the Source in which the entry begins that goes on at the start of a Source."""
+    if index >= len(reading.chunks):
+        return index
+    behind = bisect_right(reading.places, reading.chunks[index].start, key=lambda place: place[0])
+    start = reading.places[behind - 1][0] if behind else 0
+    return bisect_right(reading.chunks, start, key=lambda chunk: chunk.start) - 1
 
 
 def _add(
     gathered: Gathered,
     document: DocumentRow,
-    sources: dict[int, SourceRow],
+    sources: Sequence[SourceRow],
+    silent: Sequence[tuple[int, int]],
     sections: Sections,
     found: dict[int, float],
 ) -> None:
+    """Add the sentences of these Sources but for the ``silent`` spans of the Text."""
     number = len(gathered.documents)
     head, words = document.source_title, [document.source_title]
-    for run in _runs([row for row in sources.values() if row.gated != FURNITURE]):
+    for run in _runs(sources):
         text, origin = "".join(row.full_text for row in run), run[0].char_start
-        words.append(text)
-        for start, end, path in _sectioned(origin, origin + len(text), sections, run):
-            piece = text[start - origin : end - origin]
-            blocks = blocks_of(piece, begins=start == 0)
-            paragraphs = [piece[one.start : one.end] for one in blocks if one.kind == "paragraph"]
-            if head == document.source_title:
-                head = " ".join((head, *paragraphs[:1]))
-            _add_section(gathered, document, piece, start, path, blocks, run, found, number)
+        for first, last in _without(origin, origin + len(text), silent):
+            words.append(text[first - origin : last - origin])
+            for start, end, path in _sectioned(first, last, sections, run):
+                piece = text[start - origin : end - origin]
+                blocks = blocks_of(piece, begins=start == 0)
+                paragraphs = [piece[one.start : one.end] for one in blocks if one.kind == "paragraph"]
+                if head == document.source_title:
+                    head = " ".join((head, *paragraphs[:1]))
+                _add_section(gathered, document, piece, start, path, blocks, run, found, number)
     named = _forms_of_name(document.original_filename)
     gathered.documents.append(Bag.of([*forms_in(" ".join(words)), *named]))
     gathered.heads.append(named.union(forms_in(head)))
@@ -157,6 +180,16 @@ def _runs(rows: Sequence[SourceRow]) -> Iterator[list[SourceRow]]:
         run.append(row)
     if run:
         yield run
+
+
+def _without(start: int, end: int, silent: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of a span without ``silent`` ones, which are in order."""
+    for first, last in silent:
+        if start < min(first, end):
+            yield start, min(first, end)
+        start = max(start, last)
+    if start < end:
+        yield start, end
 
 
 def _sectioned(

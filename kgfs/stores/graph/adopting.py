@@ -40,7 +40,9 @@ def adopt(connection: sqlite3.Connection, ontology: str) -> int:
             f'INSERT OR IGNORE INTO main."{table}" ({listed}) SELECT {chosen} FROM {BUILT}."{table}" WHERE {where}',
             values,
         )
-    connection.execute("INSERT INTO source_words (rowid, full_text) SELECT key, full_text FROM main.source")
+    connection.execute(
+        "INSERT INTO source_words (rowid, full_text) SELECT key, without_joiners(full_text) FROM main.source"
+    )
     return _next_epoch(connection)
 
 

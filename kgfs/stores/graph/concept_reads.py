@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kgfs.domain.word_forms import without_joiners
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import (
     CONCEPT,
@@ -40,7 +41,7 @@ _HIT = """WITH hit AS (SELECT DISTINCT source_words.rowid AS key
 
 def _quoted(phrases: Collection[str]) -> str:
     """Return the phrases as a JSON list, quoted for the full text; those without a word are left out."""
-    words = (phrase.replace('"', " ") for phrase in phrases if any(map(str.isalnum, phrase)))
+    words = (without_joiners(phrase).replace('"', " ") for phrase in phrases if any(map(str.isalnum, phrase)))
     return json.dumps([f'"{each}"' for each in words])
 
 

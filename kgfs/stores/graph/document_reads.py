@@ -9,6 +9,7 @@ from typing import Any
 
 from kgfs.domain.mails import Mail
 from kgfs.domain.sessions import Fold, SegmentRow, SessionRow
+from kgfs.domain.word_forms import without_joiners
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import (
     DOCUMENT,
@@ -33,9 +34,13 @@ _SOURCE_OF = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
     WHERE document.doc_id = ? AND document.state = {SHOWN}"""
 
 
+MANY = 1000
+"""The Sources of which it is looked up what documents they are of."""
+
+
 def _quoted(words: str) -> str:
     """Return words as one string of the full text's query language: they must stand in this order."""
-    return '"' + words.replace('"', '""') + '"'
+    return '"' + without_joiners(words).replace('"', '""') + '"'
 
 
 _MAIL = (
@@ -127,6 +132,12 @@ class DocumentReads:
             replace(SessionRow(*row[:-1]), folds=tuple(Fold(*each) for each in json.loads(row[-1]))) for row in rows
         ]
 
+    def folds(self, doc_id: str) -> list[Fold]:
+        """Return what is folded of a visible transcript; nothing for any other document."""
+        sql = f"SELECT json_extract(entry_sizes, '$.folds') FROM document WHERE doc_id = ? AND state = {SHOWN}"
+        found = self._database.row(sql, (doc_id,))
+        return [Fold(*each) for each in json.loads(found[0] or "[]")] if found else []
+
     def segment_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
         """Return those of these visible documents that are segments of transcripts."""
         any_session = (
@@ -204,8 +215,7 @@ class DocumentReads:
         """Return the Sources that match the words best, by BM25, and their scores (higher is better).
 
         Each word is taken literally and one suffices, but each of ``phrases`` must stand in the Source, as its words
-        in that order. ``doc_ids`` are the only documents to look in; None for all. Sources that the gate rejected are
-        not found. Ties are in order of doc_id and chunk index.
+        in that order. ``doc_ids`` are the only documents to look in; None for all. Ties are in order of doc_id and chunk index.
         """
         # Each word is quoted, since some words are operators of the query language.
         wanted = " OR ".join(_quoted(word) for word in words.replace("\0", " ").split())
@@ -228,10 +238,23 @@ class DocumentReads:
 
     def sources_with(self, forms: Collection[str], most: int = 20_000) -> dict[str, int]:
         """Return for each form of a word (:mod:`kgfs.domain.word_forms`) how many Sources of the graph have it; ``most``
-        where there are so many or more. Sources that the gate rejected do not count, staged ones may."""
+        where there are so many or more. Staged Sources may count, too."""
         count = "SELECT count(*) FROM (SELECT 1 FROM source_words WHERE source_words MATCH ? LIMIT ?)"
         # The table has words as they stand there, which begin with their stem.
         return {form: self._database.rows(count, (f"{_quoted(form)} *", most))[0][0] for form in forms}
+
+    def few_documents_with(self, words: Collection[str], most: int, ontology: str = "") -> frozenset[str]:
+        """Return the doc_ids of the documents that have a Source with one of these words; no more than ``most`` and one. Where
+        very many Sources have one, none are returned. Quick."""
+        rows = self._database.rows(
+            "SELECT DISTINCT document.doc_id, hit.number FROM (SELECT source_words.rowid AS key, count(*) OVER () AS number"
+            "  FROM (SELECT rowid FROM source_words WHERE source_words MATCH ? LIMIT ?) AS source_words) AS hit"
+            " CROSS JOIN source ON source.key = hit.key"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            " WHERE document.hidden_by = '' AND (? = '' OR document.ontology = ?) LIMIT ?",
+            (" OR ".join(map(_quoted, sorted(words))), MANY, ontology, ontology, most + 1),
+        )
+        return frozenset(doc_id for doc_id, number in rows if number < MANY)
 
     def documents_with(self, phrase: str, ontology: str = "") -> set[str]:
         """Return the doc_ids of the documents that have a Source with these words in this order."""

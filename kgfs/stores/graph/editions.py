@@ -13,6 +13,7 @@ from typing import Any
 
 from kgfs.domain.markup import words_shown
 from kgfs.domain.parts import archived_name, companion
+from kgfs.domain.word_forms import without_joiners
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, packed, slots, source_values
@@ -54,9 +55,8 @@ def put_sources(
             f"INSERT INTO source (document, {', '.join(columns)}) VALUES (?, {slots(len(columns))})",
             [edition, *source_values(row), *repeated.values()],
         )
-        connection.execute(
-            "INSERT INTO source_words (rowid, full_text) VALUES (?, ?)", (cursor.lastrowid, row.full_text)
-        )
+        words = without_joiners(row.full_text)
+        connection.execute("INSERT INTO source_words (rowid, full_text) VALUES (?, ?)", (cursor.lastrowid, words))
 
 
 def put_instances(
@@ -82,9 +82,9 @@ def remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 
 
 def _worded(connection: sqlite3.Connection, keys: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Yield key and text of these sources."""
+    """Yield key and indexed text of these sources."""
     for key in keys:
-        yield from connection.execute("SELECT key, full_text FROM source WHERE key = ?", (key,))
+        yield from connection.execute("SELECT key, without_joiners(full_text) FROM source WHERE key = ?", (key,))
 
 
 def of_document(publication: Publication, chunk_ids: Sequence[str]) -> dict[str, Any]:

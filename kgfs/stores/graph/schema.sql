@@ -113,7 +113,7 @@ CREATE TABLE source (
 );
 CREATE INDEX source_chunk_id ON source (chunk_id);
 
--- Sources that passed the gate. Holds staged ones too; the state of their edition decides who is found.
+-- The words of all Sources, without soft hyphens, zero-width spaces and joiners. Holds those of staged ones too; the state of their edition decides who is found.
 CREATE VIRTUAL TABLE source_words USING fts5 (
     full_text, content = 'source', content_rowid = 'key', tokenize = 'unicode61 remove_diacritics 2'
 );

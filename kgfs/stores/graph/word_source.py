@@ -1,4 +1,4 @@
-"""What the index of words is derived from: the visible documents and their Sources that passed the gate."""
+"""What the index of words is derived from: the visible documents and their Sources."""
 
 from __future__ import annotations
 
