@@ -143,7 +143,7 @@ def test_an_unknown_filter_is_refused_with_a_reason(library: Library) -> None:
 
 @pytest.mark.logs("ask StoreError: no disk")
 def test_a_question_that_fails_after_it_was_pending_says_so(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: Any) -> Any:
+    def fail(*given: Any, **named: Any) -> Any:
         free.wait(30)
         raise StoreError("no disk")
 

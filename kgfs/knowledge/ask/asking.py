@@ -15,17 +15,20 @@ from kgfs.domain.word_forms import forms_in, forms_of
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
-from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
+from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State, Statement
 from kgfs.knowledge.ask.choosing import chosen
+from kgfs.knowledge.ask.composing import SHOWN, Material, Written, write
 from kgfs.knowledge.ask.defined import BY_EVIDENCE, evidence_of, leads
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
 from kgfs.knowledge.ask.question import Question, named_in, share_of, weighed
 from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, standardised
 from kgfs.knowledge.ask.sentences import points_back
+from kgfs.knowledge.ask.stated import closest
 from kgfs.knowledge.ask.subject import subjects_of
 from kgfs.knowledge.search import Found, search
-from kgfs.models.extractor.background import rank
+from kgfs.models.extractor.background import is_known, rank
 from kgfs.render.search import telling_words
+from kgfs.settings import Llm
 from kgfs.stores.graph.vocabulary import SourceRow
 from kgfs.stores.stores import Stores
 
@@ -36,11 +39,19 @@ LOOKED = 8
 
 
 def ask(
-    stores: Stores, run: Path, question: str, ontology: str, patience: Deadline, *, by_worker: bool = False
+    stores: Stores,
+    run: Path,
+    question: str,
+    ontology: str,
+    patience: Deadline,
+    *,
+    by_worker: bool = False,
+    llm: Llm | None = None,
 ) -> Answer:
     """Return the answer of the Sources to a question, in one ontology (its id) or in all (''). Blocks.
 
-    Filters and phrases narrow what is looked at, as in a search; ``by_worker`` is as for it. Raises the errors of
+    Filters and phrases narrow what is looked at, as in a search; ``by_worker`` is as for it. Where ``llm`` names a language
+    model, that writes the answer; where it does not in time, sentences of the Sources are the answer, as without one. Raises the errors of
     :func:`kgfs.knowledge.search.search`, and BadInputError for a question without words.
     """
     slowly("asking", patience.wait)
@@ -51,7 +62,7 @@ def ask(
     if weighing.only_text:  # only meanings can tell that a sentence answers without any of the words
         numbers = [at for at in numbers if share_of(weighing.question, few.candidates[at].block)] or numbers[:1]
     quotes = _apart([_quote(few, at, scored.scores[at]) for at in numbers])
-    return Answer(
+    quoted = Answer(
         question=question,
         ontology=found.ontology,
         state=State.DONE if answers else State.NOT_FOUND,
@@ -63,6 +74,66 @@ def ask(
         surety=round(scored.answerable, 4),
         missing=() if answers else _missing(weighing.question, few, scored.order),
     )
+    if llm is None or not llm.base_url or not _may_say(weighing):
+        return quoted
+    return _written(stores, run, weighing, quoted, llm, patience)
+
+
+def _may_say(weighing: Weighing) -> bool:
+    """Return whether any candidate has a word of the question, so that a language model is worth asking."""
+    return any(share_of(weighing.question, one.block | one.forms) > 0 for one in weighing.candidates.candidates)
+
+
+def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm: Llm, patience: Deadline) -> Answer:
+    """Return the answer that the language model writes; ``quoted`` with the reason where it does not."""
+    best = [weighing.candidates.positions[at].source for at in weighing.scored.order[: 4 * SHOWN]]
+    places = dict.fromkeys((one.doc_id, one.chunk_index) for one in best)
+    places |= dict.fromkeys(place for place, _ in weighing.found.order[:SHOWN])
+    rows = stores.graph.sources_at(list(places)[:SHOWN])
+    sources = [rows[place] for place in places if place in rows]
+    material = Material(weighing.question, sources, {}, llm.is_trusted, _is_common)
+    written = write(stores, run, material, patience)
+    if written.trouble:
+        return replace(quoted, trouble=written.trouble)
+    scores = dict(weighing.found.order)
+    statements, quotes = _resting(written)
+    return replace(
+        quoted,
+        state=State.DONE if statements else State.NOT_FOUND,
+        statements=statements,
+        quotes=quotes,
+        looked=tuple(
+            Looked(_whole(row), row.full_text, scores.get((row.doc_id, row.chunk_index), 0.0)) for row in written.shown
+        ),
+        asked_at=time.time_ns(),
+        missing=() if statements else _missing(weighing.question, weighing.candidates, weighing.scored.order),
+        reason=written.reason,
+        model=written.model,
+        invalid=written.invalid,
+    )
+
+
+def _resting(written: Written) -> tuple[tuple[Statement, ...], tuple[Quote, ...]]:
+    """Return the statements of an answer, and the sentences of their Sources that they rest on."""
+    rows = {row.chunk_id: row for row in written.shown}
+    quotes: dict[tuple[str, int], Quote] = {}
+    statements: list[Statement] = []
+    for one in written.sentences:
+        numbers = []
+        for row in (rows[chunk_id] for chunk_id in one.chunk_ids):
+            start, end = closest(row.full_text, one.text)
+            place = (row.chunk_id, start)
+            if place not in quotes:
+                text = row.full_text[start:end]
+                quotes[place] = Quote(_place_in(row, row.char_start + start, text, row.section_path), text, 0.0)
+            numbers.append(list(quotes).index(place))
+        statements.append(Statement(one.text, one.chunk_ids, tuple(numbers), one.line))
+    return tuple(statements), tuple(quotes.values())
+
+
+def _is_common(word: str) -> bool:
+    """Return whether a word is one of English, or a form of one, and no name."""
+    return is_known(word) or word.endswith(("ing", "ed", "ly", "s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,20 +286,25 @@ def _holds(whole: Place, part: Place, equal: bool) -> bool:
 
 
 def _place(position: Position, text: str) -> Place:
-    source = position.source
-    before = source.full_text[: position.start - source.char_start]
-    first, last = source.locator(position.start), source.locator(position.end - 1)
+    return _place_in(position.source, position.start, text, position.section_path)
+
+
+def _place_in(source: SourceRow, start: int, text: str, section_path: tuple[str, ...]) -> Place:
+    """Return the place of a text that begins at ``start`` in a Source."""
+    end = start + len(text)
+    before = source.full_text[: start - source.char_start]
+    first, last = source.locator(start), source.locator(end - 1)
     line = source.line_start + before.count("\n")
     return Place(
         doc_id=source.doc_id,
         chunk_id=source.chunk_id,
         chunk_index=source.chunk_index,
-        char_start=position.start,
-        char_end=position.end,
+        char_start=start,
+        char_end=end,
         line_start=line,
         line_end=line + text.count("\n"),
         page=page_in(first),
-        section_path=position.section_path,
+        section_path=section_path,
         first=first,
         last=last,
     )
