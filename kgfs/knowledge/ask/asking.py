@@ -9,9 +9,10 @@ from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
+from kgfs.compute.nearest import LONGEST_WORDS
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.places import page_in
-from kgfs.domain.word_forms import forms_in, forms_of
+from kgfs.domain.word_forms import forms_in, forms_of, words_in
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
@@ -25,6 +26,7 @@ from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, stan
 from kgfs.knowledge.ask.sentences import points_back
 from kgfs.knowledge.ask.stated import closest
 from kgfs.knowledge.ask.subject import subjects_of
+from kgfs.knowledge.intent import Intent, domains_in, read_intent, say_intent
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import is_known, rank
 from kgfs.render.search import telling_words
@@ -34,6 +36,8 @@ from kgfs.stores.stores import Stores
 
 COMPARED = 120
 """The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
+EXPANDED = 3
+"""The number of Sources among those that a language model is shown which were found by other words than the question's."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
@@ -73,6 +77,7 @@ def ask(
         only_text=weighing.only_text,
         surety=round(scored.answerable, 4),
         missing=() if answers else _missing(weighing.question, few, scored.order),
+        intent=read_intent(stores, found.ontology, found.query.words, neighbours=False).as_data(),
     )
     if llm is None or not llm.base_url or not _may_say(weighing):
         return quoted
@@ -87,14 +92,18 @@ def _may_say(weighing: Weighing) -> bool:
 def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm: Llm, patience: Deadline) -> Answer:
     """Return the answer that the language model writes; ``quoted`` with the reason where it does not."""
     best = [weighing.candidates.positions[at].source for at in weighing.scored.order[: 4 * SHOWN]]
+    intent = _intent(stores, run, weighing, llm, patience)
     places = dict.fromkeys((one.doc_id, one.chunk_index) for one in best)
     places |= dict.fromkeys(place for place, _ in weighing.found.order[:SHOWN])
-    rows = stores.graph.sources_at(list(places)[:SHOWN])
+    beyond = [one for one in _by_expansions(stores, run, weighing, intent, patience) if one not in [*places][:SHOWN]]
+    first = [*places][: SHOWN - len(beyond[:EXPANDED])]
+    places = dict.fromkeys((*first, *beyond[:EXPANDED]))
+    rows = stores.graph.sources_at([*places])
     sources = [rows[place] for place in places if place in rows]
     material = Material(weighing.question, sources, {}, llm.is_trusted, _is_common)
     written = write(stores, run, material, patience)
     if written.trouble:
-        return replace(quoted, trouble=written.trouble)
+        return replace(quoted, trouble=written.trouble, intent=intent.as_data())
     scores = dict(weighing.found.order)
     statements, quotes = _resting(written)
     return replace(
@@ -110,7 +119,29 @@ def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm:
         reason=written.reason,
         model=written.model,
         invalid=written.invalid,
+        intent=intent.as_data(),
     )
+
+
+def _intent(stores: Stores, run: Path, weighing: Weighing, llm: Llm, patience: Deadline) -> Intent:
+    """Return what the question is after: as rules say, or as the model says where it is to be asked for that."""
+    found = weighing.found
+    ruled = read_intent(stores, found.ontology, found.query.words)
+    if not llm.intent:
+        return ruled
+    return say_intent(run, found.query.words, ruled, [*domains_in(stores, found.ontology)], patience)
+
+
+def _by_expansions(
+    stores: Stores, run: Path, weighing: Weighing, intent: Intent, patience: Deadline
+) -> list[tuple[str, int]]:
+    """Return the best Sources of a search for what the question is looked for by besides its words."""
+    words = " ".join(words_in(" ".join(intent.expansions)))[:LONGEST_WORDS]
+    if not words:
+        return []
+    found, wait = weighing.found, _for_models(patience).left
+    more = search(stores, run, words, found.ontology, patience, within=found.doc_ids, model_wait=wait)
+    return [place for place, _ in more.order[:SHOWN]]
 
 
 def _resting(written: Written) -> tuple[tuple[Statement, ...], tuple[Quote, ...]]:
