@@ -210,3 +210,36 @@ def test_a_plan_states_the_calls_and_asking_again_makes_them(home: Path, tmp_pat
         assert [plan.requests for plan in plans] == [0, calls, 0]
         assert plans[1].cost > 0
         assert len(server.calls()) == 2 * calls
+
+
+def test_a_document_is_described_once_and_its_sources_are_embedded_below_that(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, contexts="on")
+        read(config, server)
+        assert len(server.calls("context")) == 1
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            summary = json.loads(annotations_of([REPORT])[0].read_text())["summary"]
+            assert reading.context == summary
+            for row in stores.graph.sources(reading.doc_id, -1):
+                assert row.context_summary == summary
+                assert row.embedding_text == f"{summary}\n\n{row.full_text}"
+
+
+def test_a_description_that_names_what_the_text_does_not_is_left_out(home: Path) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        wanted = body["response_format"]["json_schema"]["schema"]["properties"]
+        told = {"context": "A report by Wexford Partners."} if "context" in wanted else {"claims": []}
+        return said(json.dumps(told))
+
+    with answering(answer) as url:
+        config = configured(home, url, model="m", contexts="on")
+        deposit(config, REPORT)
+        run_worker(config, until_idle=True)
+    with open_home(config) as stores:
+        (reading,) = readings(stores)
+        assert reading.context == ""
+        assert reading.dropped["context: it names what stands nowhere in the document"] == 1
+        row = stores.graph.sources(reading.doc_id, -1)[0]
+        assert row.context_summary == f"{reading.title}, section {' > '.join(row.section_path)} (Markdown, 2025-07-04)"
+        assert row.embedding_text == row.full_text

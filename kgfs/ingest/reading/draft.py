@@ -62,6 +62,8 @@ class Draft:
     """By chunk index, for the Sources that passed the gate."""
     answers: dict[int, list[Judgement]] = field(default_factory=dict)
     """What a language model answered, by chunk index."""
+    context: str = ""
+    """What a language model says of the whole document; empty without one, and where it says what the text does not."""
     valid: Gathered = field(default_factory=Gathered)
     """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)

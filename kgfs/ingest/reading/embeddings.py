@@ -151,12 +151,22 @@ def _write(
                     file.write(np.ascontiguousarray(part, kind).tobytes())
 
 
+def embedded_text(context: str, content: str) -> str:
+    """Return exactly what is embedded of a Source [CITE 1.2]. ``context`` is what a language model says of its document."""
+    return f"{context}\n\n{content}" if context else content
+
+
 def compute_windows(
-    compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict], known: ByText
+    compute: Compute,
+    text: str,
+    chunks: Sequence[Chunk],
+    verdicts: Sequence[Verdict],
+    known: ByText,
+    context: str = "",
 ) -> Windows:
     """Return the windows of every Source that passed the gate.
 
-    The model is asked only for texts that are not ``known``.
+    The ``context`` that a language model gave stands before each text. The model is asked only for texts that are not ``known``.
     """
     found: dict[int, npt.NDArray[np.float32]] = {}
     waiting: dict[str, list[int]] = {}  # few texts at a time: all Sources of a document are as long as its Text
@@ -169,7 +179,7 @@ def compute_windows(
     for chunk, verdict in zip(chunks, verdicts, strict=True):
         if not verdict.passed:
             continue
-        words = text[chunk.start : chunk.end]
+        words = embedded_text(context, text[chunk.start : chunk.end])
         if words in known:
             found[chunk.index] = known[words]
             continue

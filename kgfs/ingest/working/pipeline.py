@@ -104,10 +104,13 @@ class Pipeline:
         reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, StageClock(), domains=domains)
         draft = reader.text_of(document, reading)
         questions: list[Question] = []
+        described: Question | None = None
         if not draft.is_found_by_words_only:
             words = prose_only(draft.parsed.media_type, draft.parsed.text)
             questions = self.asker.questions(draft.parsed, words, draft.passed, draft.language, domains)
-        return Inquiry(document, self._kin(document), questions, self._known(document, job), job.run)
+            described = self.asker.description(draft.parsed) if questions else None
+        known = self._known(document, job)
+        return Inquiry(document, self._kin(document), questions, described, known, job.run)
 
     def _known(self, document: Document, job: Job) -> tuple[str, ...]:
         """Return the labels of existing concepts that the strategy chooses."""
