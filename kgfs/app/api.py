@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kgfs.app.answers import ask
     from kgfs.app.asking import Probe, create_bucket
     from kgfs.app.backlog import FailedDocumentsError, wait
-    from kgfs.app.deciding import merge_concepts, split_concept
+    from kgfs.app.deciding import merge_claims, merge_concepts, split_claim, split_concept
     from kgfs.app.forgetting import Proposal, forget
     from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed, with_transcripts
     from kgfs.app.language_model import ModelFinding, RecordShown, examine_model, llm_usage, records_of
@@ -63,7 +63,7 @@ _MODULES = {
     "kgfs.app.answers": "ask",
     "kgfs.app.asking": "Probe create_bucket",
     "kgfs.app.backlog": "FailedDocumentsError wait",
-    "kgfs.app.deciding": "merge_concepts split_concept",
+    "kgfs.app.deciding": "merge_claims merge_concepts split_claim split_concept",
     "kgfs.app.forgetting": "Proposal forget",
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed with_transcripts",
     "kgfs.app.language_model": "ModelFinding RecordShown examine_model llm_usage records_of",
@@ -151,6 +151,7 @@ __all__ = [
     "ingest",
     "llm_usage",
     "match_chunks",
+    "merge_claims",
     "merge_concepts",
     "migrate_home",
     "plan_migration",
@@ -169,6 +170,7 @@ __all__ = [
     "run_worker",
     "search",
     "search_passages",
+    "split_claim",
     "split_concept",
     "status",
     "wait",

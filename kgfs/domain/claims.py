@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import mul
 
+from kgfs.domain.identity import claim_part_id_of
 from kgfs.domain.names import safe_stem
 from kgfs.domain.word_forms import plain, stem, words_in
 
@@ -164,6 +165,18 @@ def cosine(one: bytes, other: bytes) -> float:
 def packed_vector(vector: Sequence[float]) -> bytes:
     """Return a vector in two bytes a number, which change a cosine by less than 0.001."""
     return struct.pack(f"<{len(vector)}e", *vector)
+
+
+def marked_as(marks: Mapping[str, str], claim_id: str, doc_id: str) -> str:
+    """Return the claim that a document's evidence belongs to after what persons said.
+
+    ``marks`` are the claims that others were merged into, by id; '' for one that was split by document.
+    """
+    passed: set[str] = set()
+    while claim_id in marks and claim_id not in passed:
+        passed.add(claim_id)
+        claim_id = marks[claim_id] or claim_part_id_of(claim_id, doc_id)
+    return claim_id
 
 
 def file_name(claim_id: str, claim: str) -> str:

@@ -39,7 +39,7 @@ def claim_at(stores: Stores, ontology_id: str, role: str, name: str) -> Claim | 
     digits = name.removesuffix(".md").rpartition("~")[2]
     if len(digits) != 8 or not set(digits) <= set("0123456789abcdef"):
         return None
-    found = stores.graph.claims.beginning(ontology_id, role, digits)
+    found = (one for one in stores.graph.claims.beginning(ontology_id, digits) if one.shown.role == role)
     return next((one for one in found if file_name(one.shown.claim_id, one.shown.claim) == name), None)
 
 

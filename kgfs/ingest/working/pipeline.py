@@ -27,7 +27,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.backfill import give
 from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
-from kgfs.ingest.matching import joinings
+from kgfs.ingest.matching import claim_marks, joinings
 from kgfs.ingest.matching.candidates import kept_from, offer
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.earlier import EarlierDocuments, look_back
@@ -403,6 +403,7 @@ class Pipeline:
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.catalog.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
         catch_up(self.stores)
+        claim_marks.catch_up(self.stores)
         if lost is not None:
             raise lost
 

@@ -407,7 +407,8 @@ CREATE TABLE claim (
     document        INTEGER NOT NULL REFERENCES document (key),
     ordinal         INTEGER NOT NULL,             -- its place among the document's claims
     ontology        TEXT NOT NULL,
-    claim_id        TEXT NOT NULL,
+    own_id          TEXT NOT NULL,                -- by its words alone
+    claim_id        TEXT NOT NULL,                -- after what persons said; see ``claim_mark``
     claim           TEXT NOT NULL,
     role            TEXT NOT NULL,
     domain          TEXT NOT NULL,
@@ -443,7 +444,15 @@ CREATE TABLE claim (
 CREATE INDEX claim_shown ON claim (claim_id, document) WHERE claim_id != '';
 CREATE INDEX claim_listed ON claim (ontology, role, claim_id) WHERE claim_id != '';
 CREATE INDEX claim_about ON claim (ontology, actor_key, measures) WHERE claim_id != '';
+CREATE INDEX claim_own ON claim (own_id) WHERE claim_id != '';
 CREATE INDEX claim_rejected ON claim (ontology, document, ordinal) WHERE claim_id = '';
+
+-- What persons said: the claim that another one was merged into; '' where its evidence was split by document.
+CREATE TABLE claim_mark (
+    claim_id TEXT PRIMARY KEY,
+    ontology TEXT NOT NULL,
+    into_id  TEXT NOT NULL
+) WITHOUT ROWID;
 
 -- Nothing fills the tables from here on yet: Records, insights, sessions.
 
