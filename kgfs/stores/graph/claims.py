@@ -134,6 +134,16 @@ class ClaimReads:
         found = dict(rows)
         return {role: found[role] for role in CLAIM_ROLES if role in found}
 
+    def reasons(self, ontology: str) -> dict[str, int]:
+        """Return how many claims were rejected for each reason. The cost grows with their number."""
+        return dict(
+            self._database.rows(
+                f"SELECT claim.rejected, count(*) FROM claim CROSS JOIN document ON document.key = claim.document"
+                f" AND document.state = {SHOWN} WHERE claim.ontology = ? AND claim.claim_id = '' GROUP BY claim.rejected",
+                (ontology,),
+            )
+        )
+
     def rejected_count(self, ontology: str) -> int:
         """Return the number of claims of visible documents that validation refused."""
         found: int = self._database.row(
