@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import mul
 
 from kgfs.domain.identity import claim_part_id_of
 from kgfs.domain.names import safe_stem
@@ -153,18 +152,10 @@ def _value(number: str) -> str:
     return re.sub(r",(?=\d{3}\b)", "", number)
 
 
-def cosine(one: bytes, other: bytes) -> float:
-    """Return the cosine of two packed vectors; 0 where one is missing, or they have another length."""
-    if not one or len(one) != len(other):
-        return 0.0
-    ours, theirs = struct.unpack(f"<{len(one) // 2}e", one), struct.unpack(f"<{len(other) // 2}e", other)
-    lengths = sum(map(mul, ours, ours)) * sum(map(mul, theirs, theirs))
-    return round(sum(map(mul, ours, theirs)) / lengths**0.5, 6) if lengths else 0.0
-
-
 def packed_vector(vector: Sequence[float]) -> bytes:
-    """Return a vector in two bytes a number, which change a cosine by less than 0.001."""
-    return struct.pack(f"<{len(vector)}e", *vector)
+    """Return a vector, with the length 1, in two bytes a number: they change a cosine by less than 0.001."""
+    length = sum(number * number for number in vector) ** 0.5 or 1.0
+    return struct.pack(f"<{len(vector)}e", *(number / length for number in vector))
 
 
 def marked_as(marks: Mapping[str, str], claim_id: str, doc_id: str) -> str:

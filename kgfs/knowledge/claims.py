@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgfs.domain.claims import ALIKE, NEAR, Statement, cosine, file_name, may_say_the_same, other_figure
+from kgfs.domain.claims import ALIKE, NEAR, Statement, file_name, may_say_the_same, other_figure
 from kgfs.domain.forms import places_of
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import DocumentLocation, standing_of
@@ -17,7 +17,7 @@ from kgfs.knowledge.evidence import Recall
 from kgfs.render.answer_context import AnswerSource
 from kgfs.render.claim import ClaimPage, ClaimQuote, ListedClaim, OtherClaim, all_md, claim_md, rejected_ndjson
 from kgfs.stores.graph.editions import browse_uri
-from kgfs.stores.graph.vocabulary import Claim, ClaimRow, DocumentRow
+from kgfs.stores.graph.vocabulary import Claim, ClaimListed, ClaimRow, DocumentRow
 from kgfs.stores.stores import Stores
 
 SHOWN_OTHERS = 20
@@ -29,7 +29,7 @@ _FIELDS = (
 )
 
 
-def path_in_claims(row: ClaimRow) -> str:
+def path_in_claims(row: ClaimRow | ClaimListed) -> str:
     """Return ``<role>/<name>.md``, the file of a claim below ``claims/``."""
     return f"{row.role}/{file_name(row.claim_id, row.claim)}"
 
@@ -55,14 +55,14 @@ def all_claims(stores: Stores, ontology_id: str) -> tuple[bytes, int]:
     if ontology is None:
         raise MissingError("The ontology was removed.")
     claims = stores.graph.claims
-    by_role = [(role, _listed(claims.living(ontology_id, role))) for role in claims.counts(ontology_id)]
+    by_role = [(role, _listed(claims.listed(ontology_id, role))) for role in claims.counts(ontology_id)]
     content = all_md(ontology.name, by_role, claims.rejected_count(ontology_id))
     return content, max(ontology.made_at, stores.graph.changed_at(ontology_id))
 
 
-def _listed(claims: Iterable[Claim]) -> list[ListedClaim]:
-    ordered = sorted(claims, key=lambda one: (one.shown.actor.casefold(), one.shown.claim, one.shown.claim_id))
-    return [ListedClaim(one.shown.claim, path_in_claims(one.shown), one.evidence) for one in ordered]
+def _listed(claims: Iterable[ClaimListed]) -> list[ListedClaim]:
+    ordered = sorted(claims, key=lambda one: (one.actor.casefold(), one.claim, one.claim_id))
+    return [ListedClaim(one.claim, path_in_claims(one), one.evidence) for one in ordered]
 
 
 def rejected_claims(stores: Stores, ontology_id: str, recall: Recall) -> tuple[bytes, int]:
@@ -97,12 +97,19 @@ def related_claims(stores: Stores, ontology_id: str, row: ClaimRow, concepts: fr
 
 def _near(row: ClaimRow, claims: Iterable[Claim], least: float) -> list[Claim]:
     """Return the other ones of these claims that are at least so close in meaning, the closest first."""
-    scored = [
-        (cosine(row.vector, one.shown.vector), one)
+    comparable = [
+        one
         for one in claims
-        if one.shown.claim_id != row.claim_id and one.shown.vector_model == row.vector_model
+        if row.vector and one.shown.claim_id != row.claim_id and one.shown.vector_model == row.vector_model
     ]
-    return [one for score, one in sorted(scored, key=lambda at: (-at[0], at[1].shown.claim_id)) if score >= least]
+    if not comparable:
+        return []
+    import numpy as np  # which a mount needs for nothing else, as long as no model makes claims
+
+    own, *others = (np.frombuffer(vector, "<f2") for vector in (row.vector, *(one.shown.vector for one in comparable)))
+    cosines = (np.array(others, np.float32) @ own.astype(np.float32)).round(6).tolist()
+    scored = sorted(zip(cosines, comparable, strict=True), key=lambda at: (-at[0], at[1].shown.claim_id))
+    return [one for score, one in scored if score >= least]
 
 
 def _statement(row: ClaimRow) -> Statement:

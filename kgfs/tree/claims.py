@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 from kgfs.domain.claims import file_name
 from kgfs.domain.documents import Ontology
@@ -54,16 +54,24 @@ class ClaimsFolder(_OfClaims):
     def __init__(self, context: TreeContext, ontology_id: str) -> None:
         super().__init__(context, keys.part(ontology_id, NAME), ontology_id)
 
+    def lookup(self, name: str) -> Node | None:
+        if name in _FILES:
+            return _FILES[name](self.context, self._ontology_id, name)
+        return RoleFolder(self.context, self._ontology_id, name) if name in self._roles() else None
+
     def entries(self) -> Sequence[tuple[str, Node]]:
+        """Return the roles and the files, rendered here, in a thread, since a listing needs their sizes."""
         if is_being_removed(self.context, self._ontology_id):
             return ()
-        context, ontology_id = self.context, self._ontology_id
-        roles = context.cache.recall((NAME, ontology_id), lambda: context.stores.graph.claims.counts(ontology_id))
-        return [
-            *((role, RoleFolder(context, ontology_id, role)) for role in roles),
-            (ALL, AllClaims(context, ontology_id, ALL)),
-            (REJECTED, RejectedClaims(context, ontology_id, REJECTED)),
-        ]
+        blocks()
+        files = [(name, kind(self.context, self._ontology_id, name)) for name, kind in _FILES.items()]
+        for _, file in files:
+            file.attr()
+        return [*((role, RoleFolder(self.context, self._ontology_id, role)) for role in self._roles()), *files]
+
+    def _roles(self) -> Collection[str]:
+        graph, ontology_id = self.context.stores.graph, self._ontology_id
+        return self.context.cache.recall((NAME, ontology_id), lambda: graph.claims.counts(ontology_id))
 
 
 class RoleFolder(_OfClaims):
@@ -80,11 +88,10 @@ class RoleFolder(_OfClaims):
         return ClaimMd(self.context, self._ontology_id, found.shown.claim_id) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        """Return the claims. Their pages are rendered here, in a thread, since a listing needs their sizes."""
+        """Return the claims, their pages rendered as those of :class:`ClaimsFolder`."""
         blocks()
-        found = self.context.stores.graph.claims.living(self._ontology_id, self._role)
         listed: list[tuple[str, Node]] = []
-        for row in (one.shown for one in found):
+        for row in self.context.stores.graph.claims.listed(self._ontology_id, self._role):
             node = ClaimMd(self.context, self._ontology_id, row.claim_id)
             node.attr()
             listed.append((file_name(row.claim_id, row.claim), node))
@@ -147,6 +154,9 @@ class RejectedClaims(AllClaims):
 
     def render(self) -> tuple[bytes, int]:
         return knowledge.rejected_claims(self.context.stores, self._ontology_id, self.context.cache.recall)
+
+
+_FILES: dict[str, type[AllClaims]] = {ALL: AllClaims, REJECTED: RejectedClaims}
 
 
 def claim_changed(change: ClaimChanged, stale: Invalidations) -> None:

@@ -18,7 +18,7 @@ from kgfs.domain.claims import actor_key, could_name, marked_as, measures_of, st
 from kgfs.domain.knowledge import CLAIM_ROLES
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import SHOWN, Derived, Settled, listed, packed, slots, words
-from kgfs.stores.graph.vocabulary import Claim, ClaimRow, DocumentRow
+from kgfs.stores.graph.vocabulary import Claim, ClaimListed, ClaimRow, DocumentRow
 
 CLAIM = tuple(item.name for item in fields(ClaimRow) if item.name != "doc_id")
 AROUND = 2
@@ -159,8 +159,23 @@ class ClaimReads:
 
     def beginning(self, ontology: str, digits: str) -> list[Claim]:
         """Return the living claims whose id begins with these hexadecimal digits."""
-        where = "claim.ontology = ? AND claim.claim_id >= ? AND claim.claim_id < ? || 'g'"
+        # With a plus, lest an index by ontology be taken.
+        where = "+claim.ontology = ? AND claim.claim_id >= ? AND claim.claim_id < ? || 'g'"
         return self._claims(f"{where} AND claim.claim_id != ''", (ontology, digits, digits))
+
+    def listed(self, ontology: str, role: str) -> list[ClaimListed]:
+        """Return all living claims of a role, ordered by id: a fraction of the cost of :meth:`living`."""
+        rows = self._database.rows(
+            "SELECT claim.claim_id, claim.claim, claim.actor FROM claim"
+            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+            f" WHERE claim.ontology = ? AND claim.role = ? AND claim.claim_id != '' ORDER BY {_ORDER}",
+            (ontology, role),
+        )
+        listed: list[ClaimListed] = []
+        for claim_id, grouped in groupby(rows, key=lambda row: row[0]):
+            (_, claim, actor), *further = grouped
+            listed.append(ClaimListed(claim_id, claim, actor, role, 1 + len(further)))
+        return listed
 
     def marks(self, ontology: str) -> list[tuple[str, str]]:
         """Return what persons said: claims, and what each was merged into; '' where it was split."""
@@ -218,7 +233,7 @@ class ClaimReads:
         return self._claims(where, (ontology, actor_key(actor)))
 
     def search(self, words: str, ontology: str = "", limit: int = 100) -> list[Claim]:
-        """Return living claims that have all these words, whatever their endings; those with the most evidence first.
+        """Return living claims that have all these words, whatever their endings; those that most evidence says so first.
 
         Looks at every claim of the ontology, or of all where it is ''.
         """
@@ -226,10 +241,15 @@ class ClaimReads:
         if not wanted:
             return []
         having = " AND ".join("instr(claim.stems, ?) > 0" for _ in wanted)
-        where = f"claim.claim_id != '' {'AND claim.ontology = ?' if ontology else ''} AND {having}"
-        rows = self._rows(where, (*((ontology,) if ontology else ()), *(f" {one} " for one in wanted)))
-        found = self.find(list(dict.fromkeys(row.claim_id for row in rows)))
-        return sorted(found.values(), key=lambda one: (-one.evidence, one.shown.claim_id))[:limit]
+        rows = self._database.rows(
+            "SELECT claim.claim_id FROM claim"
+            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+            f" WHERE claim.claim_id != '' {'AND claim.ontology = ?' if ontology else ''} AND {having}"
+            " GROUP BY claim.claim_id ORDER BY count(*) DESC, claim.claim_id LIMIT ?",
+            (*((ontology,) if ontology else ()), *(f" {one} " for one in wanted), limit),
+        )
+        found = self.find([claim_id for (claim_id,) in rows])
+        return [found[claim_id] for (claim_id,) in rows if claim_id in found]
 
     def concepts_within(self, row: ClaimRow) -> frozenset[str]:
         """Return the ids of the concepts of which evidence overlaps a claim's quote. Reads the evidence around it."""

@@ -244,6 +244,17 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimListed:
+    """What lists show of a living claim."""
+
+    claim_id: str
+    claim: str
+    actor: str
+    role: str
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True)
 class NamedFile:
     """What the graph stores of a concept's ``mentions.tsv``."""
 
