@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from kgfs.settings import Llm, Models
 from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores
 from tests.support.model_server import COMPANY, ModelServer, answering, said, serving
+from tests.support.running import Place, until
 
 REPORT = next(path for path in COMPANY if path.stem.startswith("income-report"))
 
@@ -243,3 +245,51 @@ def test_a_description_that_names_what_the_text_does_not_is_left_out(home: Path)
         row = stores.graph.sources(reading.doc_id, -1)[0]
         assert row.context_summary == f"{reading.title}, section {' > '.join(row.section_path)} (Markdown, 2025-07-04)"
         assert row.embedding_text == row.full_text
+
+
+@pytest.mark.parametrize(("border", "more"), [("answered", 1), ("answer-kept", 0)])
+def test_a_worker_that_is_killed_asks_again_for_what_was_under_way_alone(
+    home: Path, tmp_path: Path, border: str, more: int
+) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, concurrency=1)
+        deposit(config, REPORT)
+        environment = {
+            "KGFS_LLM_BASE_URL": server.url,
+            "KGFS_LLM_CONCURRENCY": "1",
+            "KGFS_MODELS_EXTRACTOR": "llm",
+            "KGFS_MODELS_EMBEDDER": "none",
+        }
+        place = Place(home, tmp_path / "mnt", environment)
+        place.run("worker", "--until-idle", expect=-9, env={"KGFS_FAIL_AT": f"{border}:2"})
+        assert len(server.calls()) == 2
+        place.run("worker", "--until-idle")
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            assert len(server.calls()) == len(reading.chunks) + more
+            assert reading.claims
+
+
+@pytest.mark.logs("does not answer", "language model")
+def test_a_mix_of_faults_and_a_restart_of_the_server_lose_nothing(home: Path, tmp_path: Path) -> None:
+    shares = ("malformed", "refusal", "http_429", "http_503", "drop", "stall", "wrong_enum", "empty", "reworded")
+    faults = {fault: 0.3 / len(shares) for fault in shares}
+    with serving(tmp_path, faults) as server:
+        port = int(server.url.rsplit(":", 1)[1].removesuffix("/v1"))
+        config = configured(home, server.url, retry_for=20.0)
+        deposit(config, *COMPANY[:4])
+        working = threading.Thread(target=run_worker, args=(config,), kwargs={"until_idle": True})
+        working.start()
+        until(lambda: len(server.calls()) > 5)
+        server.kill()
+        with serving(tmp_path, faults, port=port) as server:
+            working.join(60)
+            assert not working.is_alive()
+            with open_home(config) as stores:
+                assert sum(states(stores).values()) == 4
+                assert set(states(stores)) <= {State.DONE, State.FAILED}
+                records = [record for path in COMPANY[:4] for record in api.records_of(config, f"Growth/{path.name}")]
+            answered = [(call["digest"], call["attempt"]) for call in server.calls() if not call["fault"]]
+            under_way = config.llm.concurrency  # when the server was killed
+            assert len(answered) - len(set(answered)) <= under_way
+            assert {record.outcome for record in records} >= {"answer"}
