@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from kgfs.domain.claims import file_name
 from kgfs.domain.documents import Ontology
 from kgfs.domain.knowledge import CLAIM_ROLES
+from kgfs.errors import MissingError
 from kgfs.knowledge import claims as knowledge
 from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
@@ -97,8 +99,9 @@ class RoleFolder(_OfClaims):
         found = self.context.stores.graph.claims.living(self._ontology_id, self._role)
         for row in (one.shown for one in found):
             node = claim_md(self.context, self._ontology_id, row.claim_id)
-            node.attr()
-            listed.append((file_name(row.claim_id, row.claim), node))
+            with suppress(MissingError):  # it left just now
+                node.attr()
+                listed.append((file_name(row.claim_id, row.claim), node))
         return sorted(listed, key=lambda entry: entry[0])
 
 
