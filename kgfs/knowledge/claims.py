@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from kgfs.domain.claims import ALIKE, NEAR, Statement, file_name, may_say_the_same, other_figure
+from kgfs.domain.claims import ALIKE, NEAR, file_name, may_say_the_same, other_figure
 from kgfs.domain.forms import places_of
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import DocumentLocation, standing_of
@@ -17,7 +16,7 @@ from kgfs.knowledge.evidence import Recall
 from kgfs.render.answer_context import AnswerSource
 from kgfs.render.claim import ClaimPage, ClaimQuote, ListedClaim, OtherClaim, all_md, claim_md, rejected_ndjson
 from kgfs.stores.graph.editions import browse_uri
-from kgfs.stores.graph.vocabulary import Claim, ClaimListed, ClaimRow, DocumentRow
+from kgfs.stores.graph.vocabulary import Claim, ClaimRow, DocumentRow
 from kgfs.stores.stores import Stores
 
 SHOWN_OTHERS = 20
@@ -29,7 +28,7 @@ _FIELDS = (
 )
 
 
-def path_in_claims(row: ClaimRow | ClaimListed) -> str:
+def path_in_claims(row: ClaimRow) -> str:
     """Return ``<role>/<name>.md``, the file of a claim below ``claims/``."""
     return f"{row.role}/{file_name(row.claim_id, row.claim)}"
 
@@ -55,14 +54,14 @@ def all_claims(stores: Stores, ontology_id: str) -> tuple[bytes, int]:
     if ontology is None:
         raise MissingError("The ontology was removed.")
     claims = stores.graph.claims
-    by_role = [(role, _listed(claims.listed(ontology_id, role))) for role in claims.counts(ontology_id)]
-    content = all_md(ontology.name, by_role, claims.rejected_count(ontology_id))
+    by_role = [(role, _listed(claims.living(ontology_id, role))) for role in claims.counts(ontology_id)]
+    content = all_md(ontology.name, by_role, len(claims.rejected(ontology_id)))
     return content, max(ontology.made_at, stores.graph.changed_at(ontology_id))
 
 
-def _listed(claims: Iterable[ClaimListed]) -> list[ListedClaim]:
-    ordered = sorted(claims, key=lambda one: (one.actor.casefold(), one.claim, one.claim_id))
-    return [ListedClaim(one.claim, path_in_claims(one), one.evidence) for one in ordered]
+def _listed(claims: Iterable[Claim]) -> list[ListedClaim]:
+    ordered = sorted(claims, key=lambda one: (one.shown.actor.casefold(), one.shown.claim, one.shown.claim_id))
+    return [ListedClaim(one.shown.claim, path_in_claims(one.shown), one.evidence) for one in ordered]
 
 
 def rejected_claims(stores: Stores, ontology_id: str, recall: Recall) -> tuple[bytes, int]:
@@ -72,27 +71,22 @@ def rejected_claims(stores: Stores, ontology_id: str, recall: Recall) -> tuple[b
     return rejected_ndjson(page.rejected(row) for row in rows), page.changed_at
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedClaims:
-    alike: list[Claim]
-    """Claims that say the same in other words, the closest first."""
-    also: list[tuple[Claim, bool]]
-    """Other claims about the same actor and a common concept, and whether each gives another figure."""
-
-
-def related_claims(stores: Stores, ontology_id: str, row: ClaimRow, concepts: frozenset[str]) -> RelatedClaims:
-    """Return the claims that a claim refers to, given the ids of the concepts in its quotes."""
-    claims, said = stores.graph.claims, _statement(row)
+def related_claims(
+    stores: Stores, ontology_id: str, row: ClaimRow, concepts: frozenset[str]
+) -> tuple[list[Claim], list[tuple[Claim, bool]]]:
+    """Return the claims that say the same in other words, and those about the same actor and one of the ``concepts`` in a claim's
+    quotes, with whether each of these gives another figure; the closest first."""
+    claims = stores.graph.claims
     may_be = claims.naming(ontology_id, row.claim)
-    near = _near(row, (one for one in may_be if may_say_the_same(said, _statement(one.shown))), ALIKE)
+    near = _near(row, (one for one in may_be if may_say_the_same(row, one.shown)), ALIKE)
     alike = {one.shown.claim_id for one in near}
     others = _near(row, (one for one in claims.about(ontology_id, row.actor) if one.shown.claim_id not in alike), NEAR)
     also = [
-        (one, other_figure(said, _statement(one.shown)))
+        (one, other_figure(row, one.shown))
         for one in others
         if not concepts.isdisjoint(concepts_in(stores, ontology_id, one.shown))
     ]
-    return RelatedClaims(near[:SHOWN_OTHERS], also[:SHOWN_OTHERS])
+    return near[:SHOWN_OTHERS], also[:SHOWN_OTHERS]
 
 
 def _near(row: ClaimRow, claims: Iterable[Claim], least: float) -> list[Claim]:
@@ -110,10 +104,6 @@ def _near(row: ClaimRow, claims: Iterable[Claim], least: float) -> list[Claim]:
     cosines = (np.array(others, np.float32) @ own.astype(np.float32)).round(6).tolist()
     scored = sorted(zip(cosines, comparable, strict=True), key=lambda at: (-at[0], at[1].shown.claim_id))
     return [one for score, one in scored if score >= least]
-
-
-def _statement(row: ClaimRow) -> Statement:
-    return Statement(row.claim, row.actor, row.timeframe)
 
 
 def concepts_in(stores: Stores, ontology_id: str, row: ClaimRow) -> frozenset[str]:
@@ -138,15 +128,15 @@ class _Pages:
             raise MissingError("The claim is gone.")
         concepts = frozenset[str]().union(*(concepts_in(stores, self._ontology_id, row) for row in rows))
         living = stores.graph.concepts_by_id(concepts).values()
-        related = related_claims(stores, self._ontology_id, rows[0], concepts)
+        alike, also = related_claims(stores, self._ontology_id, rows[0], concepts)
         return claim_md(
             ClaimPage(
                 fields={name: getattr(rows[0], name) for name in _FIELDS} | {"evidence": len(rows)},
                 claim=rows[0].claim,
                 quotes=tuple(map(self._quote, rows)),
                 concepts=tuple(sorted(((one.name, one.label) for one in living), key=lambda one: one[0])),
-                alike=tuple(self._other(one, "") for one in related.alike),
-                also=tuple(self._other(one, OTHER_FIGURE if differs else "") for one, differs in related.also),
+                alike=tuple(self._other(one, "") for one in alike),
+                also=tuple(self._other(one, OTHER_FIGURE if differs else "") for one, differs in also),
             )
         )
 

@@ -18,7 +18,7 @@ from kgfs.domain.claims import actor_key, could_name, marked_as, measures_of, st
 from kgfs.domain.knowledge import CLAIM_ROLES
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import SHOWN, Derived, Settled, listed, packed, slots, words
-from kgfs.stores.graph.vocabulary import Claim, ClaimListed, ClaimRow, DocumentRow
+from kgfs.stores.graph.vocabulary import Claim, ClaimRow, DocumentRow
 
 CLAIM = tuple(item.name for item in fields(ClaimRow) if item.name != "doc_id")
 AROUND = 2
@@ -144,15 +144,6 @@ class ClaimReads:
             )
         )
 
-    def rejected_count(self, ontology: str) -> int:
-        """Return the number of claims of visible documents that validation refused."""
-        found: int = self._database.row(
-            "SELECT count(*) FROM claim CROSS JOIN document ON document.key = claim.document"
-            f" AND document.state = {SHOWN} WHERE claim.ontology = ? AND claim.claim_id = ''",
-            (ontology,),
-        )[0]
-        return found
-
     def living(self, ontology: str, role: str) -> list[Claim]:
         """Return the living claims of a role, ordered by id. Reads all of them."""
         return self._claims("claim.ontology = ? AND claim.role = ? AND claim.claim_id != ''", (ontology, role))
@@ -162,20 +153,6 @@ class ClaimReads:
         # With a plus, lest an index by ontology be taken.
         where = "+claim.ontology = ? AND claim.claim_id >= ? AND claim.claim_id < ? || 'g'"
         return self._claims(f"{where} AND claim.claim_id != ''", (ontology, digits, digits))
-
-    def listed(self, ontology: str, role: str) -> list[ClaimListed]:
-        """Return all living claims of a role, ordered by id: a fraction of the cost of :meth:`living`."""
-        rows = self._database.rows(
-            "SELECT claim.claim_id, claim.claim, claim.actor FROM claim"
-            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
-            f" WHERE claim.ontology = ? AND claim.role = ? AND claim.claim_id != '' ORDER BY {_ORDER}",
-            (ontology, role),
-        )
-        listed: list[ClaimListed] = []
-        for claim_id, grouped in groupby(rows, key=lambda row: row[0]):
-            (_, claim, actor), *further = grouped
-            listed.append(ClaimListed(claim_id, claim, actor, role, 1 + len(further)))
-        return listed
 
     def marks(self, ontology: str) -> list[tuple[str, str]]:
         """Return what persons said: claims, and what each was merged into; '' where it was split."""

@@ -230,7 +230,7 @@ class ClaimRow:
     locator: str = ""
     """As that of an InstanceRow."""
     vector: bytes = b""
-    """``domain.claims.packed_vector`` of the claim; empty where no model was there."""
+    """That of the claim, of length 1, as numbers of two bytes; empty where no model was there."""
     vector_model: str = ""
 
 
@@ -241,17 +241,6 @@ class Claim:
     shown: ClaimRow
     evidence: int
     """The number of its pieces of evidence."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimListed:
-    """What lists show of a living claim."""
-
-    claim_id: str
-    claim: str
-    actor: str
-    role: str
-    evidence: int
 
 
 @dataclass(frozen=True, slots=True)
