@@ -72,7 +72,7 @@ def rejected_claims(stores: Stores, ontology_id: str, recall: Recall) -> tuple[b
 
 
 def related_claims(
-    stores: Stores, ontology_id: str, row: ClaimRow, concepts: frozenset[str]
+    stores: Stores, ontology_id: str, row: ClaimRow, concepts: frozenset[str], recall: Recall
 ) -> tuple[list[Claim], list[tuple[Claim, bool]]]:
     """Return the claims that say the same in other words, and those about the same actor and one of the ``concepts`` in a claim's
     quotes, with whether each of these gives another figure; the closest first."""
@@ -80,7 +80,8 @@ def related_claims(
     may_be = claims.naming(ontology_id, row.claim)
     near = _near(row, (one for one in may_be if may_say_the_same(row, one.shown)), ALIKE)
     alike = {one.shown.claim_id for one in near}
-    others = _near(row, (one for one in claims.about(ontology_id, row.actor) if one.shown.claim_id not in alike), NEAR)
+    about = recall(("claims about", ontology_id, row.actor), lambda: claims.about(ontology_id, row.actor))
+    others = _near(row, (one for one in about if one.shown.claim_id not in alike), NEAR)
     also = [
         (one, other_figure(row, one.shown))
         for one in others
@@ -128,7 +129,7 @@ class _Pages:
             raise MissingError("The claim is gone.")
         concepts = frozenset[str]().union(*(concepts_in(stores, self._ontology_id, row) for row in rows))
         living = stores.graph.concepts_by_id(concepts).values()
-        alike, also = related_claims(stores, self._ontology_id, rows[0], concepts)
+        alike, also = related_claims(stores, self._ontology_id, rows[0], concepts, self._recall)
         return claim_md(
             ClaimPage(
                 fields={name: getattr(rows[0], name) for name in _FIELDS} | {"evidence": len(rows)},
