@@ -21,6 +21,7 @@ from kgfs.ingest import timing
 from kgfs.settings import Llm, Models
 from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores
+from tests.support.knowledge_of import knowledge_in
 from tests.support.model_server import COMPANY, ModelServer, answering, said, serving
 from tests.support.running import Place, until
 
@@ -293,3 +294,78 @@ def test_a_mix_of_faults_and_a_restart_of_the_server_lose_nothing(home: Path, tm
             under_way = config.llm.concurrency  # when the server was killed
             assert len(answered) - len(set(answered)) <= under_way
             assert {record.outcome for record in records} >= {"answer"}
+
+
+def quiet(*_: object) -> None:
+    return
+
+
+def test_failed_passages_are_asked_again_where_a_person_says_so(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, {"refusal": 1.0}) as server:
+        config = configured(home, server.url)
+        read(config, server)
+        refused = len(server.calls())
+        run_worker(config, until_idle=True)
+        assert len(server.calls()) == refused
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        api.ingest(config, [REPORT], api.Deposit("Growth", force=True), quiet, quiet)
+        assert len(server.calls()) == 2 * refused
+        with open_home(config) as stores:
+            assert states(stores) == {State.DONE: 1}
+
+
+def test_some_failed_passages_are_noted_and_the_others_count(home: Path) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        refused = "Mediavine revenue on QuietDesk" in body["messages"][1]["content"]
+        return said("I cannot help with that." if refused else '{"concepts": [], "claims": []}')
+
+    with answering(answer) as url:
+        config = configured(home, url, model="m")
+        deposit(config, REPORT)
+        run_worker(config, until_idle=True)
+    with open_home(config) as stores:
+        (reading,) = readings(stores)
+        assert reading.note == f"1 of {len(reading.chunks)} Sources failed: refusal 1"
+        assert states(stores) == {State.DONE: 1}
+
+
+def test_a_purge_takes_the_records_of_its_document_alone(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        read(config, server)
+        deposit(config, REPORT, ontology="Other")
+        run_worker(config, until_idle=True)
+        kept = api.records_of(config, f"Other/{REPORT.name}")
+        api.forget(config, [f"Growth/{REPORT.name}"], "orphans", purge=True, agree=lambda plan: True)
+        run_worker(config, until_idle=True)
+        assert api.records_of(config, f"Other/{REPORT.name}") == kept
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            assert {key.split("/")[1] for key, _ in stores.garage.objects.keys("records/")} == {reading.doc_id}
+
+
+def test_a_rebuild_asks_nobody(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        read(config, server, *COMPANY[:3])
+        calls = len(server.calls())
+    with open_home(config) as stores:
+        before = knowledge_in(stores)
+    api.rebuild_home(config, "", quiet)
+    with open_home(config) as stores:
+        assert knowledge_in(stores) == before
+    assert calls
+
+
+@pytest.mark.models
+def test_claims_come_from_the_model_and_mentions_from_grammar(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = replace(configured(home, server.url), models=Models(extractor="llm+grammar", embedder="none"))
+        read(config, server)
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            assert len(server.calls()) == len(reading.chunks)
+            assert reading.claims
+            assert any(concept.odds is not None for concept in reading.concepts)
+            assert {"PART_OF", "CAUSES"} & {found.type for found in reading.relationships}
