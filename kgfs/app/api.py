@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed, with_transcripts
     from kgfs.app.matching import get_document, match_chunks
     from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
+    from kgfs.app.ontologies import domains, set_domains
     from kgfs.app.queries import (
         Removed,
         SpokenOf,
@@ -67,6 +68,7 @@ _MODULES = {
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed with_transcripts",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
+    "kgfs.app.ontologies": "domains set_domains",
     "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status unshipped get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
     "kgfs.app.searching": "search search_passages",
@@ -137,6 +139,7 @@ __all__ = [
     "difference",
     "document",
     "documents_of_concept",
+    "domains",
     "empty_trash",
     "forget",
     "get_chunk",
@@ -162,6 +165,7 @@ __all__ = [
     "run_worker",
     "search",
     "search_passages",
+    "set_domains",
     "split_concept",
     "status",
     "wait",

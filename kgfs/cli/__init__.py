@@ -40,6 +40,7 @@ VERBS = {
     "regenerate": "Read a whole ontology again, with another strategy or extractor.",
     "reprocess": "Read again what an older version read, or what failed.",
     "concept": "Merge concepts that are one, split one that is two.",
+    "ontology": "Show and set the domains of an ontology.",
     "rebuild": "Derive graph and index anew, without a model.",
     "check": "Look for damage, and mend it.",
     "backup": "Copy a home, also while it is in use.",

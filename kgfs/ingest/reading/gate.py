@@ -100,8 +100,11 @@ def _judge(text: Text, chunk: Chunk, starts: Sequence[int], rules: _Rules) -> Ve
         if kind in _EXEMPT:
             return Verdict(True)
         if kind not in _SILENT:
-            judged.append((kind, piece, _judge_block(piece, kind, rules)))
-    if not judged or any(not found.flaw for _, _, found in judged):
+            found = _judge_block(piece, kind, rules)
+            if not found.flaw:  # the others need not be parsed
+                return Verdict(True)
+            judged.append((kind, piece, found))
+    if not judged:
         return Verdict(True)
     serious: list[_Finding] = []
     for kind, piece, found in judged:
