@@ -53,7 +53,9 @@ def main() -> None:
     options = parser.parse_args()
     pages = [json.loads(path.read_text("utf-8")) for path in sorted((options.folder / "annotations").glob("*.json"))]
     places = [options.folder / "documents", *([options.corpus] if options.corpus else [])]
-    files = [next(place / page["document"] for place in places if (place / page["document"]).exists()) for page in pages]
+    files = [
+        next(place / page["document"] for place in places if (place / page["document"]).exists()) for page in pages
+    ]
     for contexts in ("off", "on"):
         with tempfile.TemporaryDirectory() as scratch:
             home = Path(scratch) / "home"

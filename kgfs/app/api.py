@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kgfs.app.language_model import ModelFinding, RecordShown, examine_model, llm_usage, records_of
     from kgfs.app.matching import get_document, match_chunks
     from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
+    from kgfs.app.ontologies import domains, set_domains
     from kgfs.app.queries import (
         Removed,
         SpokenOf,
@@ -69,6 +70,7 @@ _MODULES = {
     "kgfs.app.language_model": "ModelFinding RecordShown examine_model llm_usage records_of",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
+    "kgfs.app.ontologies": "domains set_domains",
     "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status unshipped get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
     "kgfs.app.searching": "search search_passages",
@@ -141,6 +143,7 @@ __all__ = [
     "difference",
     "document",
     "documents_of_concept",
+    "domains",
     "empty_trash",
     "examine_model",
     "forget",
@@ -170,6 +173,7 @@ __all__ = [
     "run_worker",
     "search",
     "search_passages",
+    "set_domains",
     "split_claim",
     "split_concept",
     "status",

@@ -202,7 +202,15 @@ _OMITTED = (
     *("guessed_encoding", "context", "claims", "domains"),
 )
 """Fields of a Reading that are not stored while they are empty."""
-_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": (), "term": False}
+_ABSENT: dict[str, Any] = {
+    "odds": None,
+    "kinds": (),
+    "spans": (),
+    "named": (),
+    "candidates": (),
+    "term": False,
+    "only_short": False,
+}
 """Fields that are not stored while they have these values."""
 
 

@@ -121,13 +121,15 @@ def gate(draft: Draft) -> None:
     """Judge which Sources are extracted from and indexed."""
     draft.language = language_told(draft.parsed)
     verbs = draft.compute.verbs if draft.language in ("", ENGLISH) else None
-    draft.verdicts = judge_all(draft.parsed, draft.chunks, verbs=verbs and _verbs_of_english(verbs))
+    draft.verdicts = judge_all(
+        draft.parsed, draft.chunks, verbs=verbs and _verbs_of_english(verbs), domains=draft.domains
+    )
     border("gated")
 
 
 def _verbs_of_english(verbs: Verbs) -> Verbs:
     """Return the same question, answered with yes for what is in another language."""
-    return lambda piece: verbs(piece) or language_of(piece) != ENGLISH
+    return lambda piece: language_of(piece) != ENGLISH or verbs(piece)
 
 
 def extract(draft: Draft) -> None:
