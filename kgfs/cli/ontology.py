@@ -15,7 +15,13 @@ from kgfs.domain.domains import PRESETS, Domains
 @click.group()
 def command() -> None:
     """Show and set the domains of an ontology. Where some are set, a Source none of whose blocks names a keyword of theirs
-    gives no knowledge; its words are found all the same."""
+    gives no knowledge; its words are found all the same.
+
+    \b
+    Example:
+      kgfs ontology show Growth
+      kgfs ontology set Growth --domain "SEO: ranking, keyword, search engine"
+    """
 
 
 @command.command()
