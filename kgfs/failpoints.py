@@ -2,7 +2,7 @@
 
 They are for tests of durability. A border costs one lookup where nothing is set. Names are those of the stage borders,
 by alphabet:
-``built-aside``, ``chunked``, ``decided``, ``erased``, ``fenced``, ``forgetting-committed``, ``forgetting-done``,
+``answer-kept``, ``answered``, ``asked``, ``built-aside``, ``chunked``, ``decided``, ``erased``, ``fenced``, ``forgetting-committed``, ``forgetting-done``,
 ``forgetting-owed``, ``forgotten``, ``garage-put``, ``gated``, ``indexed``, ``joined``, ``kept``, ``ledger-merged``,
 ``ledger-piece-removed``, ``looked-back``, ``mended``, ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``,
 ``migrate-entries``, ``migrate-front``, ``migrate-ledger``, ``migrate-object``, ``migrate-objects``,

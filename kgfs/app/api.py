@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from kgfs.app.answers import ask
     from kgfs.app.asking import Probe, create_bucket
     from kgfs.app.backlog import FailedDocumentsError, wait
-    from kgfs.app.deciding import merge_concepts, split_concept
+    from kgfs.app.deciding import merge_claims, merge_concepts, split_claim, split_concept
     from kgfs.app.forgetting import Proposal, forget
     from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed, with_transcripts
     from kgfs.app.language_model import ModelFinding, RecordShown, examine_model, llm_usage, records_of
     from kgfs.app.matching import get_document, match_chunks
     from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
+    from kgfs.app.ontologies import domains, set_domains
     from kgfs.app.queries import (
         Removed,
         SpokenOf,
@@ -63,12 +64,13 @@ _MODULES = {
     "kgfs.app.answers": "ask",
     "kgfs.app.asking": "Probe create_bucket",
     "kgfs.app.backlog": "FailedDocumentsError wait",
-    "kgfs.app.deciding": "merge_concepts split_concept",
+    "kgfs.app.deciding": "merge_claims merge_concepts split_claim split_concept",
     "kgfs.app.forgetting": "Proposal forget",
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed with_transcripts",
     "kgfs.app.language_model": "ModelFinding RecordShown examine_model llm_usage records_of",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
+    "kgfs.app.ontologies": "domains set_domains",
     "kgfs.app.queries": "Removed SpokenOf cite compare_readings difference document documents_of_concept history projection_state removed status unshipped get_chunk=cite",
     "kgfs.app.rereading": "Outdated regenerate reprocess",
     "kgfs.app.searching": "search search_passages",
@@ -141,6 +143,7 @@ __all__ = [
     "difference",
     "document",
     "documents_of_concept",
+    "domains",
     "empty_trash",
     "examine_model",
     "forget",
@@ -151,6 +154,7 @@ __all__ = [
     "ingest",
     "llm_usage",
     "match_chunks",
+    "merge_claims",
     "merge_concepts",
     "migrate_home",
     "plan_migration",
@@ -169,6 +173,8 @@ __all__ = [
     "run_worker",
     "search",
     "search_passages",
+    "set_domains",
+    "split_claim",
     "split_concept",
     "status",
     "wait",

@@ -1,4 +1,4 @@
-"""Merge and split concepts by decision of a person."""
+"""Merge and split concepts, and claims, by decision of a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import in_worker_place, open_home
 from kgfs.app.queries import named_document
 from kgfs.config import Config
+from kgfs.domain.identity import claim_part_id_of
 from kgfs.errors import MissingError
+from kgfs.stores.graph.vocabulary import Claim
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
@@ -53,6 +55,39 @@ def split_concept(
         return plan_split(stores, ontology_called(stores, ontology), concept, labels, doc_ids, name)
 
     return _decide(config, plan, agree)
+
+
+def merge_claims(config: Config, ontology: str, claim: str, into: str) -> tuple[Claim, Claim]:
+    """Make all evidence of a claim, also what is to come, that of the claim ``into``. Return both as they were.
+
+    Claims are named by their ids, or by the beginnings that their files show. Raise MissingError for no living claim, and
+    BadInputError for claims of different roles.
+    """
+    from kgfs.ingest.matching import claim_marks
+
+    with in_worker_place(config) as stores:
+        claim_marks.catch_up(stores)
+        found = ontology_called(stores, ontology)
+        one, other = (claim_marks.living_claim(stores, found, digits) for digits in (claim, into))
+        claim_marks.merge(stores, found, one, other)
+        return one, other
+
+
+def split_claim(config: Config, ontology: str, claim: str) -> list[Claim]:
+    """Make the evidence that each document has of a claim a claim of its own, and return these. It also undoes a merge.
+
+    Raise as :func:`merge_claims`, and BadInputError where the claim rests on one document alone.
+    """
+    from kgfs.ingest.matching import claim_marks
+
+    with in_worker_place(config) as stores:
+        claim_marks.catch_up(stores)
+        found = ontology_called(stores, ontology)
+        one = claim_marks.living_claim(stores, found, claim)
+        doc_ids = {row.doc_id for row in stores.graph.claims.evidence(one.shown.claim_id)}
+        claim_marks.split(stores, found, one)
+        parts = [claim_part_id_of(one.shown.claim_id, doc_id) for doc_id in doc_ids]
+        return sorted(stores.graph.claims.find(parts).values(), key=lambda part: part.shown.claim_id)
 
 
 def _decide(config: Config, plan: Callable[[Stores], Plan], agree: Agree) -> Plan | None:

@@ -25,6 +25,8 @@ from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, KgfsError, MissingError, NotOwnerError, OlderCopyError
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
+from kgfs.knowledge.compiled import compiled
+from kgfs.knowledge.compiled import metrics_text as metrics_of_claims
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.mount_files import GARAGE, mount_note
@@ -122,6 +124,7 @@ def run_mount(
                 + context.questions.text()
                 + requests_text()
                 + _projection_text(config, stores)
+                + metrics_of_claims(compiled(config, stores))
             ),
         )
         vfs = Vfs(Root(context), lambda: space_of(config.home))

@@ -14,7 +14,7 @@ from kgfs.app.home import open_home
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.errors import BadInputError, UnreadableTextError
-from kgfs.ingest.lifecycle.runs import Order, all_of, failed, outdated, owe
+from kgfs.ingest.lifecycle.runs import Order, all_of, by_other_domains, failed, outdated, owe
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
@@ -132,7 +132,8 @@ def reprocess(
     progress: Progress,
     wait: bool = True,
 ) -> int:
-    """Read again the documents that an ingest version before ``target_version`` read, if ``agree`` returns True.
+    """Read again the documents that an ingest version before ``target_version`` read, or that were judged by other domains than
+    their ontology has now, if ``agree`` returns True.
     Return their number; 0 if ``agree`` refused.
 
     ``target_version`` None means the newest version. With ``only_failed``, the documents are those that could not be
@@ -148,7 +149,11 @@ def reprocess(
         def choose() -> list[Document]:
             names = stores.catalog.names
             ontologies = [ontology_called(stores, ontology)] if ontology else names.ontologies()
-            return failed(stores, ontologies) if only_failed else outdated(names, ontologies, target)
+            if only_failed:
+                return failed(stores, ontologies)
+            older = outdated(names, ontologies, target)
+            seen = {document.doc_id for document in older}
+            return [*older, *(d for d in by_other_domains(stores, ontologies) if d.doc_id not in seen)]
 
         chosen = choose()
         other = "" if only_failed or ontology else other_embedder(config)
@@ -158,7 +163,11 @@ def reprocess(
             want(config, other)
         if not chosen:
             return 0
-        reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
+        reason = (
+            "the last reading failed"
+            if only_failed
+            else f"read by an ingest version before {target}, or by other domains"
+        )
         return _run(config, stores, choose, Order(reason), progress if wait else None)
 
 

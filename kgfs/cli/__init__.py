@@ -41,6 +41,8 @@ VERBS = {
     "reprocess": "Read again what an older version read, or what failed.",
     "records": "What extractors answered about a document, exactly.",
     "concept": "Merge concepts that are one, split one that is two.",
+    "claim": "Merge claims that say the same, split one that does not.",
+    "ontology": "Show and set the domains of an ontology.",
     "rebuild": "Derive graph and index anew, without a model.",
     "check": "Look for damage, and mend it.",
     "backup": "Copy a home, also while it is in use.",

@@ -7,13 +7,11 @@ number, a *not*, *rise* for *fall*, another actor. A claim that misses none of t
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from operator import mul
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
+from kgfs.domain.identity import claim_part_id_of
 from kgfs.domain.names import safe_stem
 from kgfs.domain.word_forms import plain, stem, words_in
 
@@ -44,38 +42,12 @@ _DOWN = (
 _UNDATED = ("unknown", "inferred")
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(Protocol):
     """A claim as it is compared with others."""
 
     claim: str
     actor: str
     timeframe: str
-
-    @cached_property
-    def stems(self) -> tuple[str, ...]:
-        return stems_of(self.claim)
-
-    @cached_property
-    def actor_stems(self) -> tuple[str, ...]:
-        return stems_of(self.actor)
-
-    @cached_property
-    def time_stems(self) -> tuple[str, ...]:
-        return stems_of(self.timeframe)
-
-    @cached_property
-    def figures(self) -> dict[str, list[str]]:
-        """Return the numbers outside of the timeframe, by unit."""
-        dates = Counter(numbers_in(self.timeframe))
-        found: dict[str, list[str]] = {}
-        for sign, number, unit in _FIGURE.findall(self.claim):
-            value = _value(number)
-            if dates[value]:
-                dates[value] -= 1
-            else:
-                found.setdefault(sign or stem(plain(unit)), []).append(value)
-        return found
 
 
 def stems_of(text: str) -> tuple[str, ...]:
@@ -111,35 +83,45 @@ def may_say_the_same(one: Statement, other: Statement) -> bool:
 
     Two that differ in one word alone do not: that word is what they are about.
     """
+    ours, theirs = stems_of(one.claim), stems_of(other.claim)
     return (
         measures_of(one.claim) == measures_of(other.claim)
-        and _has(one.stems, other.actor_stems)
-        and _has(other.stems, one.actor_stems)
-        and _times_agree(one, other)
-        and (one.stems == other.stems or _differ_by(one.stems, other.stems) >= 2)
+        and _has(ours, stems_of(other.actor))
+        and _has(theirs, stems_of(one.actor))
+        and _times_agree(one.timeframe, other.timeframe)
+        and (ours == theirs or _differ_by(ours, theirs) >= 2)
     )
 
 
 def other_figure(one: Statement, other: Statement) -> bool:
     """Return whether two claims give another number of the same unit for the same time."""
+    ours, theirs = _figures(one), _figures(other)
     return (
-        bool(one.figures)
-        and one.time_stems == other.time_stems
-        and one.figures.keys() == other.figures.keys()
-        and any(sorted(one.figures[unit]) != sorted(other.figures[unit]) for unit in one.figures)
+        stems_of(one.timeframe) == stems_of(other.timeframe)
+        and ours.keys() == theirs.keys()
+        and any(sorted(ours[unit]) != sorted(theirs[unit]) for unit in ours)
     )
+
+
+def _figures(said: Statement) -> dict[str, list[str]]:
+    """Return the numbers of a claim outside of its timeframe, by unit."""
+    dates, found = Counter(numbers_in(said.timeframe)), dict[str, list[str]]()
+    for sign, number, unit in _FIGURE.findall(said.claim):
+        value = _value(number)
+        dates[value] -= 1
+        if dates[value] < 0:
+            found.setdefault(sign or stem(plain(unit)), []).append(value)
+    return found
 
 
 def _has(stems: Sequence[str], run: Sequence[str]) -> bool:
     return bool(run) and f" {' '.join(run)} " in f" {' '.join(stems)} "
 
 
-def _times_agree(one: Statement, other: Statement) -> bool:
-    if one.time_stems == other.time_stems:
-        return True
-    if one.timeframe in _UNDATED or other.timeframe in _UNDATED:
-        return False
-    return _has(one.time_stems, other.time_stems) or _has(other.time_stems, one.time_stems)
+def _times_agree(one: str, other: str) -> bool:
+    ours, theirs = stems_of(one), stems_of(other)
+    dated = one not in _UNDATED and other not in _UNDATED
+    return ours == theirs or (dated and (_has(ours, theirs) or _has(theirs, ours)))
 
 
 def _differ_by(one: Sequence[str], other: Sequence[str]) -> int:
@@ -152,18 +134,16 @@ def _value(number: str) -> str:
     return re.sub(r",(?=\d{3}\b)", "", number)
 
 
-def cosine(one: bytes, other: bytes) -> float:
-    """Return the cosine of two packed vectors; 0 where one is missing, or they have another length."""
-    if not one or len(one) != len(other):
-        return 0.0
-    ours, theirs = struct.unpack(f"<{len(one) // 2}e", one), struct.unpack(f"<{len(other) // 2}e", other)
-    lengths = sum(map(mul, ours, ours)) * sum(map(mul, theirs, theirs))
-    return round(sum(map(mul, ours, theirs)) / lengths**0.5, 6) if lengths else 0.0
+def marked_as(marks: Mapping[str, str], claim_id: str, doc_id: str) -> str:
+    """Return the claim that a document's evidence belongs to after what persons said.
 
-
-def packed_vector(vector: Sequence[float]) -> bytes:
-    """Return a vector in two bytes a number, which change a cosine by less than 0.001."""
-    return struct.pack(f"<{len(vector)}e", *vector)
+    ``marks`` are the claims that others were merged into, by id; '' for one that was split by document.
+    """
+    passed: set[str] = set()
+    while claim_id in marks and claim_id not in passed:
+        passed.add(claim_id)
+        claim_id = marks[claim_id] or claim_part_id_of(claim_id, doc_id)
+    return claim_id
 
 
 def file_name(claim_id: str, claim: str) -> str:

@@ -67,6 +67,10 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "; quoted messages of mails say who wrote them and when, and attachments stand with the message that carried them"
         "; names are the same however their accents are encoded, and with soft hyphens or characters of no width inside"
     ),
+    12: IngestVersion(
+        "The gate judges blocks: a Source is refused where each of its blocks has links alone, no finite verb with its subject, or"
+        " none of the ontology's domains; being short alone refuses none"
+    ),
 }
 """The versions of the ingest logic, by number.
 

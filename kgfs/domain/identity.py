@@ -88,6 +88,11 @@ def claim_id_of(ontology: str, quote: str, actor: str, role: str, ordinal: int =
     return hashlib.sha256(":".join(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def claim_part_id_of(claim_id: str, doc_id: str) -> str:
+    """Return the id of the part of a claim that one document has, after a person split the claim."""
+    return hashlib.sha256(f"claim{claim_id}:{doc_id}".encode()).hexdigest()[:16]
+
+
 _SPACE = re.compile(r"\s+")
 _OUTER = " \t\n.,;:!?\"'`*()[]{}<>-–—"
 _SPECIAL = re.compile(r"__[^\W_]\w*__(?!\w)")

@@ -96,6 +96,9 @@ class Verdict:
 
     passed: bool
     reason: str = ""
+    only_short: bool = False
+    """Whether it passes though none of its blocks does, since being short alone gates no Source: a language model is not
+    asked about it."""
 
 
 def chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:

@@ -313,6 +313,7 @@ class Reader:
             run=draft.run,
             acronyms=draft.acronyms,
             claims=draft.claims,
+            context=draft.context,
             blocks=(),
         )
 

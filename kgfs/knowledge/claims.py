@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from kgfs.domain.claims import ALIKE, NEAR, Statement, cosine, file_name, may_say_the_same, other_figure
+from kgfs.domain.claims import ALIKE, NEAR, file_name, may_say_the_same, other_figure
 from kgfs.domain.forms import places_of
 from kgfs.errors import MissingError
 from kgfs.knowledge.document_location import DocumentLocation, standing_of
@@ -39,7 +38,7 @@ def claim_at(stores: Stores, ontology_id: str, role: str, name: str) -> Claim | 
     digits = name.removesuffix(".md").rpartition("~")[2]
     if len(digits) != 8 or not set(digits) <= set("0123456789abcdef"):
         return None
-    found = stores.graph.claims.beginning(ontology_id, role, digits)
+    found = (one for one in stores.graph.claims.beginning(ontology_id, digits) if one.shown.role == role)
     return next((one for one in found if file_name(one.shown.claim_id, one.shown.claim) == name), None)
 
 
@@ -56,7 +55,7 @@ def all_claims(stores: Stores, ontology_id: str) -> tuple[bytes, int]:
         raise MissingError("The ontology was removed.")
     claims = stores.graph.claims
     by_role = [(role, _listed(claims.living(ontology_id, role))) for role in claims.counts(ontology_id)]
-    content = all_md(ontology.name, by_role, claims.rejected_count(ontology_id))
+    content = all_md(ontology.name, by_role, len(claims.rejected(ontology_id)))
     return content, max(ontology.made_at, stores.graph.changed_at(ontology_id))
 
 
@@ -72,41 +71,40 @@ def rejected_claims(stores: Stores, ontology_id: str, recall: Recall) -> tuple[b
     return rejected_ndjson(page.rejected(row) for row in rows), page.changed_at
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedClaims:
-    alike: list[Claim]
-    """Claims that say the same in other words, the closest first."""
-    also: list[tuple[Claim, bool]]
-    """Other claims about the same actor and a common concept, and whether each gives another figure."""
-
-
-def related_claims(stores: Stores, ontology_id: str, row: ClaimRow, concepts: frozenset[str]) -> RelatedClaims:
-    """Return the claims that a claim refers to, given the ids of the concepts in its quotes."""
-    claims, said = stores.graph.claims, _statement(row)
+def related_claims(
+    stores: Stores, ontology_id: str, row: ClaimRow, concepts: frozenset[str], recall: Recall
+) -> tuple[list[Claim], list[tuple[Claim, bool]]]:
+    """Return the claims that say the same in other words, and those about the same actor and one of the ``concepts`` in a claim's
+    quotes, with whether each of these gives another figure; the closest first."""
+    claims = stores.graph.claims
     may_be = claims.naming(ontology_id, row.claim)
-    near = _near(row, (one for one in may_be if may_say_the_same(said, _statement(one.shown))), ALIKE)
+    near = _near(row, (one for one in may_be if may_say_the_same(row, one.shown)), ALIKE)
     alike = {one.shown.claim_id for one in near}
-    others = _near(row, (one for one in claims.about(ontology_id, row.actor) if one.shown.claim_id not in alike), NEAR)
+    about = recall(("claims about", ontology_id, row.actor), lambda: claims.about(ontology_id, row.actor))
+    others = _near(row, (one for one in about if one.shown.claim_id not in alike), NEAR)
     also = [
-        (one, other_figure(said, _statement(one.shown)))
+        (one, other_figure(row, one.shown))
         for one in others
         if not concepts.isdisjoint(concepts_in(stores, ontology_id, one.shown))
     ]
-    return RelatedClaims(near[:SHOWN_OTHERS], also[:SHOWN_OTHERS])
+    return near[:SHOWN_OTHERS], also[:SHOWN_OTHERS]
 
 
 def _near(row: ClaimRow, claims: Iterable[Claim], least: float) -> list[Claim]:
     """Return the other ones of these claims that are at least so close in meaning, the closest first."""
-    scored = [
-        (cosine(row.vector, one.shown.vector), one)
+    comparable = [
+        one
         for one in claims
-        if one.shown.claim_id != row.claim_id and one.shown.vector_model == row.vector_model
+        if row.vector and one.shown.claim_id != row.claim_id and one.shown.vector_model == row.vector_model
     ]
-    return [one for score, one in sorted(scored, key=lambda at: (-at[0], at[1].shown.claim_id)) if score >= least]
+    if not comparable:
+        return []
+    import numpy as np  # which a mount needs for nothing else, as long as no model makes claims
 
-
-def _statement(row: ClaimRow) -> Statement:
-    return Statement(row.claim, row.actor, row.timeframe)
+    own, *others = (np.frombuffer(vector, "<f2") for vector in (row.vector, *(one.shown.vector for one in comparable)))
+    cosines = (np.array(others, np.float32) @ own.astype(np.float32)).round(6).tolist()
+    scored = sorted(zip(cosines, comparable, strict=True), key=lambda at: (-at[0], at[1].shown.claim_id))
+    return [one for score, one in scored if score >= least]
 
 
 def concepts_in(stores: Stores, ontology_id: str, row: ClaimRow) -> frozenset[str]:
@@ -131,15 +129,15 @@ class _Pages:
             raise MissingError("The claim is gone.")
         concepts = frozenset[str]().union(*(concepts_in(stores, self._ontology_id, row) for row in rows))
         living = stores.graph.concepts_by_id(concepts).values()
-        related = related_claims(stores, self._ontology_id, rows[0], concepts)
+        alike, also = related_claims(stores, self._ontology_id, rows[0], concepts, self._recall)
         return claim_md(
             ClaimPage(
                 fields={name: getattr(rows[0], name) for name in _FIELDS} | {"evidence": len(rows)},
                 claim=rows[0].claim,
                 quotes=tuple(map(self._quote, rows)),
                 concepts=tuple(sorted(((one.name, one.label) for one in living), key=lambda one: one[0])),
-                alike=tuple(self._other(one, "") for one in related.alike),
-                also=tuple(self._other(one, OTHER_FIGURE if differs else "") for one, differs in related.also),
+                alike=tuple(self._other(one, "") for one in alike),
+                also=tuple(self._other(one, OTHER_FIGURE if differs else "") for one, differs in also),
             )
         )
 

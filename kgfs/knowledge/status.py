@@ -12,8 +12,9 @@ import kgfs
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.knowledge.backlog import owed, unread
+from kgfs.knowledge.compiled import compiled
 from kgfs.knowledge.document_location import standing_of
-from kgfs.stores.catalog.rows import Job
+from kgfs.stores.catalog.rows import WAITING, Job
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.mount_files import mount_notes
@@ -36,7 +37,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     has nothing to do. ``worker.alive`` says whether that worker still runs. ``mounts`` are the mounts
     that registered themselves and did not deregister; a killed mount is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state and leaves out states with
     none. ``read_by_earlier_rules`` counts the documents that an earlier ingest version read, which ``kgfs reprocess`` reads
-    anew. ``neo4j`` says how far the projection is behind (:func:`~.projection.progress.projection_page`), and is None where
+    anew. ``language_model`` has what :func:`~.compiled.compiled` counts. ``waiting`` are documents that wait for the language model, or for its limit, with the reason. ``neo4j`` says how far the projection is behind (:func:`~.projection.progress.projection_page`), and is None where
     there is none.
     """
     names, left = stores.catalog.names, owed(stores.catalog)
@@ -58,8 +59,10 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "epoch": stores.graph.epoch(),
         "neo4j": _projection_page(config, stores.graph),
         "seq": stores.catalog.seq(),
+        "language_model": compiled(config, stores).plain(),
         "read_by_earlier_rules": stores.graph.read_before(INGEST_VERSION),
         "documents": _by_state(names.counts()),
+        "waiting": [{"doc_id": job.doc_id, "reason": job.reason} for job in stores.catalog.jobs.waiting(UNREAD)],
         "not_read": [
             {"path": f"{one.ontology}/{one.path}", "state": one.state, "reason": one.reason, "doc_id": one.doc_id}
             for one in unread(names, UNREAD)
@@ -101,7 +104,7 @@ def job_page(stores: Stores, job: Job) -> dict[str, Any]:
         "document": standing_of(stores.catalog.names, job.doc_id).origin.path,
         "decision": held[0].decision if held else "",
         "decision_reason": held[0].reason if held else "",
-        "state": job.state,
+        "state": job.stage if job.stage == WAITING else job.state,
         "stage": job.stage,
         "progress": round(job.progress, 3),
         "attempts": job.attempts,

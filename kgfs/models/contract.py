@@ -211,6 +211,8 @@ class Extraction:
     leads: tuple[str, ...] = ()
     """The words before a colon that blocks of the passage begin with: speakers and fields."""
     claims: tuple[RawClaim, ...] = ()
+    context: str = ""
+    """What a language model says of the whole document."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """The number of items that the output has in no usable form, by reason."""
 

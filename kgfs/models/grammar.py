@@ -14,12 +14,18 @@ from kgfs.models import carriers
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokenizer import Tokenizer
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 PIECE = 20_000
 """Characters in one piece that is parsed. The memory needed grows with the piece, not with the text."""
 BATCH = 16
+
+_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+_SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
+_COMPLEMENTS = frozenset({"dobj", "attr", "acomp", "ccomp", "xcomp", "oprd", "dative"})
+_CLAUSES = frozenset({"ROOT", "ccomp", "advcl", "conj", "parataxis"})
+_END = re.compile(r"[.!?…:;][\"'”’)\]*_\W]*\Z")
 
 
 class English:
@@ -51,9 +57,31 @@ class English:
         return [[(start, next(parsed)) for start, _ in spans] for spans in cuts]
 
     def has_verb(self, text: str) -> bool:
-        """Return whether any of the first PIECE characters' words is a verb."""
-        with self._turn, self._pipeline.select_pipes(enable=["tok2vec", "tagger", "attribute_ruler"]):
-            return any(word.pos_ in ("VERB", "AUX") for word in self._pipeline(text[:PIECE]))
+        """Return whether the first PIECE characters have a statement: a finite verb with its subject, or an imperative.
+
+        In a text that does not end like a sentence, a verb in the present needs an object or a complement, too: many plural
+        nouns of headlines look like one.
+        """
+        with self._turn, self._pipeline.select_pipes(enable=["tok2vec", "tagger", "parser", "attribute_ruler"]):
+            parsed = self._pipeline(_LONE_SURROGATE.sub("\ufffd", text[:PIECE]))
+        ends = bool(_END.search(text))
+        return any(_states(word, ends) for word in parsed)
+
+
+def _states(word: Token, ends: bool) -> bool:
+    if word.tag_ in _FINITE:
+        head = word.head if word.dep_ in ("aux", "auxpass") else word
+        if not any(child.dep_ in _SUBJECTS for child in head.children):
+            return word.tag_ == "VBP" and _commands(word)
+        if ends or word.tag_ not in ("VBZ", "VBP") or head is not word:
+            return True
+        return any(child.dep_ in _COMPLEMENTS for child in word.children)
+    return word.tag_ == "VB" and _commands(word)
+
+
+def _commands(word: Token) -> bool:
+    """Return whether a base form stands as the root, or in a clause, without "to"."""
+    return word.dep_ in _CLAUSES and not any(child.tag_ == "TO" for child in word.children)
 
 
 def pieces_of(text: str, size: int = PIECE) -> list[tuple[int, int]]:

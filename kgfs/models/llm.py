@@ -7,6 +7,7 @@ under way. It keeps nothing: whoever asks is told of every attempt before the an
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 import time
@@ -373,6 +374,7 @@ class LanguageModel:
         with self._known:
             if self._client is None:
                 loopback = self.settings.is_local
+                logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of each request
                 self._client = httpx.Client(
                     timeout=httpx.Timeout(self.settings.timeout, connect=min(self.settings.timeout, 30.0)),
                     headers={"Authorization": f"Bearer {self._key}"} if self._key else {},

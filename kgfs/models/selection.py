@@ -5,7 +5,6 @@ Notes say which models are missing and what that means.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +59,7 @@ def select(
     if grammar is not None and embedder is None and settings.extractor == table.AUTO:
         notes.append("Concepts come from grammar and statistics without embeddings.")
     chosen = table.make(settings.extractor, grammar, _llm(settings.extractor, llm, prompts))
-    return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
+    return Selection(counter, embedder, chosen, grammar.has_verb if grammar else None, tuple(notes))
 
 
 def _llm(extractor: str, settings: Llm | None, prompts: Path | None) -> LlmExtractor | None:
@@ -100,18 +99,3 @@ def _grammar(settings: Models, notes: list[str]) -> English | None:
             raise
         notes.append(f"Concepts come from statistics alone, without relationships: {error}")
         return None
-
-
-_PLAIN_VERB = re.compile(
-    r"\b(?:is|are|was|were|be|been|has|have|had|can|could|may|might|must|shall|should|will|would|does|do|did|"
-    r"makes?|made|uses?|used|gives?|takes?|means?|allows?|requires?|provides?|returns?|contains?|becomes?)\b",
-    re.IGNORECASE,
-)
-
-
-def _verbs(grammar: English) -> Callable[[str], bool]:
-    """Return a function that tells whether a block contains a verb.
-
-    The grammar is used only where no common verb occurs: parsing every block twice would double the work.
-    """
-    return lambda text: bool(_PLAIN_VERB.search(text)) or grammar.has_verb(text)

@@ -16,19 +16,23 @@ MIGRATIONS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
         "claim": (
             "DROP TABLE claim",  # nothing ever filled it
             "CREATE TABLE claim ( document INTEGER NOT NULL REFERENCES document (key), ordinal INTEGER NOT NULL, "
-            "ontology TEXT NOT NULL, claim_id TEXT NOT NULL, claim TEXT NOT NULL, role TEXT NOT NULL, "
-            "domain TEXT NOT NULL, actor TEXT NOT NULL, actor_class TEXT NOT NULL, timeframe TEXT NOT NULL, "
-            "timeframe_class TEXT NOT NULL, time_horizon TEXT NOT NULL, scope TEXT NOT NULL, authority TEXT NOT NULL, "
-            "confidence REAL NOT NULL, added TEXT NOT NULL, rejected TEXT NOT NULL, chunk_index INTEGER NOT NULL, "
-            "chunk_id TEXT NOT NULL, quote TEXT NOT NULL, char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, "
-            "byte_start INTEGER NOT NULL, byte_end INTEGER NOT NULL, line_start INTEGER NOT NULL, "
-            "line_end INTEGER NOT NULL, section_path TEXT NOT NULL, page INTEGER, locator TEXT NOT NULL, "
-            "vector BLOB NOT NULL, vector_model TEXT NOT NULL, stems TEXT NOT NULL, actor_key TEXT NOT NULL, "
-            "measures TEXT NOT NULL, PRIMARY KEY (document, ordinal) ) WITHOUT ROWID",
+            "ontology TEXT NOT NULL, own_id TEXT NOT NULL, claim_id TEXT NOT NULL, claim TEXT NOT NULL, "
+            "role TEXT NOT NULL, domain TEXT NOT NULL, actor TEXT NOT NULL, actor_class TEXT NOT NULL, "
+            "timeframe TEXT NOT NULL, timeframe_class TEXT NOT NULL, time_horizon TEXT NOT NULL, "
+            "scope TEXT NOT NULL, authority TEXT NOT NULL, confidence REAL NOT NULL, added TEXT NOT NULL, "
+            "rejected TEXT NOT NULL, chunk_index INTEGER NOT NULL, chunk_id TEXT NOT NULL, quote TEXT NOT NULL, "
+            "char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, byte_start INTEGER NOT NULL, "
+            "byte_end INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, "
+            "section_path TEXT NOT NULL, page INTEGER, locator TEXT NOT NULL, vector BLOB NOT NULL, "
+            "vector_model TEXT NOT NULL, stems TEXT NOT NULL, actor_key TEXT NOT NULL, measures TEXT NOT NULL, "
+            "PRIMARY KEY (document, ordinal) ) WITHOUT ROWID",
             "CREATE INDEX claim_shown ON claim (claim_id, document) WHERE claim_id != ''",
             "CREATE INDEX claim_listed ON claim (ontology, role, claim_id) WHERE claim_id != ''",
             "CREATE INDEX claim_about ON claim (ontology, actor_key, measures) WHERE claim_id != ''",
+            "CREATE INDEX claim_own ON claim (own_id) WHERE claim_id != ''",
             "CREATE INDEX claim_rejected ON claim (ontology, document, ordinal) WHERE claim_id = ''",
+            "CREATE TABLE claim_mark ( claim_id TEXT PRIMARY KEY, ontology TEXT NOT NULL, "
+            "into_id TEXT NOT NULL ) WITHOUT ROWID",
         ),
         "source_words": (
             "INSERT INTO source_words (source_words, rowid, full_text)"

@@ -103,6 +103,8 @@ class Reading:
     """The blocks of the Text, in a Reading of the text alone."""
     claims: tuple[FoundClaim, ...] = ()
     """The claims of a language model in order of the Text, rejected ones included."""
+    context: str = ""
+    """What a language model says of the whole document, which is embedded before each Source."""
     domains: Domains = field(default_factory=dict)
     """The domains that the ontology had."""
 
@@ -197,10 +199,18 @@ def _plain(row: Any) -> dict[str, Any]:
 
 _OMITTED = (
     *("run", "sections", "places", "pages", "note", "parts", "about", "acronyms", "language", "blocks"),
-    *("guessed_encoding", "claims", "domains"),
+    *("guessed_encoding", "context", "claims", "domains"),
 )
 """Fields of a Reading that are not stored while they are empty."""
-_ABSENT: dict[str, Any] = {"odds": None, "kinds": (), "spans": (), "named": (), "candidates": (), "term": False}
+_ABSENT: dict[str, Any] = {
+    "odds": None,
+    "kinds": (),
+    "spans": (),
+    "named": (),
+    "candidates": (),
+    "term": False,
+    "only_short": False,
+}
 """Fields that are not stored while they have these values."""
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from contextlib import suppress
+from functools import partial
 
 from kgfs.domain.claims import file_name
 from kgfs.domain.documents import Ontology
 from kgfs.domain.knowledge import CLAIM_ROLES
+from kgfs.errors import MissingError
 from kgfs.knowledge import claims as knowledge
 from kgfs.stores.thread_slots import blocks
 from kgfs.tree import keys
@@ -20,6 +23,8 @@ from kgfs.tree.tree_context import TreeContext
 NAME = "claims"
 GROUP = "claims"
 ALL, REJECTED = "all.md", "rejected.ndjson"
+
+Render = Callable[[], tuple[bytes, int]]
 
 
 def folder(context: TreeContext, ontology: Ontology) -> Node | None:
@@ -54,16 +59,24 @@ class ClaimsFolder(_OfClaims):
     def __init__(self, context: TreeContext, ontology_id: str) -> None:
         super().__init__(context, keys.part(ontology_id, NAME), ontology_id)
 
+    def lookup(self, name: str) -> Node | None:
+        if name in (ALL, REJECTED):
+            return _files(self.context, self._ontology_id)[name]
+        return RoleFolder(self.context, self._ontology_id, name) if name in self._roles() else None
+
     def entries(self) -> Sequence[tuple[str, Node]]:
+        """Return the roles and the files, rendered here, in a thread, since a listing needs their sizes."""
         if is_being_removed(self.context, self._ontology_id):
             return ()
-        context, ontology_id = self.context, self._ontology_id
-        roles = context.cache.recall((NAME, ontology_id), lambda: context.stores.graph.claims.counts(ontology_id))
-        return [
-            *((role, RoleFolder(context, ontology_id, role)) for role in roles),
-            (ALL, AllClaims(context, ontology_id, ALL)),
-            (REJECTED, RejectedClaims(context, ontology_id, REJECTED)),
-        ]
+        blocks()
+        files = _files(self.context, self._ontology_id)
+        for file in files.values():
+            file.attr()
+        return [*((role, RoleFolder(self.context, self._ontology_id, role)) for role in self._roles()), *files.items()]
+
+    def _roles(self) -> Collection[str]:
+        graph, ontology_id = self.context.stores.graph, self._ontology_id
+        return self.context.cache.recall((NAME, ontology_id), lambda: graph.claims.counts(ontology_id))
 
 
 class RoleFolder(_OfClaims):
@@ -77,76 +90,60 @@ class RoleFolder(_OfClaims):
 
     def lookup(self, name: str) -> Node | None:
         found = knowledge.claim_at(self.context.stores, self._ontology_id, self._role, name)
-        return ClaimMd(self.context, self._ontology_id, found.shown.claim_id) if found else None
+        return claim_md(self.context, self._ontology_id, found.shown.claim_id) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        """Return the claims. Their pages are rendered here, in a thread, since a listing needs their sizes."""
+        """Return the claims, their pages rendered as those of :class:`ClaimsFolder`."""
         blocks()
-        found = self.context.stores.graph.claims.living(self._ontology_id, self._role)
         listed: list[tuple[str, Node]] = []
+        found = self.context.stores.graph.claims.living(self._ontology_id, self._role)
         for row in (one.shown for one in found):
-            node = ClaimMd(self.context, self._ontology_id, row.claim_id)
-            node.attr()
-            listed.append((file_name(row.claim_id, row.claim), node))
+            node = claim_md(self.context, self._ontology_id, row.claim_id)
+            with suppress(MissingError):  # it left just now
+                node.attr()
+                listed.append((file_name(row.claim_id, row.claim), node))
         return sorted(listed, key=lambda entry: entry[0])
 
 
-class _OfClaim(StayingFile[None]):
-    """The base of the files, which are rendered to learn their sizes."""
+class ClaimFile(StayingFile[None]):
+    """Serve a file of claims, which is rendered to learn its size. ``render`` returns its contents and its mtime."""
 
-    __slots__ = ("_ontology_id",)
+    __slots__ = ("_ontology_id", "_render")
 
-    def __init__(self, context: TreeContext, key: Key, ontology_id: str) -> None:
+    def __init__(self, context: TreeContext, key: Key, ontology_id: str, render: Render) -> None:
         super().__init__(context, key)
         self._ontology_id = ontology_id
+        self._render = render
 
     def group(self) -> tuple[str, Hashable]:
         return GROUP, self._ontology_id
 
-    def render(self) -> tuple[bytes, int]:
-        """Return the contents and the mtime in nanoseconds. Raise MissingError once the file is gone."""
-        raise NotImplementedError
-
     def measure(self) -> tuple[int, int]:
-        content, mtime = self.render()
+        content, mtime = self._render()
         return len(content), mtime
 
     def content(self) -> bytes:
-        return self.render()[0]
+        return self._render()[0]
 
 
-class ClaimMd(_OfClaim):
-    """Serve ``claims/<role>/<name>.md``."""
-
-    __slots__ = ("_claim_id",)
-
-    def __init__(self, context: TreeContext, ontology_id: str, claim_id: str) -> None:
-        super().__init__(context, keys.claim(claim_id), ontology_id)
-        self._claim_id = claim_id
-
-    def render(self) -> tuple[bytes, int]:
-        return knowledge.claim_page(self.context.stores, self._ontology_id, self._claim_id, self.context.cache.recall)
+def claim_md(context: TreeContext, ontology_id: str, claim_id: str) -> ClaimFile:
+    """Return ``claims/<role>/<name>.md``."""
+    recall = context.cache.recall
+    render = partial(knowledge.claim_page, context.stores, ontology_id, claim_id, recall)
+    return ClaimFile(context, keys.claim(claim_id), ontology_id, render)
 
 
-class AllClaims(_OfClaim):
-    """Serve ``claims/all.md``."""
-
-    __slots__ = ()
-
-    def __init__(self, context: TreeContext, ontology_id: str, name: str) -> None:
-        super().__init__(context, keys.claims(ontology_id, name), ontology_id)
-
-    def render(self) -> tuple[bytes, int]:
-        return knowledge.all_claims(self.context.stores, self._ontology_id)
-
-
-class RejectedClaims(AllClaims):
-    """Serve ``claims/rejected.ndjson``."""
-
-    __slots__ = ()
-
-    def render(self) -> tuple[bytes, int]:
-        return knowledge.rejected_claims(self.context.stores, self._ontology_id, self.context.cache.recall)
+def _files(context: TreeContext, ontology_id: str) -> dict[str, ClaimFile]:
+    """Return the files of all claims, and of the rejected ones."""
+    stores, recall = context.stores, context.cache.recall
+    renders: dict[str, Render] = {
+        ALL: partial(knowledge.all_claims, stores, ontology_id),
+        REJECTED: partial(knowledge.rejected_claims, stores, ontology_id, recall),
+    }
+    return {
+        name: ClaimFile(context, keys.claims(ontology_id, name), ontology_id, render)
+        for name, render in renders.items()
+    }
 
 
 def claim_changed(change: ClaimChanged, stale: Invalidations) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
 from kgfs.errors import MissingError, from_os_error
+from kgfs.knowledge.compiled import compiled, page
 from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
 from kgfs.stores.catalog.rows import Job
@@ -32,6 +33,10 @@ class StatusFolder(DerivedFolder[None]):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         return [
+            (
+                "compiler.md",
+                self._live("compiler.md", lambda: page(compiled(self.context.config, self.context.stores))),
+            ),
             ("errors.ndjson", ErrorsFile(self.context)),
             ("jobs", JobsFolder(self.context)),
             ("metrics.prom", self._live("metrics.prom", lambda: self.context.metrics().encode())),

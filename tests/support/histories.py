@@ -25,6 +25,7 @@ from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.ingest.lifecycle.runs import Order, all_of, owe, owe_again
+from kgfs.ingest.matching import claim_marks
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.reading.clock import StageClock
@@ -357,6 +358,18 @@ def split_concept(place: Place, chance: random.Random) -> None:
         labels, doc_ids = chance.choice([([label], []), ([], [doc_id]), ([label], [doc_id])])
         called = chance.choice(["", "", f"split-{chance.randint(1, 9)}"])
         decide(place.stores, plan_split(place.stores, ontology, name, labels, doc_ids, called))
+
+
+@operation
+def mark_claims(place: Place, chance: random.Random) -> None:
+    for ontology in place.stores.catalog.names.ontologies():
+        claims = place.stores.graph.claims
+        for role in claims.counts(ontology.id):
+            one, *others = chance.sample(found := claims.living(ontology.id, role), len(found))
+            if others and chance.random() < 0.5:
+                claim_marks.merge(place.stores, ontology, one, others[0])
+            elif len({row.doc_id for row in claims.evidence(one.shown.claim_id)}) > 1:
+                claim_marks.split(place.stores, ontology, one)
 
 
 # ------------------------------------------------------------------------------------------ what is seen

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from kgfs.domain.claims import Statement, actor_key, could_name, file_name, may_say_the_same, other_figure
+from kgfs.domain.claims import actor_key, could_name, file_name, may_say_the_same, other_figure
 from kgfs.domain.identity import claim_id_of
+
+
+@dataclass
+class Statement:
+    claim: str
+    actor: str
+    timeframe: str
+
 
 GREW = Statement("Acme's revenue grew by 5 % in 2024.", "Acme", "2024")
 

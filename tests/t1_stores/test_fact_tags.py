@@ -37,6 +37,7 @@ STORED = {
     "concepts.merged": "ontology into others decisions marks unmarked commit_id at documents joining",
     "concept.split": "ontology concept target decisions marks unmarked commit_id at joining",
     "places.added": "ontology concepts after decisions commit_id at",
+    "claim.marked": "ontology claim_id into commit_id at",
     "setting.changed": "ontology key value at",
     "search.saved": "ontology words at",
     "search.removed": "ontology words at",

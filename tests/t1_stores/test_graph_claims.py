@@ -44,7 +44,7 @@ def test_a_sentence_of_two_documents_is_one_claim_in_the_words_of_the_earlier_de
 
 def test_what_was_refused_is_found_by_those_who_ask_for_it_alone(graph: Graph) -> None:
     assert [(row.claim, row.rejected) for row in graph.claims.rejected(ONTOLOGY)] == [("!Acme is quxbad.", "too short")]
-    assert graph.claims.rejected_count(ONTOLOGY) == 1 and graph.claims.search("quxbad", ONTOLOGY) == []
+    assert graph.claims.search("quxbad", ONTOLOGY) == []
     assert graph.claims.at([(FIRST.doc_id, 1)]) == {}
 
 
@@ -73,3 +73,22 @@ def test_graphs_with_other_claims_differ_and_a_purge_leaves_no_word_of_them(grap
     graph.forget("gone", [FIRST.doc_id], 2000)
     graph.redact([], [], [FIRST.doc_id])
     assert b"quxbad" not in b"".join(path.read_bytes() for path in tmp_path.glob("graph.sqlite*"))
+
+
+def test_what_persons_say_of_claims_holds_for_evidence_to_come_and_is_undone_by_a_split(graph: Graph) -> None:
+    publish(graph, EARLIER)
+    fell = claim_id_of(ONTOLOGY, FELL, "Acme", "metric")
+    epoch = graph.epoch()
+    assert graph.mark_claim("merge", ONTOLOGY, GREW_ID, fell, 3000) == graph.mark_claim(
+        "merge", ONTOLOGY, GREW_ID, fell, 9
+    )
+    [one] = graph.claims.living(ONTOLOGY, "metric")
+    assert (one.shown.claim_id, one.evidence, graph.changed_at(ONTOLOGY)) == (fell, 3, 3000)
+    told = {(change.kind, change.owner) for change in graph.changes(epoch) or []}
+    assert told >= {("claim", GREW_ID), ("claim", fell)}
+    publish(graph, Doc("c" * 16, claims=FIRST.claims, deposit=3))
+    assert graph.claims.find([fell])[fell].evidence == 4 and not graph.claims.find([GREW_ID])
+    graph.mark_claim("split", ONTOLOGY, fell, "", 4000)
+    assert sorted(one.evidence for one in graph.claims.living(ONTOLOGY, "metric")) == [1, 1, 2]
+    assert graph.claims.marks(ONTOLOGY) == sorted([(GREW_ID, fell), (fell, "")])
+    assert graph.faults() == []

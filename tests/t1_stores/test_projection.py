@@ -176,6 +176,11 @@ def test_claims_stand_there_with_their_evidence_as_long_as_they_live(endpoint: E
     said = "By 5 % tea grew.", "metric", 2, "It grew."
     assert ask(endpoint, asked) == [(*said, "By 5 % tea grew.", A), (*said, "Tea grew by 5 %.", B)]
     assert_as_from_scratch(endpoint, graph)
+    claim_id = graph.claims.living(ONTOLOGY, "metric")[0].shown.claim_id
+    graph.mark_claim("split", ONTOLOGY, claim_id, "", 1500)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+    assert [row[0] for row in ask(endpoint, asked)] == ["By 5 % tea grew.", "Tea grew by 5 %."]
     graph.forget("gone", [A], 2000)
     follow(endpoint, graph)
     assert_as_from_scratch(endpoint, graph)

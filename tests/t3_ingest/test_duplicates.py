@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_a_second_path_is_refused_at_the_flush_and_written_down(desk: Desk, cont
     (line,) = refused(desk)
     assert (line["path"], line["ontology"], line["held_by"]) == ("b.txt", "Notes", "a.txt")
     assert line["sha256"] == desk.row(first.id).sha256
-    assert line["at"] > 0
+    assert datetime.fromisoformat(line["at"]).tzinfo is not None
     desk.settle()
     assert desk.stores.garage.objects.get(desk.row(first.id).key) == content, "what was refused is kept for the first"
     assert desk.spool_files() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,9 @@ from kgfs.ingest import timing
 from kgfs.settings import Llm, Models
 from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores
+from tests.support.knowledge_of import knowledge_in
 from tests.support.model_server import COMPANY, ModelServer, answering, said, serving
+from tests.support.running import Place, until
 
 REPORT = next(path for path in COMPANY if path.stem.startswith("income-report"))
 
@@ -107,7 +110,7 @@ def test_a_fault_of_the_model_ends_the_document(home: Path, tmp_path: Path, faul
             (document,) = stores.catalog.names.documents(stores.catalog.names.ontologies()[0].id, "", 9)
             if state is State.FAILED:
                 assert reason in document.reason
-                assert api.search_passages(config, "Mediavine"), "its text is found"
+                assert api.search_passages(config, "Mediavine").hits, "its text is found"
             else:
                 (reading,) = readings(stores)
                 refused = [*reading.dropped, *(claim.rejected for claim in reading.claims)]
@@ -210,3 +213,159 @@ def test_a_plan_states_the_calls_and_asking_again_makes_them(home: Path, tmp_pat
         assert [plan.requests for plan in plans] == [0, calls, 0]
         assert plans[1].cost > 0
         assert len(server.calls()) == 2 * calls
+
+
+def test_a_document_is_described_once_and_its_sources_are_embedded_below_that(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, contexts="on")
+        read(config, server)
+        assert len(server.calls("context")) == 1
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            summary = json.loads(annotations_of([REPORT])[0].read_text())["summary"]
+            assert reading.context == summary
+            for row in stores.graph.sources(reading.doc_id, -1):
+                assert row.context_summary == summary
+                assert row.embedding_text == f"{summary}\n\n{row.full_text}"
+
+
+def test_a_description_that_names_what_the_text_does_not_is_left_out(home: Path) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        wanted = body["response_format"]["json_schema"]["schema"]["properties"]
+        told = {"context": "A report by Wexford Partners."} if "context" in wanted else {"claims": []}
+        return said(json.dumps(told))
+
+    with answering(answer) as url:
+        config = configured(home, url, model="m", contexts="on")
+        deposit(config, REPORT)
+        run_worker(config, until_idle=True)
+    with open_home(config) as stores:
+        (reading,) = readings(stores)
+        assert reading.context == ""
+        assert reading.dropped["context: it names what stands nowhere in the document"] == 1
+        row = stores.graph.sources(reading.doc_id, -1)[0]
+        assert row.context_summary == f"{reading.title}, section {' > '.join(row.section_path)} (Markdown, 2025-07-04)"
+        assert row.embedding_text == row.full_text
+
+
+@pytest.mark.parametrize(("border", "more"), [("answered", 1), ("answer-kept", 0)])
+def test_a_worker_that_is_killed_asks_again_for_what_was_under_way_alone(
+    home: Path, tmp_path: Path, border: str, more: int
+) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, concurrency=1)
+        deposit(config, REPORT)
+        environment = {
+            "KGFS_LLM_BASE_URL": server.url,
+            "KGFS_LLM_CONCURRENCY": "1",
+            "KGFS_MODELS_EXTRACTOR": "llm",
+            "KGFS_MODELS_EMBEDDER": "none",
+        }
+        place = Place(home, tmp_path / "mnt", environment)
+        place.run("worker", "--until-idle", expect=-9, env={"KGFS_FAIL_AT": f"{border}:2"})
+        assert len(server.calls()) == 2
+        place.run("worker", "--until-idle")
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            assert len(server.calls()) == len(reading.chunks) + more
+            assert reading.claims
+
+
+@pytest.mark.logs("does not answer", "language model")
+def test_a_mix_of_faults_and_a_restart_of_the_server_lose_nothing(home: Path, tmp_path: Path) -> None:
+    shares = ("malformed", "refusal", "http_429", "http_503", "drop", "stall", "wrong_enum", "empty", "reworded")
+    faults = {fault: 0.3 / len(shares) for fault in shares}
+    with serving(tmp_path, faults) as server:
+        port = int(server.url.rsplit(":", 1)[1].removesuffix("/v1"))
+        config = configured(home, server.url, retry_for=20.0)
+        deposit(config, *COMPANY[:4])
+        working = threading.Thread(target=run_worker, args=(config,), kwargs={"until_idle": True})
+        working.start()
+        until(lambda: len(server.calls()) > 5)
+        server.kill()
+        with serving(tmp_path, faults, port=port) as server:
+            working.join(60)
+            assert not working.is_alive()
+            with open_home(config) as stores:
+                assert sum(states(stores).values()) == 4
+                assert set(states(stores)) <= {State.DONE, State.FAILED}
+                records = [record for path in COMPANY[:4] for record in api.records_of(config, f"Growth/{path.name}")]
+            answered = [(call["digest"], call["attempt"]) for call in server.calls() if not call["fault"]]
+            under_way = config.llm.concurrency  # when the server was killed
+            assert len(answered) - len(set(answered)) <= under_way
+            assert {record.outcome for record in records} >= {"answer"}
+
+
+def quiet(*_: object) -> None:
+    return
+
+
+def test_failed_passages_are_asked_again_where_a_person_says_so(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, {"refusal": 1.0}) as server:
+        config = configured(home, server.url)
+        read(config, server)
+        refused = len(server.calls())
+        run_worker(config, until_idle=True)
+        assert len(server.calls()) == refused
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        api.ingest(config, [REPORT], api.Deposit("Growth", force=True), quiet, quiet)
+        assert len(server.calls()) == 2 * refused
+        with open_home(config) as stores:
+            assert states(stores) == {State.DONE: 1}
+
+
+def test_some_failed_passages_are_noted_and_the_others_count(home: Path) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        refused = "Mediavine revenue on QuietDesk" in body["messages"][1]["content"]
+        return said("I cannot help with that." if refused else '{"concepts": [], "claims": []}')
+
+    with answering(answer) as url:
+        config = configured(home, url, model="m")
+        deposit(config, REPORT)
+        run_worker(config, until_idle=True)
+    with open_home(config) as stores:
+        (reading,) = readings(stores)
+        assert reading.note == f"1 of {len(reading.chunks)} Sources failed: refusal 1"
+        assert states(stores) == {State.DONE: 1}
+
+
+def test_a_purge_takes_the_records_of_its_document_alone(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        read(config, server)
+        deposit(config, REPORT, ontology="Other")
+        run_worker(config, until_idle=True)
+        kept = api.records_of(config, f"Other/{REPORT.name}")
+        api.forget(config, [f"Growth/{REPORT.name}"], "orphans", purge=True, agree=lambda plan: True)
+        run_worker(config, until_idle=True)
+        assert api.records_of(config, f"Other/{REPORT.name}") == kept
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            assert {key.split("/")[1] for key, _ in stores.garage.objects.keys("records/")} == {reading.doc_id}
+
+
+def test_a_rebuild_asks_nobody(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = configured(home, server.url)
+        read(config, server, *COMPANY[:3])
+        calls = len(server.calls())
+    with open_home(config) as stores:
+        before = knowledge_in(stores)
+    api.rebuild_home(config, "", quiet)
+    with open_home(config) as stores:
+        assert knowledge_in(stores) == before
+    assert calls
+
+
+@pytest.mark.models
+def test_claims_come_from_the_model_and_mentions_from_grammar(home: Path, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        config = replace(configured(home, server.url), models=Models(extractor="llm+grammar", embedder="none"))
+        read(config, server)
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            assert len(server.calls()) == len(reading.chunks)
+            assert reading.claims
+            assert any(concept.odds is not None for concept in reading.concepts)
+            assert {"PART_OF", "CAUSES"} & {found.type for found in reading.relationships}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.cli import main
 from kgfs.domain.identity import claim_id_of
 from kgfs.tree.node import File
 from tests.support.claims import Told
@@ -103,3 +104,22 @@ def test_one_sentence_of_two_documents_is_one_claim_and_other_words_from_it_are_
     assert len(library.names("Zen/claims/metric")) == 2
     page = library.read(f"Zen/claims/{file_of(library, GREW)}").decode()
     assert "evidence: 2" in page and "documents/again.txt" in page and "documents/one.txt" in page
+
+
+def test_a_person_merges_claims_and_splits_them_again(library: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(library)
+
+    def run(*words: str, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["claim", *words, "-o", "Zen", "--home", str(library.context.config.home)])
+        assert ended.value.code == code, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    one, other = (file_of(library, told).rpartition("~")[2].removesuffix(".md") for told in (GREW, SAME))
+    run("merge", one, other)
+    page = library.read(f"Zen/claims/{file_of(library, SAME)}").decode()
+    assert "evidence: 2" in page and "documents/one.txt" in page and len(library.names("Zen/claims/metric")) == 3
+    run("merge", one, other, code=4)
+    parts = json.loads(run("split", other, "--json"))
+    assert len(parts) == 2 and len(library.names("Zen/claims/metric")) == 4
+    run("split", parts[0]["claim_id"], code=3)

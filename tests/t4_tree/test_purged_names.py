@@ -21,6 +21,7 @@ from kgfs.ingest.matching.concepts import decide
 from kgfs.stores.catalog.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.resolve import find_document
 from kgfs.stores.ship import ship_once
+from tests.support.claims import Told
 from tests.support.histories import Place, differences, seen
 from tests.support.library import ME, Library, library_at, reading_of
 from tests.support.peers.buckets import in_bucket
@@ -204,6 +205,22 @@ def test_a_name_that_a_person_chose_is_still_to_be_seen(library: Library) -> Non
     purge(library, "Zen/documents/a.txt")
     assert [name.partition("~")[0] for name in names(library)] == ["the-house"]
     assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
+
+
+def test_the_words_of_claims_go_with_their_document(library: Library) -> None:
+    said = [Told("The quxfirst house grew by 5 % in 2024.", "house of monks", "quxactor")]
+    said.append(Told("A quxrefused claim.", "nowhere", "it", rejected="no quote"))
+    vectors = {said[0].claim: [1.0, 0.0]}
+    library.add(
+        "Zen/documents/a.txt", SURVIVOR.encode(), {"abbey": ["The abbey keeps bees."]}, claims=said, vectors=vectors
+    )
+    kept = [Told("The kept house grew by 5 % in 2024.", "house of monks", "abbey")]
+    library.add("Zen/documents/b.txt", f"{SURVIVOR}More.\n".encode(), {"abbey": ["The abbey keeps bees."]}, claims=kept)
+    purge(library, "Zen/documents/a.txt")
+    assert [traces(library, word) for word in ("quxfirst", "quxactor", "quxrefused")] == [[], [], []]
+    [file] = library.names("Zen/claims/metric")
+    assert file.startswith("the-kept-house")
     rebuilt_is_the_same(library)
 
 

@@ -18,7 +18,7 @@ from kgfs.domain.documents import Document
 from kgfs.domain.text import LONGEST_PROSE
 from kgfs.errors import CorruptError, MissingError
 from kgfs.ingest import timing
-from kgfs.ingest.reading.embeddings import ByText, assemble, compute_windows
+from kgfs.ingest.reading.embeddings import ByText, assemble, compute_windows, embedded_text
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import Reading, later_vectors, load_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
@@ -46,7 +46,7 @@ def give(
         found = []
         if reading.text_length <= LONGEST_PROSE:
             text = text_of(objects, document, reading)
-            found = compute_windows(compute, text, reading.chunks, reading.verdicts, known or {})
+            found = compute_windows(compute, text, reading.chunks, reading.verdicts, known or {}, reading.context)
         objects.put(windows_key, assemble(compute, found, (), claims=reading.claims).encode())
 
 
@@ -197,5 +197,6 @@ class Backfill:
         if shown and reading.text_length <= LONGEST_PROSE:
             text = text_of(self._stores.garage.objects, document, reading)
             passed = zip(reading.chunks, reading.verdicts, strict=True)
-            missing = list(dict.fromkeys(text[at.start : at.end] for at, verdict in passed if verdict.passed))
+            texts = (text[at.start : at.end] for at, verdict in passed if verdict.passed)
+            missing = list(dict.fromkeys(embedded_text(reading.context, one) for one in texts))
         return _Begun(reading, reading_id, missing)

@@ -17,12 +17,14 @@ from kgfs.errors import CorruptError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.lifecycle import survivors
 from kgfs.ingest.lifecycle.purge import decode_redaction
+from kgfs.ingest.matching.claim_marks import say_of_claim
 from kgfs.ingest.matching.concepts import Word, founded_rows, say_in_graph
 from kgfs.ingest.matching.publication import carry_out, show_text
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.batched import batched
 from kgfs.stores.catalog.encoding import decode, decode_if
 from kgfs.stores.catalog.facts import (
+    ClaimMarked,
     ConceptsMerged,
     ConceptSplit,
     DocumentForgotten,
@@ -227,6 +229,11 @@ def _(fact: ForgettingDone, stores: Stores) -> None:
 @replay_in_graph.register(PlacesAdded)
 def _(fact: Word, stores: Stores) -> None:
     say_in_graph(stores, fact)
+
+
+@replay_in_graph.register
+def _(fact: ClaimMarked, stores: Stores) -> None:
+    say_of_claim(stores, fact)
 
 
 # ---------------------------------------------------------------------------------------------- vectors

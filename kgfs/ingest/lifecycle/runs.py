@@ -29,6 +29,7 @@ from typing import Any
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, ON_THE_WAY, Document, Ontology, State
+from kgfs.domain.domains import SETTING, Domains, domains_of
 from kgfs.errors import BadInputError, MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.formats import recognition
@@ -156,6 +157,24 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
         for document in living(names, ontology)
         if document.ingest_version < version and document.state not in ON_THE_WAY
     ]
+
+
+def by_other_domains(stores: Stores, ontologies: Sequence[Ontology]) -> list[Document]:
+    """Return the documents whose Reading was made with other domains than their ontology has now. Reads the Readings of each
+    ontology that ever had domains."""
+    found: list[Document] = []
+    for ontology in ontologies:
+        if SETTING in ontology.settings:
+            wanted = domains_of(ontology.settings)
+            found += [d for d in living(stores.catalog.names, ontology) if _has_other_domains(stores, d, wanted)]
+    return found
+
+
+def _has_other_domains(stores: Stores, document: Document, wanted: Domains) -> bool:
+    if document.state not in (State.DONE, State.GATED):
+        return False
+    reading = _last(stores.garage.objects, document)
+    return reading is not None and reading.domains != wanted
 
 
 def failed(stores: Stores, ontologies: Sequence[Ontology]) -> list[Document]:

@@ -15,6 +15,7 @@ from dataclasses import fields, replace
 from itertools import chain
 from typing import Any
 
+from kgfs.domain.dates import own_day
 from kgfs.domain.documents import Document
 from kgfs.domain.forms import form_key
 from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, claim_id_of, instance_id_of, normalise_label
@@ -22,6 +23,7 @@ from kgfs.domain.knowledge import FoundClaim, FoundConcept, Mention, Quote
 from kgfs.domain.places import within
 from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
+from kgfs.ingest.reading.embeddings import embedded_text
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
 from kgfs.render.metadata import source_uri
@@ -212,6 +214,7 @@ class _Build:
         self._at = at
         self._chunk_ids = self._chosen_chunk_ids()
         self._paragraphs = array("Q", (found.start(1) for found in _PARAGRAPH.finditer(text)))
+        self._day = own_day(text)
         self._found = {concept.norm: concept for concept in reading.concepts}
 
     def document_row(self, content_version: int) -> DocumentRow:
@@ -341,7 +344,26 @@ class _Build:
             gated=self._reading.verdicts[chunk.index].reason,
             page_number=chunk.page,
             paragraph=self._paragraph(chunk),
+            context_summary=self._reading.context or self._summary(chunk),
+            embedding_text=self._embedded(chunk),
             metadata=json.dumps({"places": places}, ensure_ascii=False) if places else "{}",
+        )
+
+    def _summary(self, chunk: Chunk) -> str:
+        """Return what the Source's document is, by title, section, type and date [CITE 4]."""
+        first_path = self._document.source_id.partition("/")[2]
+        title = self._reading.title or first_path.rpartition("/")[2]
+        section = f", section {' > '.join(chunk.section_path)}" if chunk.section_path else ""
+        about = ", ".join(filter(None, (text_md.type_of(self._reading.media_type), self._day)))
+        return f"{title}{section} ({about})" if about else f"{title}{section}"
+
+    def _embedded(self, chunk: Chunk) -> str:
+        """Return what was embedded of the Source, where that is more than its text."""
+        passed = self._reading.verdicts[chunk.index].passed
+        return (
+            embedded_text(self._reading.context, self._text[chunk.start : chunk.end])
+            if passed and self._reading.context
+            else ""
         )
 
     def _paragraph(self, chunk: Chunk) -> int:

@@ -31,6 +31,10 @@ _ASKED, _PARSED = "asked-", "parsed-"
 """What the names of these objects begin with, beside the packs of other extractors."""
 REPAIRS = 1
 """Requests that repair an answer of another form."""
+CONTEXT = 99
+"""The part of the request that describes the whole document."""
+HEAD = 4_000
+"""Characters of a document by which it is described [CITE 4]."""
 LONG, PIECE = 900, 600
 """Tokens of a Source from which on it is asked about in pieces, and the most of a piece."""
 
@@ -117,6 +121,18 @@ def questions(
             if piece.strip():
                 one = replace(asked, text=piece)
                 yield Question(fingerprint_of(extractor, model, prompt_hash, one), chunk.index, one)
+
+
+def description(shape: str, text: Text) -> Question:
+    """Return what is asked to have a document described. ``shape`` is a hash of model and prompt."""
+    head = text.text[:HEAD]
+    return Question(f"{shape}{_hash(head)[:16]}", -1, Passage(text.title, (), head))
+
+
+def described(kept: Mapping[tuple[str, int], Sequence[Asked]], text: Text) -> list[Asked]:
+    """Return the Records that describe this text, whatever model and prompt they came from, in the order in which they were made."""
+    mark = _hash(text.text[:HEAD])[:16]
+    return [one for (place, part), rows in kept.items() if part == CONTEXT and place.endswith(mark) for one in rows]
 
 
 def _pieces(text: str, tokens: Tokens) -> Iterator[str]:

@@ -62,6 +62,8 @@ class Draft:
     """By chunk index, for the Sources that passed the gate."""
     answers: dict[int, list[Judgement]] = field(default_factory=dict)
     """What a language model answered, by chunk index."""
+    context: str = ""
+    """What a language model says of the whole document; empty without one, and where it says what the text does not."""
     valid: Gathered = field(default_factory=Gathered)
     """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)
@@ -95,6 +97,12 @@ class Draft:
     def is_found_by_words_only(self) -> bool:
         """Return whether the Text is too long for concepts and vectors. Call only after ``parse``."""
         return len(self.parsed.text) > LONGEST_PROSE
+
+    @property
+    def asked(self) -> list[Chunk]:
+        """Return the chunks that a language model is asked about: those that passed, and not for being short alone."""
+        rows = zip(self.chunks, self.verdicts, strict=True)
+        return [chunk for chunk, verdict in rows if verdict.passed and not verdict.only_short]
 
     @property
     def passed(self) -> list[Chunk]:

@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kgfs.compute.contract import Compute
-from kgfs.domain.claims import packed_vector
 from kgfs.domain.knowledge import FoundClaim, FoundConcept
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import MissingError, StoreError
@@ -31,7 +30,7 @@ from kgfs.stores.garage.contract import Objects, Reader
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.graph.sqlite import Graph
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
-from kgfs.stores.vectors.contract import Row, Vectors
+from kgfs.stores.vectors.contract import Row, Vectors, unit
 
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
 """(chunk index, vectors of its windows) per Source."""
@@ -151,12 +150,22 @@ def _write(
                     file.write(np.ascontiguousarray(part, kind).tobytes())
 
 
+def embedded_text(context: str, content: str) -> str:
+    """Return exactly what is embedded of a Source [CITE 1.2]. ``context`` is what a language model says of its document."""
+    return f"{context}\n\n{content}" if context else content
+
+
 def compute_windows(
-    compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict], known: ByText
+    compute: Compute,
+    text: str,
+    chunks: Sequence[Chunk],
+    verdicts: Sequence[Verdict],
+    known: ByText,
+    context: str = "",
 ) -> Windows:
     """Return the windows of every Source that passed the gate.
 
-    The model is asked only for texts that are not ``known``.
+    The ``context`` that a language model gave stands before each text. The model is asked only for texts that are not ``known``.
     """
     found: dict[int, npt.NDArray[np.float32]] = {}
     waiting: dict[str, list[int]] = {}  # few texts at a time: all Sources of a document are as long as its Text
@@ -169,7 +178,7 @@ def compute_windows(
     for chunk, verdict in zip(chunks, verdicts, strict=True):
         if not verdict.passed:
             continue
-        words = text[chunk.start : chunk.end]
+        words = embedded_text(context, text[chunk.start : chunk.end])
         if words in known:
             found[chunk.index] = known[words]
             continue
@@ -244,14 +253,15 @@ def load(
 
 
 def claim_vectors(objects: Objects, reading: Reading) -> list[bytes]:
-    """Return the vectors of a Reading's valid claims as the graph keeps them; empty without a model, and where they are lost."""
+    """Return the vectors of a Reading's valid claims as the graph keeps them, in two bytes a number, which change a cosine by less
+    than 0.001; none without a model, and where they are lost."""
     if not any(not claim.rejected for claim in reading.claims):
         return []
     try:
         found = load(objects, reading, labels=False, windows=False)
     except MissingError:
         return []
-    return [packed_vector(row.tolist()) for row in found.claims] if found is not None else []
+    return [unit(row, "a claim").astype("<f2").tobytes() for row in found.claims] if found is not None else []
 
 
 def _decoded(objects: Objects, key: str, labels: bool, windows: bool) -> Embeddings:

@@ -1,9 +1,9 @@
 """Gate: decide by the blocks of a Source whether it carries knowledge, and give the reason if not.
 
-Code and tables are never judged and let their Source pass. Headings and rules are ignored beside prose. Prose is
-gated if it is furniture (menus, footers), if most of it is web addresses or emoji, if no sentence has a verb (where the language's grammar is loaded), if
-it names nothing of the ontology's domains (where those are set), or if all prose of the Source together is too short (but not in a short document).
-A Source is gated when all its judged blocks are.
+Code and tables are never judged and let their Source pass. Headings and rules are ignored beside prose. A block of prose
+is refused if it is too short, if most of it is web addresses or emoji or it is furniture (menus, footers), if it has no
+verb (where English grammar is loaded), or if it names none of the ontology's domains (where those are set).
+A Source is gated when each of its judged blocks is refused for more than being short.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from types import MappingProxyType
 
+from kgfs.domain.domains import ADDRESS, Domains, has_keyword
 from kgfs.domain.text import FURNITURE, Block, Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
-"""Least number of words, numbers and ideographs; addresses are not counted."""
-
-SHORT_DOCUMENT = 400
+"""Least number of words between white space, and of ideographs; addresses are not counted."""
 
 MOST_NOISE = 0.5
 """Largest share of addresses and emoji among the characters that are not white space."""
@@ -35,21 +35,31 @@ _QUOTED = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^>[^\n]*(?:\n|\Z))+\Z", re.MULTIL
 """Quoted lines at the end of a block, and the line before them: "On Monday, Ann wrote:"."""
 _SILENT = frozenset({"heading", "rule"})
 
-_URL = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]{1,11}://|www\.|mailto:)[^\s<>\"'`]+")
+_WHOLE_ADDRESS = re.compile(ADDRESS.pattern + r"\S*")
 _EMOJI = re.compile(
     "[\u231a-\u23ff\u2600-\u27bf\u2b50\u2b55\u20e3\ufe0f\u200d\U0001f000-\U0001faff\U000e0020-\U000e007f]"
 )
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[^\W_]+(?:['’-][^\W_]+)*")
+_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 Verbs = Callable[[str], bool]
+NO_DOMAINS: Domains = MappingProxyType({})
 
 
 class _Flaw(IntEnum):
     NONE = 0
-    NOISE = 1
-    SHORT = 2
+    SHORT = 1
+    NOISE = 2
     VERBLESS = 3
     FOREIGN = 4
+
+
+_WORDS_FOR = {
+    _Flaw.NONE: "pass",
+    _Flaw.SHORT: "too short",
+    _Flaw.NOISE: "mostly links or emoji",
+    _Flaw.VERBLESS: "no verb",
+    _Flaw.FOREIGN: "no domain noun",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,50 +68,53 @@ class _Finding:
     reason: str = ""
 
 
-def judge(text: Text, chunk: Chunk, *, verbs: Verbs | None = None, domains: Sequence[str] = ()) -> Verdict:
-    """Return the verdict on one Source by itself. ``verbs`` tells whether a passage has a verb."""
-    finding = _judge(text, chunk, _starts(text), verbs, domains)
-    return Verdict(finding.flaw is _Flaw.NONE, finding.reason)
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    verbs: Verbs | None
+    domains: Domains
+
+
+def judge(text: Text, chunk: Chunk, *, verbs: Verbs | None = None, domains: Domains = NO_DOMAINS) -> Verdict:
+    """Return the verdict on one Source. ``verbs`` tells whether a passage has a verb."""
+    return _judge(text, chunk, [block.start for block in text.blocks], _Rules(verbs, domains))
 
 
 def judge_all(
-    text: Text, chunks: Sequence[Chunk], *, verbs: Verbs | None = None, domains: Sequence[str] = ()
+    text: Text, chunks: Sequence[Chunk], *, verbs: Verbs | None = None, domains: Domains = NO_DOMAINS
 ) -> list[Verdict]:
-    """Return the verdicts on all Sources of a document, in order.
-
-    A document is never gated for being short: if no Source passes, the Sources that are only short do. In a document of
-    fewer than SHORT_DOCUMENT words none is gated for that.
-    """
-    starts = _starts(text)
-    findings = [_judge(text, chunk, starts, verbs, domains) for chunk in chunks]
-    if all(finding.flaw for finding in findings) or len(text.text.split()) < SHORT_DOCUMENT:
-        findings = [_Finding(_Flaw.NONE) if finding.flaw is _Flaw.SHORT else finding for finding in findings]
-    return [Verdict(finding.flaw is _Flaw.NONE, finding.reason) for finding in findings]
+    """Return the verdicts on all Sources of a document, in order."""
+    starts, rules = [block.start for block in text.blocks], _Rules(verbs, domains)
+    return [_judge(text, chunk, starts, rules) for chunk in chunks]
 
 
-def _starts(text: Text) -> list[int]:
-    return [block.start for block in text.blocks]
+def judge_block(
+    piece: str, kind: str = "paragraph", *, verbs: Verbs | None = None, domains: Domains = NO_DOMAINS
+) -> str:
+    """Return the verdict on one block: ``pass``, or the first reason that holds."""
+    return _WORDS_FOR[_judge_block(piece, kind, _Rules(verbs, domains)).flaw]
 
 
-def _judge(text: Text, chunk: Chunk, starts: Sequence[int], verbs: Verbs | None, domains: Sequence[str]) -> _Finding:
-    judged: list[_Finding] = []
-    words = 0
+def _judge(text: Text, chunk: Chunk, starts: Sequence[int], rules: _Rules) -> Verdict:
+    judged: list[tuple[str, str, _Finding]] = []
     for kind, piece in _pieces(text, chunk, starts):
         if kind in _EXEMPT:
-            return _Finding(_Flaw.NONE)
-        if kind == "furniture":
-            judged.append(_Finding(_Flaw.NOISE, FURNITURE))
-        elif kind not in _SILENT:
-            judged.append(_judge_block(piece, kind, verbs, domains))
-            words += 0 if judged[-1].flaw is _Flaw.NOISE else len(_WORD.findall(_URL.sub(" ", piece)))
-    passing = any(finding.flaw is _Flaw.NONE for finding in judged)
-    if passing and words < FEWEST_WORDS:
-        return _Finding(_Flaw.SHORT, f"too short: {words} words besides addresses, at least {FEWEST_WORDS} are needed")
-    if passing or not judged:
-        return _Finding(_Flaw.NONE)
-    worst = max(judged, key=lambda finding: sum(other.flaw is finding.flaw for other in judged))
-    shown = f"{len(judged)} blocks, mostly " if len(judged) > 1 else ""
-    return _Finding(worst.flaw, shown + worst.reason)
+            return Verdict(True)
+        if kind not in _SILENT:
+            found = _judge_block(piece, kind, rules)
+            if not found.flaw:  # the others need not be parsed
+                return Verdict(True)
+            judged.append((kind, piece, found))
+    if not judged:
+        return Verdict(True)
+    serious: list[_Finding] = []
+    for kind, piece, found in judged:
+        also = _besides_length(piece, kind, rules) if found.flaw is _Flaw.SHORT else found
+        if not also.flaw:
+            return Verdict(True, only_short=True)
+        serious.append(also)
+    worst = max(serious, key=lambda found: sum(other.flaw is found.flaw for other in serious))
+    shown = f"{len(serious)} blocks, mostly " if len(serious) > 1 else ""
+    return Verdict(False, shown + worst.reason)
 
 
 def _pieces(text: Text, chunk: Chunk, starts: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -113,16 +126,29 @@ def _pieces(text: Text, chunk: Chunk, starts: Sequence[int]) -> Iterator[tuple[s
             yield block.kind, piece
 
 
-def _judge_block(piece: str, kind: str, verbs: Verbs | None, domains: Sequence[str]) -> _Finding:
+def _judge_block(piece: str, kind: str, rules: _Rules) -> _Finding:
+    if kind != "furniture" and (words := _tokens(piece)) < FEWEST_WORDS:
+        return _Finding(_Flaw.SHORT, f"too short: {words} words besides addresses, at least {FEWEST_WORDS} are needed")
+    return _besides_length(piece, kind, rules)
+
+
+def _besides_length(piece: str, kind: str, rules: _Rules) -> _Finding:
+    if kind == "furniture":
+        return _Finding(_Flaw.NOISE, FURNITURE)
     noise = _noise(piece)
     if noise > MOST_NOISE:
         return _Finding(_Flaw.NOISE, f"{noise:.0%} addresses or emoji, more than {MOST_NOISE:.0%}")
-    if verbs is not None and kind != "meta" and not verbs(piece):
+    if rules.verbs is not None and kind != "meta" and not rules.verbs(piece):
         return _Finding(_Flaw.VERBLESS, "no verb: names or numbers without a statement")
-    folded = piece.casefold()
-    if domains and not any(domain.casefold() in folded for domain in domains):
-        return _Finding(_Flaw.FOREIGN, f"names none of the domains {', '.join(domains)}")
+    if rules.domains and not any(has_keyword(piece, keywords) for keywords in rules.domains.values()):
+        return _Finding(_Flaw.FOREIGN, f"names none of the domains {', '.join(rules.domains)}")
     return _Finding(_Flaw.NONE)
+
+
+def _tokens(piece: str) -> int:
+    """Return the number of words between white space, and of characters of scripts without spaces, outside addresses."""
+    words = _WHOLE_ADDRESS.sub(" ", piece)
+    return len(words.split()) + len(_IDEOGRAPH.findall(words))
 
 
 def furniture_of(text: Text) -> list[Block]:
@@ -156,5 +182,5 @@ def without(words: str, furniture: Sequence[Block], start: int, end: int) -> str
 def _noise(piece: str) -> float:
     """Return the share of addresses and emoji among the characters that are not white space."""
     shown = sum(map(len, piece.split()))
-    noise = sum(map(len, _URL.findall(piece))) + len(_EMOJI.findall(_URL.sub("", piece)))
+    noise = sum(map(len, ADDRESS.findall(piece))) + len(_EMOJI.findall(ADDRESS.sub("", piece)))
     return noise / shown if shown else 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,10 +42,11 @@ from kgfs.ingest.reading.notes import with_links
 from kgfs.ingest.reading.passages import language_told, passages_of
 from kgfs.ingest.reading.rank import Vectors, rank_gathered, said_once
 from kgfs.ingest.reading.recognised import KeptPages
-from kgfs.ingest.reading.stated import validate_stated
+from kgfs.ingest.reading.stated import grounds_of, validate_stated
 from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
 from kgfs.models.contract import Passage
+from kgfs.models.extractor.llm import CONTEXT_TOKENS, context_said
 from kgfs.stores.batched import batched
 from kgfs.stores.readings import decode_reading, put_text, reading_key
 
@@ -120,13 +121,15 @@ def gate(draft: Draft) -> None:
     """Judge which Sources are extracted from and indexed."""
     draft.language = language_told(draft.parsed)
     verbs = draft.compute.verbs if draft.language in ("", ENGLISH) else None
-    draft.verdicts = judge_all(draft.parsed, draft.chunks, verbs=verbs and _verbs_of_english(verbs))
+    draft.verdicts = judge_all(
+        draft.parsed, draft.chunks, verbs=verbs and _verbs_of_english(verbs), domains=draft.domains
+    )
     border("gated")
 
 
 def _verbs_of_english(verbs: Verbs) -> Verbs:
     """Return the same question, answered with yes for what is in another language."""
-    return lambda piece: verbs(piece) or language_of(piece) != ENGLISH
+    return lambda piece: language_of(piece) != ENGLISH or verbs(piece)
 
 
 def extract(draft: Draft) -> None:
@@ -183,20 +186,41 @@ def _take_answers(draft: Draft, compute: Compute, words: str) -> None:
         compute.tokens,
         draft.parsed,
         words,
-        draft.passed,
+        draft.asked,
         draft.language,
         draft.domains,
     )
+    if short := len(draft.passed) - len(draft.asked):
+        _count(draft.dropped, "not asked: all blocks of the Source are short", short)
     failed: dict[int, str] = {}
     for question in asked:
         judged = [answers.judge(rows, compute.parse, draft.run) for rows in by_mark.get(question.fingerprint, ())]
         draft.answers.setdefault(question.chunk, []).extend(one for one in judged if one.extraction is not None)
         if not judged or any(one.extraction is None for one in judged):
             failed[question.chunk] = next((one.failure for one in judged if one.failure), "") or "no answer"
+    draft.context = _context(draft, compute, kept)
     note = answers.failures_told(failed.values(), len(draft.answers))
     if failed and len(failed) == len(draft.answers) and not any(draft.answers.values()):
         raise UnreadableAnswersError(f"{note}. Ask again with: kgfs ingest --force")
     draft.text = replace(draft.parsed, note="; ".join(filter(None, (draft.parsed.note, note))))
+
+
+def _context(draft: Draft, compute: Compute, kept: Mapping[tuple[str, int], Sequence[answers.Asked]]) -> str:
+    """Return the newest description of the document, unless it is too long or names what the document does not."""
+    for one in reversed(answers.described(kept, draft.parsed)):
+        try:
+            said = context_said(one.raw_output) if one.outcome == answers.ANSWER else ""
+        except BadInputError:
+            continue
+        if said and compute.tokens.count(said) > CONTEXT_TOKENS:
+            _count(draft.dropped, "context: too long", 1)
+            return ""
+        if said and grounds_of(draft, draft.parsed.text).invented(said):
+            _count(draft.dropped, "context: it names what stands nowhere in the document", 1)
+            return ""
+        if said:
+            return said
+    return ""
 
 
 def validate(draft: Draft) -> None:
@@ -268,7 +292,7 @@ def rank(draft: Draft) -> None:
         former = former_vectors(draft.objects, (draft.document, *draft.earlier), model)
         draft.labels |= former.labels
         draft.windows = embeddings.compute_windows(
-            compute, draft.parsed.text, draft.chunks, draft.verdicts, former.windows
+            compute, draft.parsed.text, draft.chunks, draft.verdicts, former.windows, draft.context
         )
 
     def meaning(labels: Sequence[str]) -> tuple[Vectors, Vectors] | None:

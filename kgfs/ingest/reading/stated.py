@@ -58,15 +58,7 @@ def validate_stated(
     draft: Draft, words: str, stated: Mapping[int, Sequence[Extraction]], *, only_typed: bool
 ) -> Stated:
     """Return what of the answers, by chunk index, is true of the Text. With ``only_typed`` no concept is validated."""
-    about = [str(value) for value in draft.parsed.about.values() if isinstance(value, (str, int))]
-    grounds = Grounds(
-        words,
-        *(draft.parsed.title, draft.document.source_id.partition("/")[2], *about),
-        labels=draft.known,
-        domains=draft.domains,
-        date=own_day(draft.parsed.text),
-        common=_is_common,
-    )
+    grounds = grounds_of(draft, words)
     out = Stated()
     concepts: dict[int, list[ValidConcept]] = {}
     sources = {chunk.index: Source(words, chunk.start, chunk.end) for chunk in draft.passed}
@@ -91,6 +83,19 @@ def validate_stated(
     out.dropped = +out.dropped
     out.claims.sort(key=lambda claim: (claim.quote.start if claim.quote else -1, claim.claim))
     return out
+
+
+def grounds_of(draft: Draft, words: str) -> Grounds:
+    """Return what a statement about the document may rest on: its words, title, path and metadata, and the known names."""
+    about = [str(value) for value in draft.parsed.about.values() if isinstance(value, (str, int))]
+    return Grounds(
+        words,
+        *(draft.parsed.title, draft.document.source_id.partition("/")[2], *about),
+        labels=draft.known,
+        domains=draft.domains,
+        date=own_day(draft.parsed.text),
+        common=_is_common,
+    )
 
 
 def _is_common(word: str) -> bool:

@@ -49,6 +49,6 @@ def _add(found: Former, objects: Objects, document: Document, model: str) -> Non
     spans = {chunk.index: (chunk.start, chunk.end) for chunk in reading.chunks}
     for index, rows in embeddings.windows_of(kept):
         start, end = spans[index]
-        found.windows.setdefault(text[start:end], rows)
+        found.windows.setdefault(embeddings.embedded_text(reading.context, text[start:end]), rows)
     for concept, row in zip(reading.concepts, kept.concepts, strict=True):
         found.labels.setdefault(concept.label, row)

@@ -45,6 +45,8 @@ class Inquiry:
     kin: Sequence[Document]
     """Documents whose answers are taken over where they were asked the same."""
     questions: Sequence[Question]
+    description: Question | None
+    """The request that describes the document; None where none is wanted."""
     known: Sequence[str]
     run: str
 
@@ -76,6 +78,8 @@ class Asker:
         self.extractor = LlmExtractor(config.llm, config.prompts)
         self._objects, self._tokens = objects, compute.tokens
         self._width = config.llm.concurrency
+        self._context_model = config.llm.context_model
+        self._describes = config.llm.describes
         self._default = config.models.extractor
         self._under_way: dict[tuple[str, int], Future[list[Mapping[str, object]]]] = {}
         self._joining = threading.Lock()
@@ -103,6 +107,10 @@ class Asker:
         self.stop()
         self.model.close()
 
+    def description(self, text: Text) -> Question | None:
+        """Return the request that describes a document; None where ``[llm] contexts`` wants none."""
+        return answers.description(self.extractor.context_shape, text) if self._describes else None
+
     def questions(
         self, text: Text, words: str, passed: Sequence[Chunk], language: str, domains: Domains
     ) -> list[Question]:
@@ -121,9 +129,9 @@ class Asker:
         what ``heard`` raises. What was answered by then is kept.
         """
         records, elsewhere = self._kept(inquiry)
-        asked = {question.fingerprint: question for question in inquiry.questions}
-        places = [(mark, part) for mark in asked for part in range(len(self.extractor.parts))]
-        left = [place for place in places if not self._judge(records.get(place, []), inquiry.run).is_settled]
+        asked = self._places(inquiry)
+        places = list(asked)
+        left = [at for at in places if not self._judge(records.get(at, []), at[1], inquiry.run).is_settled]
         done = len(places) - len(left)
         heard(done, len(places))
         errors: list[BaseException] = []
@@ -136,8 +144,8 @@ class Asker:
             self.usage.of_run(inquiry.run)
             try:
                 known = records.get(place, [])
-                if not self._take_over(inquiry, elsewhere.get(place, [])):
-                    self._ask_one(inquiry, asked[place[0]], place[1], known)
+                if not self._take_over(inquiry, place[1], elsewhere.get(place, [])):
+                    self._ask_one(inquiry, asked[place], place[1], known)
                 with told:
                     done += 1
                     heard(done, len(places))
@@ -151,26 +159,36 @@ class Asker:
             raise errors[0]
         border("asked")
 
-    def _judge(self, records: Sequence[Asked], run: str) -> Judgement:
-        return answers.judge(records, self.extractor.parse, run)
+    def _judge(self, records: Sequence[Asked], part: int, run: str) -> Judgement:
+        mine = self.extractor
+        return answers.judge(records, mine.parse_context if part == answers.CONTEXT else mine.parse, run)
 
     def planned(self, inquiry: Inquiry) -> Requests:
         """Return what :meth:`ask` would send for it now."""
         records, elsewhere = self._kept(inquiry)
         found = Requests()
-        for question in {one.fingerprint: one for one in inquiry.questions}.values():
-            for part in range(len(self.extractor.parts)):
-                kept = [
-                    *records.get((question.fingerprint, part), ()),
-                    *elsewhere.get((question.fingerprint, part), ()),
-                ]
-                if not self._judge(kept, inquiry.run).is_settled:
-                    found += self._request(question, part, inquiry.known)
+        for place, question in self._places(inquiry).items():
+            kept = [*records.get(place, ()), *elsewhere.get(place, ())]
+            if not self._judge(kept, place[1], inquiry.run).is_settled:
+                found += self._request(question, place[1], inquiry.known)
         return found
+
+    def _places(self, inquiry: Inquiry) -> dict[tuple[str, int], Question]:
+        """Return the requests about a document, by fingerprint and part."""
+        parts = range(len(self.extractor.parts))
+        found = {(question.fingerprint, part): question for question in inquiry.questions for part in parts}
+        if inquiry.description is not None:
+            found[inquiry.description.fingerprint, answers.CONTEXT] = inquiry.description
+        return found
+
+    def _prompt(self, question: Question, part: int, known: Sequence[str]) -> Prompt:
+        if part == answers.CONTEXT:
+            return self.extractor.context_prompt(question.passage)
+        return self.extractor.prompt(question.passage, part, known, self._tokens)
 
     def _request(self, question: Question, part: int, known: Sequence[str]) -> Requests:
         try:
-            prompt = self.extractor.prompt(question.passage, part, known, self._tokens)
+            prompt = self._prompt(question, part, known)
         except BadInputError:
             return Requests()
         texts = [*(message["content"] for message in prompt.messages()), json.dumps(prompt.schema)]
@@ -183,9 +201,9 @@ class Asker:
         mine = answers.load(self._objects, [inquiry.document.doc_id])
         return mine, answers.load(self._objects, [one.doc_id for one in kin])
 
-    def _take_over(self, inquiry: Inquiry, others: Sequence[Asked]) -> bool:
+    def _take_over(self, inquiry: Inquiry, part: int, others: Sequence[Asked]) -> bool:
         """Keep a copy of the answer that a related document has to the same request. Return whether there is one."""
-        judged = answers.judge(others, self.extractor.parse, inquiry.run)
+        judged = self._judge(others, part, inquiry.run)
         if judged.extraction is None:
             return False
         answers.copy(self._objects, judged.key, inquiry.document.doc_id)
@@ -217,9 +235,9 @@ class Asker:
     def _settle(
         self, inquiry: Inquiry, question: Question, part: int, records: list[Asked], made: list[Mapping[str, object]]
     ) -> None:
-        while not (judged := self._judge(records, inquiry.run)).is_settled:
+        while not (judged := self._judge(records, part, inquiry.run)).is_settled:
             try:
-                prompt = self.extractor.prompt(question.passage, part, inquiry.known, self._tokens)
+                prompt = self._prompt(question, part, inquiry.known)
             except BadInputError as error:
                 unsent = Attempt(REJECTED, reason=f"{TOO_LONG}: {error}", at=time.time_ns())
                 self._keep(inquiry, question, part, unsent, records, made)
@@ -230,6 +248,7 @@ class Asker:
                 prompt,
                 lambda attempt: self._keep(inquiry, question, part, attempt, records, made),
                 self._stopping.is_set,
+                model=self._context_model if part == answers.CONTEXT else "",
             )
 
     def _keep(

@@ -27,7 +27,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.lifecycle.backfill import give
 from kgfs.ingest.lifecycle.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.lifecycle.purge import decided_about
-from kgfs.ingest.matching import joinings
+from kgfs.ingest.matching import claim_marks, joinings
 from kgfs.ingest.matching.candidates import kept_from, offer
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.earlier import EarlierDocuments, look_back
@@ -104,10 +104,13 @@ class Pipeline:
         reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, StageClock(), domains=domains)
         draft = reader.text_of(document, reading)
         questions: list[Question] = []
+        described: Question | None = None
         if not draft.is_found_by_words_only:
             words = prose_only(draft.parsed.media_type, draft.parsed.text)
-            questions = self.asker.questions(draft.parsed, words, draft.passed, draft.language, domains)
-        return Inquiry(document, self._kin(document), questions, self._known(document, job), job.run)
+            questions = self.asker.questions(draft.parsed, words, draft.asked, draft.language, domains)
+            described = self.asker.description(draft.parsed) if questions else None
+        known = self._known(document, job)
+        return Inquiry(document, self._kin(document), questions, described, known, job.run)
 
     def _known(self, document: Document, job: Job) -> tuple[str, ...]:
         """Return the labels of existing concepts that the strategy chooses."""
@@ -400,6 +403,7 @@ class Pipeline:
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.catalog.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
         catch_up(self.stores)
+        claim_marks.catch_up(self.stores)
         if lost is not None:
             raise lost
 

@@ -35,15 +35,13 @@ from kgfs.ingest import timing
 from kgfs.ingest.reading.recognised import RECOGNITION
 from kgfs.ingest.working.claims import HUGE, TEXTS, Claim, Claims
 from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.stores.catalog.rows import WAITING
 from kgfs.stores.change_watch import ChangeWatch, lively_after
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import Reading
 
 FATAL = 12
 """Number of attempts after which a document that keeps killing its worker (by memory use, for example) is given up."""
-
-WAITING = "waiting"
-"""The stage of a job that waits for a server or a limit."""
 
 log = logging.getLogger("kgfs.worker")
 

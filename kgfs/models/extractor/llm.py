@@ -76,6 +76,10 @@ _SCHEMA: Mapping[str, Any] = {
 }
 """No length is bounded: a bounded string stalls one server and makes another glue words."""
 
+_CONTEXT_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"context": _TEXT}, "required": ["context"]}
+CONTEXT_TOKENS = 150
+"""Most tokens of what describes a document [CITE 4]."""
+
 _PLACEHOLDER = re.compile(r"<[a-z][a-z ]+>")
 
 
@@ -91,6 +95,7 @@ class LlmExtractor:
         """Read the prompts: files of kgfs, or those of the folder ``prompts`` with the same names."""
         self._settings = settings
         self._prompts = {name: prompt_text(name, prompts) for name in ("concepts", "claims")}
+        self._context = prompt_text("context", prompts)
         self.model = settings.model or Path(settings.base_url.removeprefix("local:")).name or "default"
         shaped = json.dumps([self._prompts, settings.calls, settings.temperature, _SCHEMA], sort_keys=True)
         self.prompt_hash = hashlib.sha256(shaped.encode()).hexdigest()[:16]
@@ -122,14 +127,20 @@ class LlmExtractor:
         names = f"Known names: {'; '.join(shown)}\n" if shown else ""
         return Prompt(system, f"{head}{names}{body}", self._max_tokens(passage, tokens), schema)
 
-    def fits(self, passage: Passage, tokens: Tokens) -> bool:
-        """Return whether each request about the passage is short enough."""
-        try:
-            for part in range(len(self.parts)):
-                self.prompt(passage, part, (), tokens)
-        except BadInputError:
-            return False
-        return True
+    @property
+    def context_shape(self) -> str:
+        """Return a hash of everything but the document that shapes what describes it."""
+        model = self._settings.context_model or self.model
+        return hashlib.sha256(f"{model} {self._settings.temperature} {self._context}".encode()).hexdigest()[:16]
+
+    def context_prompt(self, head: Passage) -> Prompt:
+        """Return the request to describe a document, of which ``head`` has the beginning."""
+        body = f'Title "{plain(head.title)}"\n<<<\n{head.text.strip()}\n>>>'
+        return Prompt(self._context, body, 2 * CONTEXT_TOKENS, _CONTEXT_SCHEMA)
+
+    def parse_context(self, raw: str) -> Extraction:
+        """Read an answer to it. Raise BadInputError for one of another form."""
+        return Extraction((), (), context=context_said(raw))
 
     def _max_tokens(self, passage: Passage, tokens: Tokens) -> int:
         """Return about twice the tokens of a full answer, of which most repeat the passage."""
@@ -222,6 +233,14 @@ def prompt_text(name: str, folder: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise BadInputError(f"{own}: the prompt cannot be read: {error}.") from error
     return (resources.files("kgfs.models") / "prompts" / f"{name}.md").read_text("utf-8").strip()
+
+
+def context_said(raw: str) -> str:
+    """Return what an answer says of a document. Raise BadInputError for an answer of another form."""
+    said = json_object(raw).get("context")
+    if not isinstance(said, str) or not said.strip() or _PLACEHOLDER.fullmatch(said.strip()):
+        raise BadInputError("the answer has no context")
+    return " ".join(said.split())
 
 
 def header(passage: Passage) -> str:

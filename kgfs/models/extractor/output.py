@@ -22,14 +22,21 @@ _RARE = {
 """Signs that few candidates have: these values are left out."""
 
 
+_STATED = ("concepts", "relationships", "leads")
+_OF_MODELS = ("aliases", "description")
+"""Fields of a concept that language models alone fill."""
+
+
 def encode(extraction: Extraction) -> str:
     """Return the JSON. The words of a quote stand once in ``said``, and quotes give their place in it."""
-    body = asdict(extraction)
+    body = {name: value for name, value in asdict(extraction).items() if name in _STATED}
     texts: dict[str, int] = {}
     quotes = [quote for concept in body["concepts"] for quote in concept["quotes"]]
     for quote in (*quotes, *(found["quote"] for found in body["relationships"])):
         quote["text"] = texts.setdefault(quote["text"], len(texts))
     for concept in body["concepts"]:
+        for name in _OF_MODELS:
+            del concept[name]
         if concept["signs"]:
             concept["signs"] = {
                 name: value for name, value in concept["signs"].items() if name not in _RARE or value != _RARE[name]

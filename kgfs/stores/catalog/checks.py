@@ -22,6 +22,7 @@ from kgfs.errors import (
 )
 from kgfs.stores.catalog.facts import (
     AttributesSet,
+    ClaimMarked,
     ConceptsMerged,
     ConceptSplit,
     ContentKept,
@@ -281,6 +282,11 @@ def _(fact: ConceptsMerged | ConceptSplit | PlacesAdded, before: Before) -> None
     before.ontology(fact.ontology)
     for key in fact.decisions:
         before.document(key.split("/")[1])
+
+
+@check.register
+def _(fact: ClaimMarked, before: Before) -> None:
+    before.ontology(fact.ontology)
 
 
 @check.register

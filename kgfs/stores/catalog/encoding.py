@@ -41,6 +41,7 @@ TAGS: dict[type[Any], str] = {
     facts.ConceptsMerged: "concepts.merged",
     facts.ConceptSplit: "concept.split",
     facts.PlacesAdded: "places.added",
+    facts.ClaimMarked: "claim.marked",
     facts.SettingChanged: "setting.changed",
     facts.SearchSaved: "search.saved",
     facts.SearchRemoved: "search.removed",

@@ -390,6 +390,18 @@ class ConceptSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimMarked:
+    """Makes all evidence of a claim, also what is to come, evidence of the claim ``into``, as a person asked; where that is '',
+    the evidence of each document becomes a claim of its own."""
+
+    ontology: str
+    claim_id: str
+    into: str
+    commit_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlacesAdded:
     """Adds what documents say of ``concepts`` that were founded after they were published. All documents with a
     ``doc_id`` up to ``after`` were looked through by then, or all where it is ''."""
@@ -489,6 +501,7 @@ Fact = (
     | ConceptsMerged
     | ConceptSplit
     | PlacesAdded
+    | ClaimMarked
     | SettingChanged
     | SearchSaved
     | SearchRemoved

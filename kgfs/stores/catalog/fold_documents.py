@@ -8,6 +8,7 @@ from kgfs.domain.documents import State, StorageTier
 from kgfs.domain.names import is_document_name
 from kgfs.stores.catalog import forgetting, parts, path_states
 from kgfs.stores.catalog.facts import (
+    ClaimMarked,
     ConceptsMerged,
     ConceptSplit,
     DocumentFailed,
@@ -225,6 +226,11 @@ def _(fact: ForgettingDone, target: Target) -> None:
 @apply_one.register(PlacesAdded)
 def _(fact: ConceptsMerged | ConceptSplit | PlacesAdded, target: Target) -> None:
     _decide(fact.decisions, target)
+
+
+@apply_one.register
+def _(fact: ClaimMarked, target: Target) -> None:
+    """Do nothing: only the graph follows it."""
 
 
 def _decide(decisions: Sequence[str], target: Target) -> None:

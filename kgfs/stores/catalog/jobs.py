@@ -10,7 +10,7 @@ from collections.abc import Callable
 from kgfs.domain.documents import TEXT_FIRST
 from kgfs.errors import BadInputError, LostLeaseError, MissingError
 from kgfs.stores.catalog import path_states
-from kgfs.stores.catalog.rows import JOB, Connect, Job, job_from
+from kgfs.stores.catalog.rows import JOB, WAITING, Connect, Job, job_from
 from kgfs.stores.catalog.writer import Writer
 
 KINDS = ("read", "forget")
@@ -169,6 +169,10 @@ class Jobs:
         """Return the jobs of one document in order of deposit. Quick."""
         kinds = ", ".join(f"'{kind}'" for kind in KINDS)
         return self._jobs(f"job WHERE kind IN ({kinds}) AND doc_id = ?", doc_id)
+
+    def waiting(self, most: int) -> list[Job]:
+        """Return at most so many queued jobs that wait for a server or a limit, in order of deposit."""
+        return self._jobs(f"job WHERE stage = '{WAITING}' AND state = 'queued'")[:most]
 
     def working(self) -> list[Job]:
         """Return the jobs that a worker has claimed, in order of deposit. Quick."""

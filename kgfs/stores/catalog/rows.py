@@ -111,6 +111,10 @@ class PartRow:
     size: int
 
 
+WAITING = "waiting"
+"""The stage of a queued job that waits for a server or a limit, with the reason in ``reason``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One job: a document to be read or forgotten."""

@@ -1,7 +1,8 @@
 """Claims: rows of editions, one for each piece of evidence, and what readers see of them.
 
 A claim is all rows with its id in visible editions; it is shown as the document with the earliest deposit says it. Nothing is
-summed up, so it does not matter in which order documents come and go. Rows that validation refused have no id.
+summed up, so it does not matter in which order documents come and go. Rows that validation refused have no id. The id
+follows from the words of the quote, and from what persons said of such ids: their marks hold no words.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
-from kgfs.domain.claims import actor_key, could_name, measures_of, stems_of
+from kgfs.domain.claims import actor_key, could_name, marked_as, measures_of, stems_of
 from kgfs.domain.knowledge import CLAIM_ROLES
 from kgfs.stores.database import Database
 from kgfs.stores.graph.rows import SHOWN, Derived, Settled, listed, packed, slots, words
@@ -35,12 +36,12 @@ _ORDER = "claim.claim_id, document.deposit, document.doc_id, claim.ordinal"
 def put_claims(
     connection: sqlite3.Connection, edition: int, document: DocumentRow | None, rows: Sequence[ClaimRow]
 ) -> None:
-    """Insert claims of an edition; a row with the same ordinal is replaced."""
+    """Insert claims of an edition under the ids by their words; a row with the same ordinal is replaced."""
     ontology = document.ontology if document else ""
-    columns = ("document", *CLAIM, "ontology", "stems", "actor_key", "measures")
+    columns = ("document", *CLAIM, "ontology", "own_id", "stems", "actor_key", "measures")
     connection.executemany(
         f"INSERT OR REPLACE INTO claim ({', '.join(columns)}) VALUES ({slots(len(columns))})",
-        ([edition, *_values(row), ontology, *_compared_by(row)] for row in rows),
+        ([edition, *_values(row), ontology, row.claim_id, *_compared_by(row)] for row in rows),
     )
 
 
@@ -70,7 +71,36 @@ class Claims(Derived):
         self._touched: set[tuple[str, str]] = set()
 
     def touch(self, edition: int, step: int) -> None:
+        if step > 0:
+            self._apply_marks("claim.document = ?", edition)
         self._touched.update(self._sql.execute("SELECT ontology, claim_id FROM claim WHERE document = ?", (edition,)))
+
+    def mark(self, ontology: str, claim_id: str, into: str) -> list[str]:
+        """Record that a claim is part of another one or, where ``into`` is '', that its evidence is split by document. Return the
+        documents that had it."""
+        self._sql.execute("INSERT OR REPLACE INTO claim_mark VALUES (?, ?, ?)", (claim_id, ontology, into))
+        return self._apply_marks("claim.claim_id = ?", claim_id)
+
+    def _apply_marks(self, where: str, value: int | str) -> list[str]:
+        """Give rows the ids that they have after what persons said. Return the documents of those that had other ones."""
+        marks = dict(self._sql.execute("SELECT claim_id, into_id FROM claim_mark"))
+        if not marks:
+            return []
+        moved: set[str] = set()
+        rows = self._sql.execute(
+            "SELECT claim.document, claim.ordinal, claim.ontology, claim.own_id, claim.claim_id, document.doc_id FROM claim"
+            f" CROSS JOIN document ON document.key = claim.document WHERE {where} AND claim.claim_id != ''",
+            (value,),
+        )
+        for edition, ordinal, ontology, own_id, former, doc_id in rows.fetchall():
+            claim_id = marked_as(marks, own_id, doc_id)
+            if claim_id != former:
+                self._sql.execute(
+                    "UPDATE claim SET claim_id = ? WHERE document = ? AND ordinal = ?", (claim_id, edition, ordinal)
+                )
+                self._touched |= {(ontology, former), (ontology, claim_id)}
+                moved.add(doc_id)
+        return sorted(moved)
 
     def settle(self, settled: Settled) -> Iterable[tuple[str, str]]:
         """Return (ontology, id) of claims whose evidence changed, with the id '' for rejected ones."""
@@ -104,23 +134,31 @@ class ClaimReads:
         found = dict(rows)
         return {role: found[role] for role in CLAIM_ROLES if role in found}
 
-    def rejected_count(self, ontology: str) -> int:
-        """Return the number of claims of visible documents that validation refused."""
-        found: int = self._database.row(
-            "SELECT count(*) FROM claim CROSS JOIN document ON document.key = claim.document"
-            f" AND document.state = {SHOWN} WHERE claim.ontology = ? AND claim.claim_id = ''",
-            (ontology,),
-        )[0]
-        return found
+    def reasons(self, ontology: str) -> dict[str, int]:
+        """Return how many claims were rejected for each reason. The cost grows with their number."""
+        return dict(
+            self._database.rows(
+                f"SELECT claim.rejected, count(*) FROM claim CROSS JOIN document ON document.key = claim.document"
+                f" AND document.state = {SHOWN} WHERE claim.ontology = ? AND claim.claim_id = '' GROUP BY claim.rejected",
+                (ontology,),
+            )
+        )
 
     def living(self, ontology: str, role: str) -> list[Claim]:
         """Return the living claims of a role, ordered by id. Reads all of them."""
         return self._claims("claim.ontology = ? AND claim.role = ? AND claim.claim_id != ''", (ontology, role))
 
-    def beginning(self, ontology: str, role: str, digits: str) -> list[Claim]:
-        """Return the living claims of a role whose id begins with these hexadecimal digits."""
-        where = "claim.ontology = ? AND claim.role = ? AND claim.claim_id >= ? AND claim.claim_id < ? || 'g'"
-        return self._claims(f"{where} AND claim.claim_id != ''", (ontology, role, digits, digits))
+    def beginning(self, ontology: str, digits: str) -> list[Claim]:
+        """Return the living claims whose id begins with these hexadecimal digits."""
+        # With a plus, lest an index by ontology be taken.
+        where = "+claim.ontology = ? AND claim.claim_id >= ? AND claim.claim_id < ? || 'g'"
+        return self._claims(f"{where} AND claim.claim_id != ''", (ontology, digits, digits))
+
+    def marks(self, ontology: str) -> list[tuple[str, str]]:
+        """Return what persons said: claims, and what each was merged into; '' where it was split."""
+        sql = "SELECT claim_id, into_id FROM claim_mark WHERE ontology = ? ORDER BY claim_id"
+        rows: list[tuple[str, str]] = self._database.rows(sql, (ontology,))
+        return rows
 
     def find(self, claim_ids: Collection[str]) -> dict[str, Claim]:
         """Return those of these claims that live, by id."""
@@ -172,7 +210,7 @@ class ClaimReads:
         return self._claims(where, (ontology, actor_key(actor)))
 
     def search(self, words: str, ontology: str = "", limit: int = 100) -> list[Claim]:
-        """Return living claims that have all these words, whatever their endings; those with the most evidence first.
+        """Return living claims that have all these words, whatever their endings; those that most evidence says so first.
 
         Looks at every claim of the ontology, or of all where it is ''.
         """
@@ -180,10 +218,15 @@ class ClaimReads:
         if not wanted:
             return []
         having = " AND ".join("instr(claim.stems, ?) > 0" for _ in wanted)
-        where = f"claim.claim_id != '' {'AND claim.ontology = ?' if ontology else ''} AND {having}"
-        rows = self._rows(where, (*((ontology,) if ontology else ()), *(f" {one} " for one in wanted)))
-        found = self.find(list(dict.fromkeys(row.claim_id for row in rows)))
-        return sorted(found.values(), key=lambda one: (-one.evidence, one.shown.claim_id))[:limit]
+        rows = self._database.rows(
+            "SELECT claim.claim_id FROM claim"
+            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+            f" WHERE claim.claim_id != '' {'AND claim.ontology = ?' if ontology else ''} AND {having}"
+            " GROUP BY claim.claim_id ORDER BY count(*) DESC, claim.claim_id LIMIT ?",
+            (*((ontology,) if ontology else ()), *(f" {one} " for one in wanted), limit),
+        )
+        found = self.find([claim_id for (claim_id,) in rows])
+        return [found[claim_id] for (claim_id,) in rows if claim_id in found]
 
     def concepts_within(self, row: ClaimRow) -> frozenset[str]:
         """Return the ids of the concepts of which evidence overlaps a claim's quote. Reads the evidence around it."""

@@ -10,6 +10,7 @@ from kgfs.domain.knowledge import holds, strength
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import ConceptPage
 from kgfs.render.words import folded_size
+from kgfs.stores.graph.claims import Claims
 from kgfs.stores.graph.concepts import Concepts, Moved, count_in, count_out, rests_on_any
 from kgfs.stores.graph.editions import of_document
 from kgfs.stores.graph.feed import Feed
@@ -224,6 +225,14 @@ class Commit:
                 self._relationships.add(owner)
         for derived in self._derived.values():
             derived.touch(edition, step)
+
+    def mark_claim(self, ontology: str, claim_id: str, into: str) -> None:
+        """Record what a person said of a claim (``claims.Claims.mark``)."""
+        claims = self._derived["claim"]
+        assert isinstance(claims, Claims)
+        for doc_id in claims.mark(ontology, claim_id, into):
+            self._feed.tell("changed", "document", ontology, ontology, doc_id)
+        self._count(ontology)
 
     # ------------------------------------------------------------------------------- derived rows
 

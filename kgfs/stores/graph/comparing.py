@@ -47,6 +47,7 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
     for kind in KINDS.values():
         if kind.compared:
             yield from ((kind.word, row) for row in graph.rows(kind.table, ontology))
+    yield "what persons said of claims", graph.claims.marks(ontology)
     yield "terms", [graph.terms.lines(ontology, *part) for part, _ in graph.terms.parts(ontology, 1 << 16)]
     for concept in _paged(partial(graph.concepts, ontology), lambda row: row.name, ""):
         yield "concept", concept

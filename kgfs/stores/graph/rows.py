@@ -85,7 +85,10 @@ def source_row(found: Sequence[Any]) -> SourceRow:
     """Return a SourceRow from ``doc_id`` and the SOURCE columns."""
     values = list(found)
     values[_SOURCE_PATH] = words(values[_SOURCE_PATH])
-    return SourceRow(*values)
+    row = SourceRow(*values)
+    if not row.embedding_text and not row.gated:
+        row.embedding_text = row.full_text
+    return row
 
 
 def instance_row(found: Sequence[Any]) -> InstanceRow:

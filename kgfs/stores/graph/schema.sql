@@ -404,46 +404,36 @@ CREATE TABLE ingest_version (
 -- What editions claim, one row for each piece of evidence; see ``claims``. A claim that was refused has a reason in
 -- `rejected` and no id. `chunk_index` is -1 where the quote was not found.
 CREATE TABLE claim (
-    document        INTEGER NOT NULL REFERENCES document (key),
-    ordinal         INTEGER NOT NULL,             -- its place among the document's claims
-    ontology        TEXT NOT NULL,
-    claim_id        TEXT NOT NULL,
-    claim           TEXT NOT NULL,
-    role            TEXT NOT NULL,
-    domain          TEXT NOT NULL,
-    actor           TEXT NOT NULL,
-    actor_class     TEXT NOT NULL,
-    timeframe       TEXT NOT NULL,
-    timeframe_class TEXT NOT NULL,
-    time_horizon    TEXT NOT NULL,
-    scope           TEXT NOT NULL,
-    authority       TEXT NOT NULL,
-    confidence      REAL NOT NULL,
-    added           TEXT NOT NULL,
-    rejected        TEXT NOT NULL,
-    chunk_index     INTEGER NOT NULL,
-    chunk_id        TEXT NOT NULL,
-    quote           TEXT NOT NULL,
-    char_start      INTEGER NOT NULL,
-    char_end        INTEGER NOT NULL,
-    byte_start      INTEGER NOT NULL,
-    byte_end        INTEGER NOT NULL,
-    line_start      INTEGER NOT NULL,
-    line_end        INTEGER NOT NULL,
-    section_path    TEXT NOT NULL,
-    page            INTEGER,
-    locator         TEXT NOT NULL,                -- its place in the original, as JSON
-    vector          BLOB NOT NULL,                -- numbers of two bytes; empty where no model was there
-    vector_model    TEXT NOT NULL,
-    stems           TEXT NOT NULL,                -- of the claim's words, each between two spaces
-    actor_key       TEXT NOT NULL,                -- what two claims that say the same have in common, and claims that
-    measures        TEXT NOT NULL,                -- are about one thing: see ``domain.claims``
+    document INTEGER NOT NULL REFERENCES document (key),
+    ordinal  INTEGER NOT NULL,                    -- its place among the document's claims
+    ontology TEXT NOT NULL,
+    own_id   TEXT NOT NULL,                       -- by its words alone
+    claim_id TEXT NOT NULL,                       -- after what persons said; see ``claim_mark``
+    claim TEXT NOT NULL, role TEXT NOT NULL, domain TEXT NOT NULL, actor TEXT NOT NULL, actor_class TEXT NOT NULL,
+    timeframe TEXT NOT NULL, timeframe_class TEXT NOT NULL, time_horizon TEXT NOT NULL, scope TEXT NOT NULL,
+    authority TEXT NOT NULL, confidence REAL NOT NULL, added TEXT NOT NULL, rejected TEXT NOT NULL,
+    chunk_index INTEGER NOT NULL, chunk_id TEXT NOT NULL, quote TEXT NOT NULL,
+    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, byte_start INTEGER NOT NULL, byte_end INTEGER NOT NULL,
+    line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, section_path TEXT NOT NULL, page INTEGER,
+    locator  TEXT NOT NULL,                       -- its place in the original, as JSON
+    vector   BLOB NOT NULL,                       -- numbers of two bytes; empty where no model was there
+    vector_model TEXT NOT NULL,
+    stems    TEXT NOT NULL,                       -- of the claim's words, each between two spaces
+    actor_key TEXT NOT NULL, measures TEXT NOT NULL, -- by which claims are compared: see ``domain.claims``
     PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
 CREATE INDEX claim_shown ON claim (claim_id, document) WHERE claim_id != '';
 CREATE INDEX claim_listed ON claim (ontology, role, claim_id) WHERE claim_id != '';
 CREATE INDEX claim_about ON claim (ontology, actor_key, measures) WHERE claim_id != '';
+CREATE INDEX claim_own ON claim (own_id) WHERE claim_id != '';
 CREATE INDEX claim_rejected ON claim (ontology, document, ordinal) WHERE claim_id = '';
+
+-- What persons said: the claim that another one was merged into; '' where its evidence was split by document.
+CREATE TABLE claim_mark (
+    claim_id TEXT PRIMARY KEY,
+    ontology TEXT NOT NULL,
+    into_id  TEXT NOT NULL
+) WITHOUT ROWID;
 
 -- Nothing fills the tables from here on yet: Records, insights, sessions.
 

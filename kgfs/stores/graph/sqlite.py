@@ -251,6 +251,21 @@ class Graph(GraphReads):
             connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'reassign', ?)", (commit_id, epoch, at))
         return epoch
 
+    def mark_claim(self, commit_id: str, ontology: str, claim_id: str, into: str, at: int) -> int:
+        """Make all evidence of a claim, also what is to come, that of the claim ``into``; where that is '', make the evidence of
+        each document a claim of its own. Returns the new epoch; repeating a commit id changes nothing."""
+        from kgfs.stores.graph.commit import Commit
+
+        with self._database.write(durable=True) as connection:
+            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
+            if known:
+                return int(known[0])
+            commit = Commit(connection, at, self.page)
+            commit.mark_claim(ontology, claim_id, into)
+            epoch = commit.settle()
+            connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'claim', ?)", (commit_id, epoch, at))
+        return epoch
+
     def look_further(self, concept_ids: Sequence[str], after: str) -> None:
         """Note that places of these concepts were looked for in the documents up to ``after``, or in all where it is ''.
 

@@ -89,8 +89,9 @@ class SourceRow:
     page_number: int | None = None
     paragraph: int | None = None
     context_summary: str = ""
+    """What its document is: by a language model, else by rules from title, section, type and date [CITE 4]."""
     embedding_text: str = ""
-    """Nothing fills ``context_summary`` and ``embedding_text`` yet."""
+    """What of the Source was embedded. The graph stores it only where it is more than ``full_text``; '' for a gated Source."""
     metadata: str = "{}"
     """A JSON object. ``places`` has where in the original the Source's characters are (:mod:`kgfs.domain.places`)."""
 
@@ -229,7 +230,7 @@ class ClaimRow:
     locator: str = ""
     """As that of an InstanceRow."""
     vector: bytes = b""
-    """``domain.claims.packed_vector`` of the claim; empty where no model was there."""
+    """That of the claim, of length 1, as numbers of two bytes; empty where no model was there."""
     vector_model: str = ""
 
 
