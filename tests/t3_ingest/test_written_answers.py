@@ -6,9 +6,12 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -16,8 +19,17 @@ import pytest
 from kgfs.app import api
 from kgfs.app.home import open_deposits, open_home
 from kgfs.app.working import run_worker
+from kgfs.compute.answering import Answers
+from kgfs.compute.completing import Completion, Request
+from kgfs.compute.completing import complete as ask_model
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.finding import find
+from kgfs.compute.questions import CONCURRENCY, Materials, QuestionServer
+from kgfs.compute.questions import ask as ask_worker
 from kgfs.config import Config, load
+from kgfs.errors import StoreError
 from kgfs.ingest.lifecycle import forget, forget_plan
+from kgfs.models.llm import LanguageModel, Prompt
 from kgfs.render.answer_files import AnswerPage, answer_json, answer_md
 from kgfs.settings import Llm, Models
 from kgfs.stores import answer_records
@@ -231,3 +243,51 @@ def test_the_prompt_shows_sources_first_and_the_question_last(home: Path) -> Non
     assert [one["kind"] for one in records(config.home)] == ["intent", "answer"]
     if page.statements:  # where the first Source is one of the report
         assert [one.text for one in page.statements] == ["Revenue was $18,442.75."]
+
+
+def test_questions_go_before_documents(tmp_path: Path) -> None:
+    order: list[str] = []
+    free = threading.Event()
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        order.append(body["messages"][0]["content"])
+        free.wait(30)
+        return said("yes")
+
+    with answering(answer) as url, closing(LanguageModel(Llm(base_url=url, model="m", concurrency=1))) as model:
+        documents = [threading.Thread(target=model.ask, args=(Prompt(f"document {at}", "", 9),)) for at in range(4)]
+        for one in documents:
+            one.start()
+        until(lambda: order)
+        question = threading.Thread(target=model.ask, args=(Prompt("question", "", 9),), kwargs={"first": True})
+        question.start()
+        until(lambda: model._first)
+        sleep(0.5)  # longer than the others look for a place
+        free.set()
+        for one in (*documents, question):
+            one.join()
+    assert order.index("question") == 1
+
+
+def test_the_worker_answers_others_while_the_model_is_asked(tmp_path: Path) -> None:
+    free, answers, begun = threading.Event(), Answers(), list[str]()
+
+    def complete(request: Request, seconds: float) -> Completion:
+        begun.append(request.words)
+        free.wait(30)
+        return Completion("answer", request.words, "", "m", ())
+
+    answers.change(Materials(None, None, complete=complete), 1)
+    with QuestionServer(tmp_path, answers), ThreadPoolExecutor(2 * CONCURRENCY) as pool:
+        waiting = [
+            pool.submit(ask_model, tmp_path, Request("answer", str(at)), Deadline(30)) for at in range(CONCURRENCY + 1)
+        ]
+        until(lambda: len(begun) == CONCURRENCY + 1)
+        assert not answers.are_wanted, "documents are read meanwhile"
+        with pytest.raises(StoreError, match="no index of words"):
+            find(partial(ask_worker, tmp_path), "koan", "", None, None, Deadline(5))
+        answers.change(Materials(None, None), 30)
+        with pytest.raises(StoreError, match="no language model"):
+            ask_model(tmp_path, Request("answer", "why"), Deadline(5))
+        free.set()
+        assert sorted(one.result().text for one in waiting) == [str(at) for at in range(CONCURRENCY + 1)]
