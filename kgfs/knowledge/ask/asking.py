@@ -26,6 +26,7 @@ from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, stan
 from kgfs.knowledge.ask.sentences import points_back
 from kgfs.knowledge.ask.stated import closest
 from kgfs.knowledge.ask.subject import subjects_of
+from kgfs.knowledge.claims_found import found_claims
 from kgfs.knowledge.intent import Intent, domains_in, read_intent, say_intent
 from kgfs.knowledge.search import Found, search
 from kgfs.models.extractor.background import is_known, rank
@@ -36,8 +37,11 @@ from kgfs.stores.stores import Stores
 
 COMPARED = 120
 """The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
-EXPANDED = 3
-"""The number of Sources among those that a language model is shown which were found by other words than the question's."""
+CLAIMS = 3
+"""The number of claims that a language model is shown, each with the Source of its strongest evidence."""
+BESIDE = 3
+"""The number of Sources among those that a language model is shown that claims stand on, or that other words than the question's
+find."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
@@ -95,12 +99,14 @@ def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm:
     intent = _intent(stores, run, weighing, llm, patience)
     places = dict.fromkeys((one.doc_id, one.chunk_index) for one in best)
     places |= dict.fromkeys(place for place, _ in weighing.found.order[:SHOWN])
-    beyond = [one for one in _by_expansions(stores, run, weighing, intent, patience) if one not in [*places][:SHOWN]]
-    first = [*places][: SHOWN - len(beyond[:EXPANDED])]
-    places = dict.fromkeys((*first, *beyond[:EXPANDED]))
+    claims = _claims(stores, run, weighing, intent, patience)
+    beside = dict.fromkeys((*claims, *_by_expansions(stores, run, weighing, intent, patience), *places))
+    first = [*places][: SHOWN - BESIDE]
+    places = dict.fromkeys((*first, *[one for one in beside if one not in first][:BESIDE]))
     rows = stores.graph.sources_at([*places])
     sources = [rows[place] for place in places if place in rows]
-    material = Material(weighing.question, sources, {}, llm.is_trusted, _is_common)
+    said = {rows[place].chunk_id: texts for place, texts in claims.items() if place in rows}
+    material = Material(weighing.question, sources, said, llm.is_trusted, _is_common)
     written = write(stores, run, material, patience)
     if written.trouble:
         return replace(quoted, trouble=written.trouble, intent=intent.as_data())
@@ -130,6 +136,27 @@ def _intent(stores: Stores, run: Path, weighing: Weighing, llm: Llm, patience: D
     if not llm.intent:
         return ruled
     return say_intent(run, found.query.words, ruled, [*domains_in(stores, found.ontology)], patience)
+
+
+def _claims(
+    stores: Stores, run: Path, weighing: Weighing, intent: Intent, patience: Deadline
+) -> dict[tuple[str, int], list[str]]:
+    """Return the best claims by the Source of their strongest evidence."""
+    found, limited = weighing.found, _for_models(patience)
+    best = found_claims(
+        stores,
+        run,
+        found.ontology,
+        found.query.words,
+        intent.domain,
+        found.doc_ids,
+        limited,
+        meaning=not weighing.only_text,
+    )
+    said: dict[tuple[str, int], list[str]] = {}
+    for one in best[:CLAIMS]:
+        said.setdefault((one.evidence.doc_id, one.evidence.chunk_index), []).append(one.claim.shown.claim)
+    return said
 
 
 def _by_expansions(
