@@ -25,7 +25,7 @@ def ask(config: Config, question: str, ontology: str = "", timeout: float = timi
     """
     with open_to_read(config) as stores:
         asked = ontology_called(stores, ontology).id if ontology else ""
-        answer = asking.ask(stores, config.run, question, asked, Deadline(timeout), by_worker=True)
+        answer = asking.ask(stores, config.run, question, asked, Deadline(timeout), by_worker=True, llm=config.llm)
         for saved in _saved_as(stores, asked, question):
             from kgfs.stores.catalog.facts import QuestionSaved  # needed where a question is saved only
 

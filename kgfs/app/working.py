@@ -182,7 +182,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         )
         told.write({**note, "state": "preparing"})
         with (
-            _Answering(config, compute, stores.vectors) as answering,
+            _Answering(config, compute, stores.vectors, asker) as answering,
             indexing_words(stores.graph, ErrorLog(config.errors_log)),
             _projecting(config, stores) as projection,
             keeping_snapshots(config, stores),
@@ -345,13 +345,18 @@ class _Answering:
     full disk, the error is logged and no question is answered.
     """
 
-    def __init__(self, config: Config, compute: Compute, vectors: Vectors | None) -> None:
+    def __init__(self, config: Config, compute: Compute, vectors: Vectors | None, asker: Asker | None = None) -> None:
         from kgfs.app.finding import Finder
         from kgfs.compute.answering import Answers
         from kgfs.compute.questions import QuestionServer
 
         self._answers = Answers()
         self._finder = Finder(config, self._answers)
+        self._complete: Callable[[Any, float], Any] | None = None
+        if asker is not None:
+            from kgfs.ingest.working.completing import Completer
+
+            self._complete = Completer(config, asker, compute.tokens)
         self.answer_with(compute, vectors)
         self._server: QuestionServer | None = None
         try:
@@ -372,7 +377,7 @@ class _Answering:
 
         embed = compute.embed if compute.embedding_model else None
         lacks = EMBEDS_AGAIN if embed is not None and vectors is None else NO_MODEL
-        materials = Materials(embed, vectors, compute.verbs, background.is_known, self._finder, lacks)
+        materials = Materials(embed, vectors, compute.verbs, background.is_known, self._finder, self._complete, lacks)
         self._answers.change(materials, app_timing.ANSWERED_WITHIN)
 
     def __enter__(self) -> _Answering:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kgfs.compute import alike, finding, likeness, matching, nearest, timing
+from kgfs.compute import alike, completing, finding, likeness, matching, nearest, timing
 from kgfs.compute.questions import Materials, Message
 from kgfs.errors import BadInputError
 
@@ -21,6 +21,7 @@ QUESTIONS: Mapping[str, Callable[[Materials, Message], Any]] = {
     matching.NAME: matching.answer,
     alike.NAME: alike.answer,
     finding.NAME: finding.answer,
+    completing.NAME: completing.answer,
 }
 """The value of a question's ``question`` field → the function that answers it with plain data. The function raises
 BadInputError to refuse a question."""
@@ -74,6 +75,10 @@ class Answers:
             self._changed.wait_for(lambda: not any(at <= former for at in self._using), patience)
 
     def __call__(self, question: Message) -> Any:
+        if question.get("question") == completing.NAME:  # it waits for a server, and needs none of the stores
+            with self._changed:
+                materials = self._materials
+            return answering(materials)(question)
         with self._held() as materials:
             return answering(materials)(question)
 

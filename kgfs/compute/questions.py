@@ -36,6 +36,10 @@ LONGEST = 1 << 20
 """The largest size of a question, or of an answer, in bytes."""
 CONCURRENCY = 4
 """The number of questions that are answered at the same time. Further questions are refused immediately."""
+SLOW = "complete"
+"""The question that takes as long as a language model does. It holds no place of the others."""
+WAITING = 16
+"""The number of those that are answered at the same time."""
 LISTENING = 64
 NO_MODEL = "it has no embedding model"
 REFUSED = "The worker did not answer: "
@@ -58,6 +62,8 @@ class Materials:
     find: Callable[[str, str, frozenset[str] | None, float | None, float], Any] | None = None
     """Finds Sources, by words, ontology, documents (None for all), the least cosine and seconds (:mod:`.finding`); None where no index is
     at hand."""
+    complete: Callable[[Any, float], Any] | None = None
+    """Asks the language model (:mod:`.completing`) within some seconds; None where none is configured."""
     lacks: str = NO_MODEL
     """What a question about meaning is refused with where there is no model, or there are no vectors."""
 
@@ -180,6 +186,7 @@ class QuestionServer:
         self._path = run / NAME
         self._answering = answering
         self._room = threading.BoundedSemaphore(CONCURRENCY)
+        self._waiting = threading.BoundedSemaphore(WAITING)
         self._closed = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         fresh = self._path.with_name(f"{NAME}.new")
@@ -210,18 +217,25 @@ class QuestionServer:
                 self._refuse(asker, f"{CONCURRENCY} questions are being answered already")
 
     def _serve(self, asker: socket.socket) -> None:
+        held = [self._room]
         try:
             with asker:
-                self._tell(asker, self._answer(asker))
+                self._tell(asker, self._answer(asker, held))
         finally:
-            self._room.release()
+            held[0].release()
 
-    def _answer(self, asker: socket.socket) -> Message:
+    def _answer(self, asker: socket.socket, held: list[threading.BoundedSemaphore]) -> Message:
+        """Return the answer to the question that comes. ``held`` has the place that it takes, which may be exchanged."""
         try:
             received = _heard(asker, Deadline(timing.QUESTION_CLIENT))
             if not received:
                 return {"refused": "nothing was asked"}
             question = _message(received)
+            if question.get("question") == SLOW:
+                if not self._waiting.acquire(blocking=False):
+                    return {"refused": f"{WAITING} questions wait for the language model already"}
+                held[0], former = self._waiting, held[0]
+                former.release()
             slowly("answering")
             return {"answer": self._answering(question)}
         except KgfsError as error:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from kgfs.domain.places import page_in
 from kgfs.errors import BadInputError
+from kgfs.knowledge.claims import path_in_claims
+from kgfs.knowledge.claims_found import ScoredClaim
 from kgfs.knowledge.document_location import Folders, path_of, standing_of
 from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.files_named import files_named
@@ -138,8 +141,33 @@ def documents(
         near=near,
         files=files_named(stores.catalog.names, folders, found.query.words),
         terms=tuple(found_terms(stores.graph, found.query.words, found.ontology)),
+        intent=found.intent.as_data() if found.intent else None,
+        claims=tuple(_claim(stores, one) for one in found.claims),
     )
     return page_of, changed
+
+
+def _claim(stores: Stores, found: ScoredClaim) -> dict[str, Any]:
+    """Return a claim as results.json has it: with the parts of its score, and the place of its strongest evidence."""
+    names, row, evidence = stores.catalog.names, found.claim.shown, found.evidence
+    document = names.document(row.doc_id)
+    ontology = names.ontology(document.ontology) if document else None
+    return {
+        "claim_id": row.claim_id,
+        "claim": row.claim,
+        "score": found.score,
+        "parts": dict(found.parts),
+        **{name: getattr(row, name) for name in ("role", "domain", "actor", "timeframe", "authority")},
+        "ontology": ontology.name if ontology else "",
+        "file": f"claims/{path_in_claims(row)}",
+        "evidence": found.claim.evidence,
+        "document": standing_of(names, evidence.doc_id).origin.path,
+        "doc_id": evidence.doc_id,
+        "chunk_id": evidence.chunk_id,
+        "quote": evidence.quote,
+        "line_start": evidence.line_start,
+        "line_end": evidence.line_end,
+    }
 
 
 def _grouped(stores: Stores, order: Sequence[Scored]) -> list[tuple[str, list[Scored]]]:

@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
+from kgfs.knowledge.claims_found import found_claims
 from kgfs.knowledge.filters import allowed, ontology_asked
+from kgfs.knowledge.intent import read_intent
 from kgfs.knowledge.query import parse
 from kgfs.knowledge.search import Found, by_words, search, with_phrases
+from kgfs.knowledge.timing import SEARCH_MODEL
 from kgfs.stores.stores import Stores
 
 EVERY = 1 << 30
@@ -40,7 +43,25 @@ def search_nested(
         follows_names = follows_names or query.filtered
         within = _documents_of(stores, run, outer, ontology, within, patience)
     found = search(stores, run, words[-1], ontology, patience, within=within, min_score=min_score, by_worker=by_worker)
-    return replace(found, outer=tuple(words[:-1]), follows_names=follows_names or found.follows_names)
+    return replace(
+        _with_claims(stores, run, found, patience),
+        outer=tuple(words[:-1]),
+        follows_names=follows_names or found.follows_names,
+    )
+
+
+def _with_claims(stores: Stores, run: Path, found: Found, patience: Deadline) -> Found:
+    """Return what was found with what the question is after, and with the claims that answer it."""
+    words = found.query.words
+    if not words:
+        return found
+    intent = read_intent(stores, found.ontology, words, neighbours=False)
+    within = frozenset(found.doc_ids) if found.doc_ids is not None else None
+    limited = patience.within(SEARCH_MODEL)
+    claims = found_claims(
+        stores, run, found.ontology, words, intent.domain, within, limited, meaning=not found.only_text
+    )
+    return replace(found, intent=replace(intent, expansions=()), claims=claims)
 
 
 def _documents_of(

@@ -18,9 +18,11 @@ from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
 from kgfs.knowledge.by_worker import ranked_by_worker
+from kgfs.knowledge.claims_found import ScoredClaim
 from kgfs.knowledge.document_location import standing_of
 from kgfs.knowledge.entries import Entries
 from kgfs.knowledge.filters import allowed, newest_first, ontology_asked
+from kgfs.knowledge.intent import Intent
 from kgfs.knowledge.query import Query, parse
 from kgfs.knowledge.ranking import BY_MEANING, BY_WORDS, ChunkRef, Match, Ranked, ranked
 from kgfs.knowledge.words_asked import has_word, occurring, rare, strange
@@ -87,6 +89,10 @@ class Found:
     """The questions in which this one is nested: what is found is of their documents."""
     follows_names: bool = False
     """Whether a change of names and times of files may change what is found."""
+    intent: Intent | None = None
+    """What the question is after; None where that was not looked for."""
+    claims: tuple[ScoredClaim, ...] = ()
+    """The claims found, best first."""
 
 
 def search(

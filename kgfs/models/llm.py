@@ -161,6 +161,8 @@ class LanguageModel:
         self._key = key
         self._spending = spending or Unlimited()
         self._room = threading.BoundedSemaphore(settings.concurrency)
+        self._first: set[int] = set()
+        """Threads that wait for a place and go before all others."""
         self._alone = threading.Lock()
         self._known = threading.RLock()
         self._server = _Server(model=settings.model)
@@ -201,16 +203,18 @@ class LanguageModel:
         stopped: Callable[[], bool] = lambda: False,
         *,
         model: str = "",
+        first: bool = False,
     ) -> Attempt:
         """Return the attempt that ended a request: an answer, a refusal, an empty or cut answer, or a rejection.
 
-        ``heard`` is called with every attempt before anything else happens. ``model`` is asked instead of ``[llm] model``. Raise
+        ``heard`` is called with every attempt before anything else happens. ``model`` is asked instead of ``[llm] model``. With
+        ``first`` the request goes before those that wait for a place. Raise
         UnavailableError where the server does not answer within ``[llm] retry_for`` seconds, refuses the key or the model, or
         a limit is reached; LostLeaseError once ``stopped`` returns true.
         """
         until = time.monotonic() + self.settings.retry_for
         pause = 1.0
-        with self._turn(stopped):
+        with self._turn(stopped, first=first):
             name = model or self.settings.model or self._model()
             format_ = self._server.formats.get(name, 0)
             while True:
@@ -246,9 +250,9 @@ class LanguageModel:
             ) from error
 
     @contextmanager
-    def _turn(self, stopped: Callable[[], bool]) -> Iterator[None]:
+    def _turn(self, stopped: Callable[[], bool], *, first: bool = False) -> Iterator[None]:
         """Hold one of the places for requests. The first request is sent alone, so that a wrong key costs one."""
-        _take(self._room.acquire, stopped)
+        self._take_place(stopped, first=first)
         try:
             if not self._is_proven():
                 _take(self._alone.acquire, stopped)
@@ -261,6 +265,23 @@ class LanguageModel:
             yield
         finally:
             self._room.release()
+
+    def _take_place(self, stopped: Callable[[], bool], *, first: bool) -> None:
+        if not first:
+            _take(self._left_by_first, stopped)
+            return
+        me = threading.get_ident()
+        self._first.add(me)
+        try:
+            _take(self._room.acquire, stopped)
+        finally:
+            self._first.discard(me)
+
+    def _left_by_first(self, timeout: float) -> bool:
+        if self._first:
+            time.sleep(timeout)
+            return False
+        return self._room.acquire(timeout=timeout)
 
     def _is_proven(self) -> bool:
         return self._server.is_proven

@@ -80,6 +80,12 @@ def header(source: AnswerSource) -> str:
     return f"[{' | '.join(parts)}]"
 
 
+def short_header(source: AnswerSource) -> str:
+    """Return ``[C:<chunk_id> | title]``, which a model is shown: its answer needs no more, and a token costs time."""
+    title = f" | {_escaped(source.source_title)}" if source.source_title else ""
+    return f"[C:{source.chunk_id}{title}]"
+
+
 def context(sources: Iterable[AnswerSource]) -> str:
     """Return all Sources below their headers, parted by ``---``, in the given order."""
     return SEPARATOR.join(f"{header(source)}\n{as_data(source.text)}" for source in sources)

@@ -5,8 +5,9 @@ Sources that were looked at, with the headers that a language model is shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any
 
 from kgfs.domain.places import Locator
@@ -46,6 +47,17 @@ class ShownQuote:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownStatement:
+    """A sentence that a language model wrote."""
+
+    text: str
+    chunk_ids: tuple[str, ...]
+    quotes: tuple[str, ...]
+    """The sentences of the documents that it rests on."""
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerPage:
     question: str
     ontology: str
@@ -68,13 +80,21 @@ class AnswerPage:
     reason: str
     saved: bool
     """Whether the answer was kept for a saved question, so that it may be of an earlier epoch."""
+    statements: tuple[ShownStatement, ...] = ()
+    """What a language model answered, with ``quotes`` as what that rests on; none where the quotes are the answer."""
+    model: str = ""
+    """The language model that answered."""
+    trouble: str = ""
+    """Why it did not."""
+    intent: Mapping[str, Any] | None = None
 
 
 def answer_md(page: AnswerPage, up: str) -> bytes:
     """Return ``answer.md``. ``up`` leads from its folder to the mount: ``../../``. No ``[C:`` stands in it."""
     body = {PENDING: _pending, DONE: _done, NOT_THERE: _not_found, FAILED: _failed}[page.state](page, up)
     end = f"\nAnswered {time_of(page.asked_at)}, from epoch {page.epoch}.\n" if page.saved and page.asked_at else ""
-    ways = f"By words only: {plain(page.only_text)}\n\n" if page.only_text else ""
+    ways = f"Without the language model: {plain(page.trouble)}\n\n" if page.trouble else ""
+    ways += f"By words only: {plain(page.only_text)}\n\n" if page.only_text else ""
     return rendered(f"# {plain(page.question)}\n\n{ways}{body}{end}")
 
 
@@ -89,10 +109,14 @@ def _failed(page: AnswerPage, up: str) -> str:
 def _not_found(page: AnswerPage, up: str) -> str:
     words = ", ".join(f"“{plain(word)}”" for word in page.missing[:MISSING])
     why = f" Near what comes closest there is no {words}." if words else ""
+    if page.model:
+        why = f" So says {plain(page.model)}: {plain(page.reason) or 'none of the sources that it was shown says it'}."
     return f"{NOT_FOUND}.{why}\n\n[What was looked at](context.md)\n"
 
 
 def _done(page: AnswerPage, up: str) -> str:
+    if page.model:
+        return _written(page, up)
     out: list[str] = []
     last = ""
     for quote in page.quotes:
@@ -103,6 +127,30 @@ def _done(page: AnswerPage, up: str) -> str:
         out.append(f"- {_said(quote.text)} [{quote.index}]\n")
         last = quote.doc_id
     return f"{''.join(out)}{sources_of(page.citations, up)}\n[What was looked at](context.md)\n"
+
+
+def _written(page: AnswerPage, up: str) -> str:
+    """Return what a model wrote, with numbers for its citations, and below it the sentences that it rests on."""
+    numbers = {one.chunk_id: one.index for one in page.citations}
+    said = "\n".join(
+        " ".join(f"{plain(one.text)}{''.join(f' [{numbers[at]}]' for at in one.chunk_ids)}" for one in line)
+        for line in _lines(page.statements)
+    )
+    rests = "".join(f"- {_said(quote.text)} [{quote.index}]\n" for quote in page.quotes)
+    end = f"\nWritten by {plain(page.model)}. [What it was shown](context.md)\n"
+    return f"{said}\n\nIt rests on:\n\n{rests}{sources_of(page.citations, up)}{end}"
+
+
+def _lines(statements: Sequence[ShownStatement]) -> list[list[ShownStatement]]:
+    return [list(line) for _, line in groupby(statements, key=lambda one: one.line)]
+
+
+def response_written(statements: Sequence[ShownStatement]) -> str:
+    """Return the sentences that a model wrote, each with its citations behind it, line by line."""
+    return "\n".join(
+        " ".join(f"{plain(one.text)} {''.join(f'[C:{at}]' for at in one.chunk_ids)}" for one in line)
+        for line in _lines(statements)
+    )
 
 
 def _said(quote: str) -> str:
@@ -135,6 +183,12 @@ def as_data(page: AnswerPage) -> dict[str, Any]:
         "needs_retry": page.needs_retry,
         "had_invalid_citations": bool(page.invalid_citations),
         "quotes": [asdict(quote) for quote in page.quotes],
+        "sentences": [
+            {"text": one.text, "chunk_ids": list(one.chunk_ids), "quotes": list(one.quotes)} for one in page.statements
+        ],
+        "model": page.model or None,
+        "without_model": page.trouble or None,
+        "intent": dict(page.intent) if page.intent else None,
         "missing": list(page.missing),
         "surety": page.surety,
         "by": ["full text"] if page.only_text else ["full text", "meaning"],

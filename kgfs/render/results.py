@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
@@ -164,6 +164,10 @@ class Results:
     within: tuple[str, ...] = ()
     """The searches in whose folders this one is."""
     near: Near | None = None
+    intent: Mapping[str, Any] | None = None
+    """What the question is after."""
+    claims: tuple[Mapping[str, Any], ...] = ()
+    """The claims that answer it, best first, with the parts of their scores."""
     ranked_by: str = ""
     """The model that ranked the documents again; '' where none did."""
 
@@ -187,6 +191,8 @@ def as_data(results: Results, texts: Sequence[str]) -> dict[str, Any]:
         "pagination": results.pagination.as_data(),
         "near": results.near.as_data() if results.near else None,
         "ranked_by": results.ranked_by or None,
+        "intent": dict(results.intent) if results.intent else None,
+        "claims": [dict(claim) for claim in results.claims],
         "content_included": True,
         "terms": [_fields(term) for term in results.terms],
     }

@@ -155,7 +155,7 @@ class Questions:
 
     def _work(self, key: Key, question: str, job: _Job) -> None:
         try:
-            job.answer = ask(self._stores, self._config.run, question, key[0], job.deadline)
+            job.answer = ask(self._stores, self._config.run, question, key[0], job.deadline, llm=self._config.llm)
         except KgfsError as error:
             job.error = error
         except Exception as error:  # a thread's exception would be lost, and its readers would wait for good
@@ -199,6 +199,6 @@ class Questions:
 
 
 def _is_old(job: _Job) -> bool:
-    """Return whether an answer by words alone, or a failure, is so old that a worker may be there by now."""
-    is_weak = job.error is not None or job.answer is None or bool(job.answer.only_text)
+    """Return whether an answer by words alone or without the language model, or a failure, is so old that a worker may be there by now."""
+    is_weak = job.error is not None or job.answer is None or bool(job.answer.only_text or job.answer.trouble)
     return is_weak and time.monotonic() - job.at > SEARCH_AGAIN

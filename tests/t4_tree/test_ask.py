@@ -16,7 +16,10 @@ from urllib.parse import unquote
 import pytest
 
 from kgfs.app.answers import ask as ask_by_api
+from kgfs.compute.answering import answering
+from kgfs.compute.completing import Completion, Request
 from kgfs.compute.deadline import Deadline
+from kgfs.compute.questions import Materials, QuestionServer
 from kgfs.errors import (
     BadInputError,
     ExistsError,
@@ -27,6 +30,7 @@ from kgfs.errors import (
 )
 from kgfs.ingest.lifecycle import forget, forget_plan
 from kgfs.knowledge.ask import asking
+from kgfs.settings import Llm
 from kgfs.stores.resolve import Found, FoundKind, find_document
 from kgfs.stores.thread_slots import WouldBlock, inline
 from kgfs.tree import questions as questions_module
@@ -143,7 +147,7 @@ def test_an_unknown_filter_is_refused_with_a_reason(library: Library) -> None:
 
 @pytest.mark.logs("ask StoreError: no disk")
 def test_a_question_that_fails_after_it_was_pending_says_so(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: Any) -> Any:
+    def fail(*given: Any, **named: Any) -> Any:
         free.wait(30)
         raise StoreError("no disk")
 
@@ -204,6 +208,33 @@ async def test_the_kernel_is_told_of_a_new_answer(library: Library) -> None:
     fh = await vfs.files.open(second, 0)
     assert b"1228" in await vfs.files.read(fh, 0, 1 << 20)
     await vfs.files.release(fh)
+
+
+def test_a_language_model_answers_beside_what_is_read(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, free, asked = f"Zen/ask/{QUESTION}", threading.Event(), list[Request]()
+
+    def complete(request: Request, seconds: float) -> Completion:
+        asked.append(request)
+        free.wait(30)
+        (shown,) = (one[: one.index(" |")] for one in request.blocks if "in 1125" in one)
+        return Completion("answer", f"China had koans in 1125 {shown}].", "", "m", tuple(range(len(request.blocks))))
+
+    config = replace(library.context.config, llm=Llm(base_url="http://127.0.0.1:9"))
+    monkeypatch.setattr(library.context.questions, "_config", config)
+    config.run.mkdir(exist_ok=True)
+    with QuestionServer(config.run, answering(Materials(None, None, complete=complete))):
+        assert library.names("Zen/ask") == [] and not asked
+        touch(library, path)
+        assert answer(library, path, 0.6)["state"] == "pending"
+        free.set()
+        settled(library)
+    data = answer(library, path)
+    assert data["model"] == "m" and [one["text"] for one in data["sentences"]] == ["China had koans in 1125."]
+    (quote,) = data["sentences"][0]["quotes"]
+    assert quote == data["quotes"][0]["text"] and quote in ZEN and "1125" in quote and len(asked) == 1
+    assert b"China had koans in 1125. [1]" in files(library, path)["answer.md"]
+    (kept,) = (config.home / "answers").iterdir()
+    assert b"China had koans" in kept.read_bytes() and library.names("Zen/ask") == [QUESTION]
 
 
 def test_what_only_looks_is_refused_to_change(library: Library) -> None:

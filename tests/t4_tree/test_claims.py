@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from kgfs.cli import main
+from kgfs.compute.answering import answering
+from kgfs.compute.completing import Completion, Request
+from kgfs.compute.deadline import Deadline
+from kgfs.compute.questions import Materials, QuestionServer
 from kgfs.domain.identity import claim_id_of
-from kgfs.tree.node import File
+from kgfs.knowledge.ask.asking import ask
+from kgfs.knowledge.claims_found import ROLES, parts_of
+from kgfs.settings import Llm
+from kgfs.stores.graph.vocabulary import ClaimRow
+from kgfs.stores.vectors.contract import Row
+from kgfs.tree.node import File, Folder
+from tests.fakes.vectors import MemoryVectors
 from tests.support.claims import Told
-from tests.support.library import Library, library_at
+from tests.support.library import Library, library_at, read
 
 GREW = Told("Acme's revenue grew by 5 % in 2024.", "revenue grew by\n5 %")
 SAME = Told("In 2024 Acme achieved 5 % growth of its sales.", "sales rose 5 %")
@@ -123,3 +136,65 @@ def test_a_person_merges_claims_and_splits_them_again(library: Library, capsys: 
     parts = json.loads(run("split", other, "--json"))
     assert len(parts) == 2 and len(library.names("Zen/claims/metric")) == 4
     run("split", parts[0]["claim_id"], code=3)
+
+
+def test_a_search_finds_claims_with_the_parts_of_their_scores(library: Library) -> None:
+    """Words alone find those that have all of them; the worker's vectors also find those that are close in meaning."""
+    fill(library)
+    path, run = "Zen/search/revenue grew", library.context.config.run
+    found = results(library, path)
+    assert found["intent"]["by"] == "rules" and found["intent"]["intent"] == ""
+    assert {one["claim"] for one in found["claims"]} == {GREW.claim, OTHER.claim}
+    for one in found["claims"]:
+        # role metric is the last of six; nothing is known of the question's domain
+        assert one["parts"] == {"cosine": 0.0, "domain": 0.1, "role": round(0.2 / 6, 6), "authority": 0.1}
+        assert one["score"] == pytest.approx(sum(one["parts"].values()), abs=1e-9)
+    first = next(one for one in found["claims"] if one["claim"] == GREW.claim)
+    assert first["file"] == f"claims/{file_of(library, GREW)}" and library.find(f"Zen/{first['file']}") is not None
+    assert (first["document"], first["line_start"], first["quote"]) == ("documents/one.txt", 3, GREW.quote)
+    vectors = MemoryVectors("model")
+    for doc, ordinal, vector in (("one", 0, [1.0, 0.0]), ("two", 0, [0.6, 0.8])):
+        doc_id = library.document(f"Zen/documents/{doc}.txt").doc_id
+        ontology = library.ontology().id
+        row = Row("claim", f"{doc_id}:{ordinal}", 0, np.array(vector, np.float32), ontology, doc_id, -1, "normalized")
+        vectors.upsert([row])
+    embed = [np.array([[1, 0]], np.float32)]
+    run.mkdir(exist_ok=True)
+    with QuestionServer(run, answering(Materials(lambda texts: embed * len(texts), vectors))):
+        found = results(library, "Zen/search/sales revenue")
+    assert [(one["claim"], one["parts"]["cosine"]) for one in found["claims"]] == [(GREW.claim, 0.5), (SAME.claim, 0.3)]
+
+
+def results(library: Library, path: str) -> dict[str, Any]:
+    folder = library.node(path)
+    assert isinstance(folder, Folder)
+    entries = dict(folder.work_out(Deadline(10)).entries())
+    return dict(json.loads(read(entries["results.json"])))
+
+
+def test_a_claim_counts_by_meaning_domain_role_and_authority() -> None:
+    row = ClaimRow("d", 0, "c", "A claim.", "definition", "SEO", "A", "", "", "", "", "", "medium", 1.0)
+    assert parts_of(row, 0.8, "seo") == {"cosine": 0.4, "domain": 0.2, "role": 0.2, "authority": 0.05}
+    assert parts_of(row, -0.5, "Growth") == {"cosine": 0.0, "domain": 0.0, "role": 0.2, "authority": 0.05}
+    assert parts_of(row, None, "")["domain"] == 0.1
+    by_role = [parts_of(replace(row, role=role), 0.5, "")["role"] for role in ROLES]
+    assert by_role == sorted(by_role, reverse=True) and by_role[-1] == round(0.2 / 6, 6)
+
+
+def test_a_language_model_is_shown_a_claim_under_the_source_that_it_stands_on(library: Library) -> None:
+    fill(library)
+    asked: list[Request] = []
+
+    def complete(request: Request, seconds: float) -> Completion:
+        asked.append(request)
+        return Completion("answer", "Not found in sources", "", "m", tuple(range(len(request.blocks))))
+
+    config = library.context.config
+    config.run.mkdir(exist_ok=True)
+    with QuestionServer(config.run, answering(Materials(None, None, complete=complete))):
+        llm = Llm(base_url="http://127.0.0.1:9")
+        found = ask(library.stores, config.run, "revenue grew", "", Deadline(10), llm=llm)
+    assert found.state == "not_found" and found.model == "m" and found.looked
+    (block,) = (one for one in asked[0].blocks if GREW.claim in one)
+    header, claim, *text = block.splitlines()
+    assert header.startswith("[C:") and claim == GREW.claim and "5 % this year." in text[-1]

@@ -94,6 +94,10 @@ class Asker:
         """Return whether the model is to be asked about the document of a job."""
         return job.kind == "read" and table.needs_llm(job.extractor or self._default)
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def stop(self) -> None:
         """Make all calls end soon with LostLeaseError."""
         self._stopping.set()

@@ -56,6 +56,18 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence that a language model wrote, and that Sources bear out."""
+
+    text: str
+    chunk_ids: tuple[str, ...]
+    quotes: tuple[int, ...]
+    """The numbers of the answer's quotes that it rests on."""
+    line: int
+    """The line of the answer that it stands in."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     question: str
     ontology: str
@@ -76,7 +88,17 @@ class Answer:
     missing: tuple[str, ...] = ()
     """Words of the question that stand nowhere near the best sentences, the heaviest first."""
     reason: str = ""
-    """Why it failed."""
+    """Why it failed, or why nothing is left of what a language model wrote."""
+    statements: tuple[Statement, ...] = ()
+    """What a language model answered; none where the quotes alone do."""
+    model: str = ""
+    """The language model that answered; '' where none did."""
+    trouble: str = ""
+    """Why the language model did not answer; '' where it did, or where none is configured."""
+    invalid: tuple[str, ...] = ()
+    """Ids that the model cited and was not shown."""
+    intent: dict[str, Any] | None = None
+    """What the question is after, and by what more than its words it was looked for."""
 
     @property
     def doc_ids(self) -> frozenset[str]:
@@ -105,6 +127,11 @@ def from_data(data: dict[str, Any]) -> Answer:
             "quotes": tuple(Quote(_place(one["place"]), one["text"], one["score"]) for one in plain["quotes"]),
             "looked": tuple(Looked(_place(one["place"]), one["text"], one["score"]) for one in plain["looked"]),
             "missing": tuple(plain["missing"]),
+            "statements": tuple(
+                Statement(one["text"], tuple(one["chunk_ids"]), tuple(one["quotes"]), one["line"])
+                for one in plain.get("statements", ())
+            ),
+            "invalid": tuple(plain.get("invalid", ())),
         }
     )
 

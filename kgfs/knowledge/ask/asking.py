@@ -9,38 +9,57 @@ from pathlib import Path
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.likeness import likeness
+from kgfs.compute.nearest import LONGEST_WORDS
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.places import page_in
-from kgfs.domain.word_forms import forms_in, forms_of
+from kgfs.domain.word_forms import forms_in, forms_of, words_in
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge import timing
-from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State
+from kgfs.knowledge.ask.answer import Answer, Looked, Place, Quote, State, Statement
 from kgfs.knowledge.ask.choosing import chosen
+from kgfs.knowledge.ask.composing import SHOWN, Material, Written, write
 from kgfs.knowledge.ask.defined import BY_EVIDENCE, evidence_of, leads
 from kgfs.knowledge.ask.gathering import Gathered, Position, gather
 from kgfs.knowledge.ask.question import Question, named_in, share_of, weighed
 from kgfs.knowledge.ask.scoring import Judged, Scored, Weights, led, score, standardised
 from kgfs.knowledge.ask.sentences import points_back
+from kgfs.knowledge.ask.stated import closest
 from kgfs.knowledge.ask.subject import subjects_of
+from kgfs.knowledge.claims_found import found_claims
+from kgfs.knowledge.intent import Intent, domains_in, read_intent, say_intent
 from kgfs.knowledge.search import Found, search
-from kgfs.models.extractor.background import rank
+from kgfs.models.extractor.background import is_known, rank
 from kgfs.render.search import telling_words
+from kgfs.settings import Llm
 from kgfs.stores.graph.vocabulary import SourceRow
 from kgfs.stores.stores import Stores
 
 COMPARED = 120
 """The number of sentences that the worker's models compare with the question: the best by their words and by the search."""
+CLAIMS = 3
+"""The number of claims that a language model is shown, each with the Source of its strongest evidence."""
+BESIDE = 3
+"""The number of Sources among those that a language model is shown that claims stand on, or that other words than the question's
+find."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
 
 def ask(
-    stores: Stores, run: Path, question: str, ontology: str, patience: Deadline, *, by_worker: bool = False
+    stores: Stores,
+    run: Path,
+    question: str,
+    ontology: str,
+    patience: Deadline,
+    *,
+    by_worker: bool = False,
+    llm: Llm | None = None,
 ) -> Answer:
     """Return the answer of the Sources to a question, in one ontology (its id) or in all (''). Blocks.
 
-    Filters and phrases narrow what is looked at, as in a search; ``by_worker`` is as for it. Raises the errors of
+    Filters and phrases narrow what is looked at, as in a search; ``by_worker`` is as for it. Where ``llm`` names a language
+    model, that writes the answer; where it does not in time, sentences of the Sources are the answer, as without one. Raises the errors of
     :func:`kgfs.knowledge.search.search`, and BadInputError for a question without words.
     """
     slowly("asking", patience.wait)
@@ -51,7 +70,7 @@ def ask(
     if weighing.only_text:  # only meanings can tell that a sentence answers without any of the words
         numbers = [at for at in numbers if share_of(weighing.question, few.candidates[at].block)] or numbers[:1]
     quotes = _apart([_quote(few, at, scored.scores[at]) for at in numbers])
-    return Answer(
+    quoted = Answer(
         question=question,
         ontology=found.ontology,
         state=State.DONE if answers else State.NOT_FOUND,
@@ -62,7 +81,117 @@ def ask(
         only_text=weighing.only_text,
         surety=round(scored.answerable, 4),
         missing=() if answers else _missing(weighing.question, few, scored.order),
+        intent=read_intent(stores, found.ontology, found.query.words, neighbours=False).as_data(),
     )
+    if llm is None or not llm.base_url or not _may_say(weighing):
+        return quoted
+    return _written(stores, run, weighing, quoted, llm, patience)
+
+
+def _may_say(weighing: Weighing) -> bool:
+    """Return whether any candidate has a word of the question, so that a language model is worth asking."""
+    return any(share_of(weighing.question, one.block | one.forms) > 0 for one in weighing.candidates.candidates)
+
+
+def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm: Llm, patience: Deadline) -> Answer:
+    """Return the answer that the language model writes; ``quoted`` with the reason where it does not."""
+    best = [weighing.candidates.positions[at].source for at in weighing.scored.order[: 4 * SHOWN]]
+    intent = _intent(stores, run, weighing, llm, patience)
+    places = dict.fromkeys((one.doc_id, one.chunk_index) for one in best)
+    places |= dict.fromkeys(place for place, _ in weighing.found.order[:SHOWN])
+    claims = _claims(stores, run, weighing, intent, patience)
+    beside = dict.fromkeys((*claims, *_by_expansions(stores, run, weighing, intent, patience), *places))
+    first = [*places][: SHOWN - BESIDE]
+    places = dict.fromkeys((*first, *[one for one in beside if one not in first][:BESIDE]))
+    rows = stores.graph.sources_at([*places])
+    sources = [rows[place] for place in places if place in rows]
+    said = {rows[place].chunk_id: texts for place, texts in claims.items() if place in rows}
+    material = Material(weighing.question, sources, said, llm.is_trusted, _is_common)
+    written = write(stores, run, material, patience)
+    if written.trouble:
+        return replace(quoted, trouble=written.trouble, intent=intent.as_data())
+    scores = dict(weighing.found.order)
+    statements, quotes = _resting(written)
+    return replace(
+        quoted,
+        state=State.DONE if statements else State.NOT_FOUND,
+        statements=statements,
+        quotes=quotes,
+        looked=tuple(
+            Looked(_whole(row), row.full_text, scores.get((row.doc_id, row.chunk_index), 0.0)) for row in written.shown
+        ),
+        asked_at=time.time_ns(),
+        missing=() if statements else _missing(weighing.question, weighing.candidates, weighing.scored.order),
+        reason=written.reason,
+        model=written.model,
+        invalid=written.invalid,
+        intent=intent.as_data(),
+    )
+
+
+def _intent(stores: Stores, run: Path, weighing: Weighing, llm: Llm, patience: Deadline) -> Intent:
+    """Return what the question is after: as rules say, or as the model says where it is to be asked for that."""
+    found = weighing.found
+    ruled = read_intent(stores, found.ontology, found.query.words)
+    if not llm.intent:
+        return ruled
+    return say_intent(run, found.query.words, ruled, [*domains_in(stores, found.ontology)], patience)
+
+
+def _claims(
+    stores: Stores, run: Path, weighing: Weighing, intent: Intent, patience: Deadline
+) -> dict[tuple[str, int], list[str]]:
+    """Return the best claims by the Source of their strongest evidence."""
+    found, limited = weighing.found, _for_models(patience)
+    best = found_claims(
+        stores,
+        run,
+        found.ontology,
+        found.query.words,
+        intent.domain,
+        found.doc_ids,
+        limited,
+        meaning=not weighing.only_text,
+    )
+    said: dict[tuple[str, int], list[str]] = {}
+    for one in best[:CLAIMS]:
+        said.setdefault((one.evidence.doc_id, one.evidence.chunk_index), []).append(one.claim.shown.claim)
+    return said
+
+
+def _by_expansions(
+    stores: Stores, run: Path, weighing: Weighing, intent: Intent, patience: Deadline
+) -> list[tuple[str, int]]:
+    """Return the best Sources of a search for what the question is looked for by besides its words."""
+    words = " ".join(words_in(" ".join(intent.expansions)))[:LONGEST_WORDS]
+    if not words:
+        return []
+    found, wait = weighing.found, _for_models(patience).left
+    more = search(stores, run, words, found.ontology, patience, within=found.doc_ids, model_wait=wait)
+    return [place for place, _ in more.order[:SHOWN]]
+
+
+def _resting(written: Written) -> tuple[tuple[Statement, ...], tuple[Quote, ...]]:
+    """Return the statements of an answer, and the sentences of their Sources that they rest on."""
+    rows = {row.chunk_id: row for row in written.shown}
+    quotes: dict[tuple[str, int], Quote] = {}
+    statements: list[Statement] = []
+    for one in written.sentences:
+        numbers = []
+        for row in (rows[chunk_id] for chunk_id in one.chunk_ids):
+            start, end = closest(row.full_text, one.text)
+            place = (row.chunk_id, start)
+            if place not in quotes:
+                text = row.full_text[start:end]
+                quotes[place] = Quote(_place_in(row, row.char_start + start, text, row.section_path), text, 0.0)
+            numbers.append(list(quotes).index(place))
+        statements.append(Statement(one.text, one.chunk_ids, tuple(numbers), one.line))
+    return tuple(statements), tuple(quotes.values())
+
+
+def _is_common(word: str) -> bool:
+    """Return whether a word is one of English, or a form of one, and no name."""
+    return is_known(word) or word.endswith(("ing", "ed", "ly", "s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,20 +344,25 @@ def _holds(whole: Place, part: Place, equal: bool) -> bool:
 
 
 def _place(position: Position, text: str) -> Place:
-    source = position.source
-    before = source.full_text[: position.start - source.char_start]
-    first, last = source.locator(position.start), source.locator(position.end - 1)
+    return _place_in(position.source, position.start, text, position.section_path)
+
+
+def _place_in(source: SourceRow, start: int, text: str, section_path: tuple[str, ...]) -> Place:
+    """Return the place of a text that begins at ``start`` in a Source."""
+    end = start + len(text)
+    before = source.full_text[: start - source.char_start]
+    first, last = source.locator(start), source.locator(end - 1)
     line = source.line_start + before.count("\n")
     return Place(
         doc_id=source.doc_id,
         chunk_id=source.chunk_id,
         chunk_index=source.chunk_index,
-        char_start=position.start,
-        char_end=position.end,
+        char_start=start,
+        char_end=end,
         line_start=line,
         line_end=line + text.count("\n"),
         page=page_in(first),
-        section_path=position.section_path,
+        section_path=section_path,
         first=first,
         last=last,
     )

@@ -9,7 +9,7 @@ from kgfs.knowledge.archived import download_name, readable_name
 from kgfs.knowledge.ask.answer import Answer, Looked, Quote, State
 from kgfs.knowledge.document_location import standing_of
 from kgfs.render.answer_context import NOT_FOUND, AnswerSource
-from kgfs.render.answer_files import AnswerPage, ShownQuote, response_of
+from kgfs.render.answer_files import AnswerPage, ShownQuote, ShownStatement, response_of, response_written
 from kgfs.stores.stores import Stores
 
 
@@ -26,6 +26,18 @@ def page(stores: Stores, answer: Answer, *, saved: bool = False) -> tuple[Answer
     sources = [known[one.place.doc_id].source(one, quotes) for one in answer.looked if one.place.doc_id in known]
     shown = {source.chunk_id: source for source in sources}
     response = response_of([(one.place.doc_id, one.place.chunk_id, one.text) for one in quotes])
+    statements = tuple(
+        ShownStatement(
+            one.text,
+            one.chunk_ids,
+            tuple(answer.quotes[at].text for at in one.quotes if at < len(answer.quotes)),
+            one.line,
+        )
+        for one in answer.statements
+        if held.issuperset(one.chunk_ids)
+    )
+    if answer.statements:
+        response = response_written(statements)
     if answer.state is State.NOT_FOUND:
         response = NOT_FOUND
     checked = validate(response, shown, lambda uri: any(placed.has(uri) for placed in known.values()))
@@ -37,9 +49,13 @@ def page(stores: Stores, answer: Answer, *, saved: bool = False) -> tuple[Answer
         ontology=ontology.name if ontology else "",
         state=answer.state.value,
         response=checked.response,
-        quotes=tuple(known[one.place.doc_id].quote(one, numbers[one.place.chunk_id]) for one in quotes),
+        quotes=tuple(
+            known[one.place.doc_id].quote(one, numbers[one.place.chunk_id])
+            for one in quotes
+            if one.place.chunk_id in numbers
+        ),
         citations=checked.citations,
-        invalid_citations=checked.invalid_citations,
+        invalid_citations=tuple(dict.fromkeys((*answer.invalid, *checked.invalid_citations))),
         missing_archives=checked.missing_archives,
         needs_retry=checked.needs_retry,
         looked=tuple(sources),
@@ -49,6 +65,10 @@ def page(stores: Stores, answer: Answer, *, saved: bool = False) -> tuple[Answer
         surety=answer.surety,
         missing=answer.missing,
         reason=answer.reason,
+        statements=statements,
+        model=answer.model,
+        trouble=answer.trouble,
+        intent=answer.intent,
         saved=saved,
     ), max(changed, answer.asked_at)
 
