@@ -1,4 +1,4 @@
-"""``kgfs ask``: answer a question with sentences of the Sources."""
+"""``kgfs ask``: answer a question from the Sources."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kgfs.render.answer_files import answer_md, as_data
 @as_json
 @with_config
 def command(config: Config, words: Sequence[str], ontology: str | None, timeout: float, as_json: bool) -> None:
-    """Answer QUESTION with sentences of the documents, each cited.
+    """Answer QUESTION with sentences of the documents, each cited; with a configured language model, as that writes it.
 
     The same as cat <mount>/ask/'QUESTION'/answer.md, without a mount; links are paths in it. Where the documents do not say, it prints "Not
     found in sources", and the words of the question that stand nowhere near. Filters narrow what is looked at, as in kgfs search. A
-    worker that runs (kgfs mount starts one) compares meanings, before it goes on reading; without it words decide alone, as the answer
-    says first. A question that was saved with touch
+    worker that runs (kgfs mount starts one) compares meanings, and asks the language model, before it goes on reading; without it words
+    decide alone, and where the model does not answer in time sentences do, as the answer says first. A question that was saved with touch
     shows this answer from now on. --json has the exact quotes with their places.
 
     \b

@@ -176,7 +176,7 @@ def test_a_model_that_takes_too_long_leaves_time_for_sentences(home: Path, tmp_p
     with answering(answer) as url, working(config := configured(home, url, model="m")):
         page = api.ask(config, ASKED, timeout=3)
         held.set()
-    assert page.quotes and page.trouble.startswith("No answer within")
+    assert page.quotes and page.trouble.startswith("it did not answer in time")
 
 
 def test_without_a_worker_sentences_answer(home: Path, tmp_path: Path) -> None:

@@ -169,7 +169,9 @@ def results(library: Library, path: str) -> dict[str, Any]:
     folder = library.node(path)
     assert isinstance(folder, Folder)
     entries = dict(folder.work_out(Deadline(10)).entries())
-    return dict(json.loads(read(entries["results.json"])))
+    file = entries["results.json"]
+    assert isinstance(file, File)
+    return dict(json.loads(read(file)))
 
 
 def test_a_claim_counts_by_meaning_domain_role_and_authority() -> None:

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from kgfs.compute.completing import Completion, Request
 from kgfs.config import Config
 from kgfs.errors import BadInputError, LostLeaseError
-from kgfs.failpoints import border
 from kgfs.ingest.working.asking import Asker
 from kgfs.models.answering import INTENT, compose, read_intent
 from kgfs.models.contract import Tokens
@@ -55,7 +54,6 @@ class Completer:
                 attempts.append(attempt)
                 told = asdict(attempt)
                 record.keep({"raw_output": told.pop("text"), **told})
-                border("completed")
 
             def is_over() -> bool:
                 is_down = len(attempts) >= FAULTS and all(one.outcome == FAULT for one in attempts)

@@ -85,7 +85,7 @@ def ask(
     )
     if llm is None or not llm.base_url or not _may_say(weighing):
         return quoted
-    return _written(stores, run, weighing, quoted, llm, patience)
+    return _written(_Way(stores, run, patience, by_worker), weighing, quoted, llm)
 
 
 def _may_say(weighing: Weighing) -> bool:
@@ -93,21 +93,32 @@ def _may_say(weighing: Weighing) -> bool:
     return any(share_of(weighing.question, one.block | one.forms) > 0 for one in weighing.candidates.candidates)
 
 
-def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm: Llm, patience: Deadline) -> Answer:
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """By what a question is answered, and how long that may take."""
+
+    stores: Stores
+    run: Path
+    patience: Deadline
+    by_worker: bool
+
+
+def _written(way: _Way, weighing: Weighing, quoted: Answer, llm: Llm) -> Answer:
     """Return the answer that the language model writes; ``quoted`` with the reason where it does not."""
     best = [weighing.candidates.positions[at].source for at in weighing.scored.order[: 4 * SHOWN]]
-    intent = _intent(stores, run, weighing, llm, patience)
+    stores = way.stores
+    intent = _intent(way, weighing, llm)
     places = dict.fromkeys((one.doc_id, one.chunk_index) for one in best)
     places |= dict.fromkeys(place for place, _ in weighing.found.order[:SHOWN])
-    claims = _claims(stores, run, weighing, intent, patience)
-    beside = dict.fromkeys((*claims, *_by_expansions(stores, run, weighing, intent, patience), *places))
+    claims = _claims(way, weighing, intent)
+    beside = dict.fromkeys((*claims, *_by_expansions(way, weighing, intent), *places))
     first = [*places][: SHOWN - BESIDE]
     places = dict.fromkeys((*first, *[one for one in beside if one not in first][:BESIDE]))
     rows = stores.graph.sources_at([*places])
     sources = [rows[place] for place in places if place in rows]
     said = {rows[place].chunk_id: texts for place, texts in claims.items() if place in rows}
     material = Material(weighing.question, sources, said, llm.is_trusted, _is_common)
-    written = write(stores, run, material, patience)
+    written = write(stores, way.run, material, way.patience)
     if written.trouble:
         return replace(quoted, trouble=written.trouble, intent=intent.as_data())
     scores = dict(weighing.found.order)
@@ -129,23 +140,21 @@ def _written(stores: Stores, run: Path, weighing: Weighing, quoted: Answer, llm:
     )
 
 
-def _intent(stores: Stores, run: Path, weighing: Weighing, llm: Llm, patience: Deadline) -> Intent:
+def _intent(way: _Way, weighing: Weighing, llm: Llm) -> Intent:
     """Return what the question is after: as rules say, or as the model says where it is to be asked for that."""
     found = weighing.found
-    ruled = read_intent(stores, found.ontology, found.query.words)
+    ruled = read_intent(way.stores, found.ontology, found.query.words)
     if not llm.intent:
         return ruled
-    return say_intent(run, found.query.words, ruled, [*domains_in(stores, found.ontology)], patience)
+    return say_intent(way.run, found.query.words, ruled, [*domains_in(way.stores, found.ontology)], way.patience)
 
 
-def _claims(
-    stores: Stores, run: Path, weighing: Weighing, intent: Intent, patience: Deadline
-) -> dict[tuple[str, int], list[str]]:
+def _claims(way: _Way, weighing: Weighing, intent: Intent) -> dict[tuple[str, int], list[str]]:
     """Return the best claims by the Source of their strongest evidence."""
-    found, limited = weighing.found, _for_models(patience)
+    found, limited = weighing.found, _for_models(way.patience)
     best = found_claims(
-        stores,
-        run,
+        way.stores,
+        way.run,
         found.ontology,
         found.query.words,
         intent.domain,
@@ -159,15 +168,21 @@ def _claims(
     return said
 
 
-def _by_expansions(
-    stores: Stores, run: Path, weighing: Weighing, intent: Intent, patience: Deadline
-) -> list[tuple[str, int]]:
+def _by_expansions(way: _Way, weighing: Weighing, intent: Intent) -> list[tuple[str, int]]:
     """Return the best Sources of a search for what the question is looked for by besides its words."""
     words = " ".join(words_in(" ".join(intent.expansions)))[:LONGEST_WORDS]
     if not words:
         return []
-    found, wait = weighing.found, _for_models(patience).left
-    more = search(stores, run, words, found.ontology, patience, within=found.doc_ids, model_wait=wait)
+    more = search(
+        way.stores,
+        way.run,
+        words,
+        weighing.found.ontology,
+        way.patience,
+        within=weighing.found.doc_ids,
+        by_worker=way.by_worker,
+        model_wait=_for_models(way.patience).left,
+    )
     return [place for place, _ in more.order[:SHOWN]]
 
 

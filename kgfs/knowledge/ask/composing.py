@@ -15,7 +15,7 @@ from kgfs.compute.deadline import Deadline
 from kgfs.domain.dates import own_day
 from kgfs.domain.invented import Grounds
 from kgfs.domain.word_forms import forms_in
-from kgfs.errors import GivenUpError, KgfsError
+from kgfs.errors import GivenUpError, KgfsError, TimedOutError
 from kgfs.knowledge.answer_citations import ask_again, validate
 from kgfs.knowledge.ask.gathering import WHOLE
 from kgfs.knowledge.ask.question import Question, share_of
@@ -80,6 +80,11 @@ def write(stores: Stores, run: Path, material: Material, patience: Deadline) -> 
             said = complete(run, Request("answer", material.question.text, blocks, added, doc_ids), in_time)
         except GivenUpError:
             raise
+        except TimedOutError:
+            patience.check()
+            return Written(
+                "", trouble="it did not answer in time. Ask again, or give it longer with kgfs ask --timeout."
+            )
         except KgfsError as error:
             patience.check()
             return Written("", trouble=str(error))
