@@ -129,6 +129,7 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
         "not_read": reading.note or None,
         "sources": len(reading.chunks),
         "gated": len(reading.chunks) - passed,
+        "gated_for": dict(Counter(verdict.reason for verdict in reading.verdicts if not verdict.passed)),
         "records": {"extracted": min(asked, passed), "reused": passed - min(asked, passed)},
         "candidates": len(reading.concepts),
         "concepts": concepts,
