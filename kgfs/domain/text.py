@@ -90,6 +90,10 @@ FURNITURE = "menus, side bars, footers or repeated headers of a page"
 """The reason for which a Source is gated that is no text of its document."""
 
 
+BLOCK_VERDICTS = ("pass", "too short", "mostly links or emoji", "no verb", "no domain noun")
+"""What the gate says of a block, by number: that it passes, or the first reason against it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The gate's decision on one Source. ``reason`` is empty when the Source passes."""
@@ -97,8 +101,10 @@ class Verdict:
     passed: bool
     reason: str = ""
     only_short: bool = False
-    """Whether it passes though none of its blocks does, since being short alone gates no Source: a language model is not
-    asked about it."""
+    """Whether it passes though all its judged blocks are too short, since being short alone gates no Source: a language
+    model is not asked about it."""
+    judged: tuple[tuple[int, int, int], ...] = ()
+    """Of each judged block, in order, its first and last line and the number of what is said of it in BLOCK_VERDICTS."""
 
 
 def chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:

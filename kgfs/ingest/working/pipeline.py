@@ -107,7 +107,7 @@ class Pipeline:
         described: Question | None = None
         if not draft.is_found_by_words_only:
             words = prose_only(draft.parsed.media_type, draft.parsed.text)
-            questions = self.asker.questions(draft.parsed, words, draft.passed, draft.language, domains)
+            questions = self.asker.questions(draft.parsed, words, draft.asked, draft.language, domains)
             described = self.asker.description(draft.parsed) if questions else None
         known = self._known(document, job)
         return Inquiry(document, self._kin(document), questions, described, known, job.run)
