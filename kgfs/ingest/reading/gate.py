@@ -16,17 +16,13 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from kgfs.domain.domains import ADDRESS, Domains, has_keyword
-from kgfs.domain.text import BLOCK_VERDICTS, FURNITURE, Block, Chunk, Text, Verdict
+from kgfs.domain.text import BLOCK_VERDICTS, FURNITURE, MANY_BLOCKS, Block, Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
 """Least number of words between white space, and of ideographs; addresses are not counted."""
 
 MOST_NOISE = 0.5
 """Largest share of addresses and emoji among the characters that are not white space."""
-
-MANY = 1000
-"""Blocks of a document above which neighbours that are judged alike are listed as one, and the grammar is asked about no
-further block of a Source once one passes."""
 
 _EXEMPT = frozenset({"code", "table"})
 _MAILS = ("message/rfc822", "application/mbox")
@@ -102,7 +98,7 @@ def _judge(text: Text, chunk: Chunk, starts: Sequence[int], rules: _Rules) -> Ve
     parts = list(_parts(text, chunk, starts))
     passes = any(part.kind in _EXEMPT for part in parts)
     parts = [part for part in parts if part.kind not in _EXEMPT and part.kind not in _SILENT]
-    many = len(starts) > MANY
+    many = len(starts) > MANY_BLOCKS  # then the grammar is asked about no block behind one that passes
     found: list[_Finding] = []
     for part in parts:
         found.append(_judge_block(part.words, part.kind, replace(rules, verbs=None) if many and passes else rules))
