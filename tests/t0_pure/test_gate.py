@@ -107,7 +107,7 @@ def test_shortness_alone_gates_no_source_and_is_told() -> None:
 
 
 def test_each_judged_block_has_its_lines_and_its_verdict() -> None:
-    content = f"# Zen\n\nShort.\n\n{KNOWLEDGE}\nIt goes on.\n\n```\nx = 1\n```\n\n{ADDRESSES}\n\nNo tea.\n"
+    content = f"# Zen\n\nShort.\n\n{KNOWLEDGE}\nIt goes on.\n\n```\nx = 1\n```\n\n{ADDRESSES} {'🎉 ' * 20}\n\nNo tea.\n"
     found = verdict(content, domains={"Zen": ("koan",)})
     assert found.judged == ((3, 3, 1), (5, 6, 0), (12, 12, 2), (14, 14, 1))
     assert judged_blocks([found, found]) == [*found.judged, *found.judged]
@@ -127,7 +127,7 @@ def test_neighbours_judged_alike_are_one_entry_in_a_long_document() -> None:
     text = parse("a.md", content.encode())
     half = text.blocks[500].start
     verdicts = judge_all(text, spans(text, half), verbs=has_verb)
-    assert [verdict.judged for verdict in verdicts] == [((1, 1, 1), (3, 999, 0)), ((1, 1005, 0), (1007, 1007, 1))]
+    assert [verdict.judged for verdict in verdicts] == [((1, 1, 1), (3, 999, 0)), ((1, 1003, 0), (1005, 1005, 1))]
     assert asked == [KNOWLEDGE, KNOWLEDGE], "a Source that passes is parsed no further"
     many = [Verdict(True, judged=((n, n, 0),)) for n in range(1, MANY_BLOCKS + 2)]
     assert judged_blocks(many) == [(1, MANY_BLOCKS + 1, 0)]
