@@ -217,6 +217,9 @@ def _asker(config: Config, stores: Stores, compute: Compute) -> Asker | None:
     from kgfs.ingest.working.asking import Asker
     from kgfs.models.extractor.table import needs_llm
 
+    url = config.llm.base_url
+    if is_open_to_others(url, encrypted=url.startswith(("https", "local:"))):
+        warn_of_plain_text(config, url, "Use https in llm.base_url.")
     try:
         return Asker(config, stores.garage.objects, compute)
     except KgfsError as error:

@@ -74,6 +74,8 @@ def command(config: Config, words: str | None, unshipped: bool, zero: bool, as_j
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}{_parts(found)}")
+    if waiting := found["waiting"]:
+        click.echo(f"waiting  {count(len(waiting), 'document')}: {waiting[0]['reason']}")
     if found["taken_over_by"]:
         click.echo(
             f"owner    {found['taken_over_by']}; this home is read-only, and kgfs status --unshipped lists its own files"

@@ -13,7 +13,7 @@ from kgfs.knowledge.document_location import attachment_path
 from kgfs.knowledge.without_concepts import why_none
 from kgfs.render.words import as_guessed, time_of
 from kgfs.stores.catalog.names import Names
-from kgfs.stores.catalog.rows import Job, PartRow
+from kgfs.stores.catalog.rows import WAITING, Job, PartRow
 from kgfs.stores.readings import load_reading
 from kgfs.stores.resolve import Found, FoundKind
 from kgfs.stores.stores import Stores
@@ -37,11 +37,13 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         document = None  # the path has newer bytes, which are not settled yet or are of a kind that makes no Document
     decided = name if name is not None and not found.version else version
     sha256 = document.sha256 if document else name.sha256 if name else ""
+    jobs = stores.catalog.jobs.of(document.doc_id) if document else []
+    waits = next((job for job in jobs if job.stage == WAITING), None)
     return {
         "ontology": found.ontology.name,
         "path": f"documents/{found.path}" if name else None,
-        "state": _state(name, document),
-        "state_reason": document.reason or None if document else None,
+        "state": WAITING if waits else _state(name, document),
+        "state_reason": waits.reason if waits else document.reason or None if document else None,
         "doc_id": document.doc_id if document else None,
         "key": document.key if document else None,
         "sha256": sha256 or None,
@@ -60,7 +62,7 @@ def document_page(stores: Stores, found: Found) -> dict[str, Any]:
         "removed_at": time_of(document.removed_at) if document and document.removed_at else None,
         "reading": _reading(stores, document) if document else None,
         "no_concepts": _why_none(stores, document) if document else None,
-        "jobs": [_job(job) for job in stores.catalog.jobs.of(document.doc_id)] if document else [],
+        "jobs": [_job(job) for job in jobs],
     }
 
 

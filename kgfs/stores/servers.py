@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
-from kgfs.settings import Cluster, Garage, Graph, Vectors
+from kgfs.settings import Cluster, Garage, Graph, Llm, Vectors
 from kgfs.stores.error_log import ErrorLog
 
 if TYPE_CHECKING:  # not every command needs it
@@ -106,11 +106,12 @@ def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
 
 def secret_files(config: Config) -> Iterator[tuple[str, Path]]:
     """Yield (setting, file) for each setting that names a file with a secret, of the servers that are in use."""
-    used: dict[str, tuple[bool, Garage | Graph | Vectors | Cluster]] = {
+    used: dict[str, tuple[bool, Garage | Graph | Vectors | Cluster | Llm]] = {
         "garage": (config.garage_store.store != "files", config.garage_store),
         "graph": (config.graph.store != "sqlite", config.graph),
         "vectors": (config.vectors.store != "sqlite", config.vectors),
         "compute": (config.cluster.engine == "ray", config.cluster),
+        "llm": (bool(config.llm.base_url), config.llm),
     }
     for section, (is_used, settings) in used.items():
         for item in fields(settings):

@@ -132,8 +132,9 @@ def test_a_fault_of_the_server_lets_the_document_wait(home: Path, tmp_path: Path
         with open_home(config) as stores:
             (job,) = stores.catalog.jobs.all()
             assert (job.stage, job.attempts) == ("waiting", 0)
-            assert job.reason
             assert State.FAILED not in states(stores)
+        assert api.document(config, f"Growth/{REPORT.name}")["state"] == "waiting"
+        assert [one["reason"] for one in api.status(config)["waiting"]] == [job.reason]
         if fault == "http_401":
             assert len(server.calls()) <= 3  # one for each start of the worker's asking
     with serving(tmp_path) as server:
