@@ -14,13 +14,15 @@ from kgfs.app.home import open_home
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.errors import BadInputError, UnreadableTextError
-from kgfs.ingest.lifecycle.runs import Order, all_of, by_other_domains, failed, outdated, owe
+from kgfs.ingest.lifecycle.runs import Order, all_of, by_other_settings, failed, outdated, owe
+from kgfs.models.extractor.table import needs_llm
 from kgfs.stores.resolve import ontology_called
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.lifecycle.runs import Plan
+    from kgfs.ingest.working.asking import Requests
 
 
 CHARACTERS_IN_SECOND = 8_000
@@ -40,6 +42,8 @@ class Outdated:
     """Those of their Texts, of documents that the graph shows."""
     evidence: int = 0
     """The pieces of evidence that they give now. Each one is replaced, or kept where it is found again."""
+    requests: int = 0
+    """Requests to the language model that reading them sends."""
     embedder: str = ""
     """The embedding model, as a setting, by which all documents are embedded again; '' if none are."""
 
@@ -82,7 +86,15 @@ def regenerate(
         documents = all_of(names, found)
         planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
         if compute.billed:
-            planned = _with_requests(config, stores, compute, planned, documents, ask_again=ask_again)
+            asked = _requests(config, stores, compute, documents, planned.strategy, ask_again=ask_again)
+            cost = (asked.prompt_tokens * config.llm.price_in + asked.answer_tokens * config.llm.price_out) / 1e6
+            planned = replace(
+                planned,
+                requests=asked.number,
+                prompt_tokens=asked.prompt_tokens,
+                answer_tokens=asked.answer_tokens,
+                cost=round(cost, 4),
+            )
         elif ask_again:
             raise BadInputError(f"{planned.extractor} asks no language model, so --ask-again does not go with it.")
         if not agree(planned) or not planned.documents:
@@ -92,10 +104,16 @@ def regenerate(
         return _run(config, stores, lambda: all_of(names, found), order, progress if wait else None)
 
 
-def _with_requests(
-    config: Config, stores: Stores, compute: LocalCompute, plan: Plan, documents: Sequence[Document], *, ask_again: bool
-) -> Plan:
-    """Return the plan with the requests to the language model, worked out from the texts as they would be asked."""
+def _requests(
+    config: Config,
+    stores: Stores,
+    compute: LocalCompute,
+    documents: Sequence[Document],
+    strategy: str,
+    *,
+    ask_again: bool = False,
+) -> Requests:
+    """Return what reading these documents asks of the language model, worked out from their texts. Sends nothing."""
     from kgfs.compute.contract import LocalEngine
     from kgfs.ingest.reading.answers import AGAIN
     from kgfs.ingest.reading.clock import StageClock
@@ -109,17 +127,10 @@ def _with_requests(
         run = f"{AGAIN if ask_again else ''}plan"
         found = Requests()
         for document in documents:
-            job = Job("read", document.doc_id, document.ontology, document.deposit, run=run, strategy=plan.strategy)
+            job = Job("read", document.doc_id, document.ontology, document.deposit, run=run, strategy=strategy)
             with suppress(UnreadableTextError):
                 found += pipeline.planned(document, job)
-    cost = (found.prompt_tokens * config.llm.price_in + found.answer_tokens * config.llm.price_out) / 1e6
-    return replace(
-        plan,
-        requests=found.number,
-        prompt_tokens=found.prompt_tokens,
-        answer_tokens=found.answer_tokens,
-        cost=round(cost, 4),
-    )
+    return found
 
 
 def reprocess(
@@ -153,11 +164,18 @@ def reprocess(
                 return failed(stores, ontologies)
             older = outdated(names, ontologies, target)
             seen = {document.doc_id for document in older}
-            return [*older, *(d for d in by_other_domains(stores, ontologies) if d.doc_id not in seen)]
+            others = by_other_settings(stores, ontologies, config.claims.min_tokens)
+            return [*older, *(d for d in others if d.doc_id not in seen)]
 
         chosen = choose()
         other = "" if only_failed or ontology else other_embedder(config)
-        if not agree(replace(_outdated(stores, chosen, target), embedder=other)):
+        asked = 0
+        if chosen and needs_llm(config.models.extractor):
+            from kgfs.compute.local import LocalCompute
+
+            compute = LocalCompute(config.models, llm=config.llm, prompts=config.prompts)
+            asked = _requests(config, stores, compute, chosen, config.pipeline.strategy).number
+        if not agree(replace(_outdated(stores, chosen, target), embedder=other, requests=asked)):
             return 0
         if other and config.models.embedder == "auto":
             want(config, other)

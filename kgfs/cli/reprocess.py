@@ -68,6 +68,10 @@ def command(
         )
 
 
+def _asked(requests: int) -> str:
+    return f"a language model is sent {count(requests, 'request')}" if requests else "no language model is asked"
+
+
 def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
     if as_json:
         versions = [
@@ -76,7 +80,7 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
         ]
         page = {"target_version": found.target_version, "versions": versions, "documents": found.paths}
         cost = {"characters": found.characters, "evidence": found.evidence, "seconds": found.seconds}
-        click.echo(json.dumps(page | cost | {"embedder": found.embedder}))
+        click.echo(json.dumps(page | cost | {"requests": found.requests, "embedder": found.embedder}))
         return
     if history:
         click.echo(
@@ -93,7 +97,7 @@ def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
         click.echo(path)
     if found.paths and history:
         click.echo(
-            f"They have {count(found.characters, 'character')}, and no language model is asked."
+            f"They have {count(found.characters, 'character')}, and {_asked(found.requests)}."
             f" Their {count(found.evidence, 'piece')} of evidence and what rests on them alone go where reading anew does not find"
             " them; what is found again keeps its numbers and names."
         )

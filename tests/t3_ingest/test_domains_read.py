@@ -13,7 +13,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.domain.domains import PRESETS
 from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest.lifecycle.runs import Order, by_other_domains, owe
+from kgfs.ingest.lifecycle.runs import Order, by_other_settings, owe
 from kgfs.stores.stores import Stores
 from tests.support.working import Counting, deposit, states, work
 
@@ -33,16 +33,16 @@ def test_domains_are_set_read_by_and_outlive_a_rebuild(
     work(config, stores, Counting())
     [ontology] = stores.catalog.names.ontologies()
     assert states(stores) == {State.DONE: 1}
-    assert by_other_domains(stores, [ontology]) == []
+    assert by_other_settings(stores, [ontology], 20) == []
     shown = run("ontology", "set", ontology.name, "--domain", "SEO: ranking, backlink", "--json")
     assert json.loads(shown) == {"domains": {"SEO": ["ranking", "backlink"]}}
 
     [ontology] = stores.catalog.names.ontologies()
-    [other] = owe(stores.catalog, lambda: by_other_domains(stores, [ontology]), Order("domains"))
+    [other] = owe(stores.catalog, lambda: by_other_settings(stores, [ontology], 20), Order("domains"))
     assert other.source_id.endswith("koan.txt")
     work(config, stores, Counting())
     assert states(stores) == {State.GATED: 1}
-    assert by_other_domains(stores, [ontology]) == []
+    assert by_other_settings(stores, [ontology], 20) == []
 
     run("ontology", "set", ontology.name, "--preset", "business", "--no-domain", "SaaS")
     wanted = {name: words for name, words in PRESETS["business"].items() if name != "SaaS"}

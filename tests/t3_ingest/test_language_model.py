@@ -18,7 +18,7 @@ from kgfs.config import Config, load
 from kgfs.domain.documents import State
 from kgfs.errors import KgfsError
 from kgfs.ingest import timing
-from kgfs.settings import Llm, Models
+from kgfs.settings import Claims, Llm, Models
 from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
@@ -370,3 +370,22 @@ def test_claims_come_from_the_model_and_mentions_from_grammar(home: Path, tmp_pa
             assert reading.claims
             assert any(concept.odds is not None for concept in reading.concepts)
             assert {"PART_OF", "CAUSES"} & {found.type for found in reading.relationships}
+
+
+def test_another_least_length_lets_claims_in_without_asking(home: Path, tmp_path: Path) -> None:
+    def kept(config: Config) -> list[str]:
+        with open_home(config) as stores:
+            (reading,) = readings(stores)
+            return sorted(claim.claim for claim in reading.claims if not claim.rejected)
+
+    plans: list[Any] = []
+    with serving(tmp_path) as server:
+        config = replace(configured(home, server.url), claims=Claims(min_tokens=26))
+        read(config, server)
+        few, calls = kept(config), len(server.calls())
+        config = replace(config, claims=Claims(min_tokens=20))
+        api.reprocess(config, agree=lambda plan: bool(plans.append(plan) or True), progress=quiet)
+        assert len(few) < len(kept(config))
+        assert len(server.calls()) == calls
+        api.reprocess(config, agree=lambda plan: bool(plans.append(plan)), progress=quiet)
+    assert [(len(plan.paths), plan.requests) for plan in plans] == [(1, 0), (0, 0)]

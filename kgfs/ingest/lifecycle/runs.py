@@ -35,6 +35,7 @@ from kgfs.failpoints import border
 from kgfs.formats import recognition
 from kgfs.ingest import timing
 from kgfs.ingest.reading.answers import AGAIN
+from kgfs.ingest.reading.claims import TOO_SHORT
 from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
 from kgfs.stores.catalog.facts import DocumentRead, ReadingOwed
@@ -159,22 +160,25 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
     ]
 
 
-def by_other_domains(stores: Stores, ontologies: Sequence[Ontology]) -> list[Document]:
-    """Return the documents whose Reading was made with other domains than their ontology has now. Reads the Readings of each
-    ontology that ever had domains."""
+def by_other_settings(stores: Stores, ontologies: Sequence[Ontology], min_tokens: int) -> list[Document]:
+    """Return the documents whose Reading was made with other domains than their ontology has now, or whose claims another least
+    length judges otherwise. Reads the Readings of each ontology that ever had domains, or has claims."""
     found: list[Document] = []
     for ontology in ontologies:
-        if SETTING in ontology.settings:
+        if SETTING in ontology.settings or stores.graph.claims.has_any(ontology.id):
             wanted = domains_of(ontology.settings)
-            found += [d for d in living(stores.catalog.names, ontology) if _has_other_domains(stores, d, wanted)]
+            found += [d for d in living(stores.catalog.names, ontology) if _differs(stores, d, wanted, min_tokens)]
     return found
 
 
-def _has_other_domains(stores: Stores, document: Document, wanted: Domains) -> bool:
+def _differs(stores: Stores, document: Document, wanted: Domains, min_tokens: int) -> bool:
     if document.state not in (State.DONE, State.GATED):
         return False
     reading = _last(stores.garage.objects, document)
-    return reading is not None and reading.domains != wanted
+    if reading is None:
+        return False
+    judged = ((claim.rejected, len(claim.claim.split()) < min_tokens) for claim in reading.claims)
+    return reading.domains != wanted or any(short is (said == "") for said, short in judged if said in ("", TOO_SHORT))
 
 
 def failed(stores: Stores, ontologies: Sequence[Ontology]) -> list[Document]:
