@@ -7,8 +7,9 @@ LF only.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from kgfs.domain.parts import Part
@@ -90,6 +91,10 @@ FURNITURE = "menus, side bars, footers or repeated headers of a page"
 """The reason for which a Source is gated that is no text of its document."""
 
 
+BLOCK_VERDICTS = ("pass", "too short", "mostly links or emoji", "no verb", "no domain noun")
+"""What the gate says of a block, by number: that it passes, or the first reason against it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The gate's decision on one Source. ``reason`` is empty when the Source passes."""
@@ -97,8 +102,29 @@ class Verdict:
     passed: bool
     reason: str = ""
     only_short: bool = False
-    """Whether it passes though none of its blocks does, since being short alone gates no Source: a language model is not
-    asked about it."""
+    """Whether it passes though all its judged blocks are too short, since being short alone gates no Source: a language
+    model is not asked about it."""
+    judged: tuple[tuple[int, int, int], ...] = ()
+    """Of each judged block, in order, its first and last line and the number of what is said of it in BLOCK_VERDICTS."""
+
+
+MANY_BLOCKS = 1000
+"""Blocks of a document above which neighbours that are judged alike are listed as one."""
+MOST_LISTED = 5_000
+"""Entries of a list of judged blocks."""
+
+
+def judged_blocks(verdicts: Iterable[Verdict]) -> list[tuple[int, int, int]]:
+    """Return what the gate says of the blocks of a document, as ``Verdict.judged``. Of many blocks, neighbours of one verdict
+    are joined, and those behind MOST_LISTED are left out."""
+    listed = [one for verdict in verdicts for one in verdict.judged]
+    if len(listed) <= MANY_BLOCKS:
+        return listed
+    joined: list[tuple[int, int, int]] = []
+    for said, some in groupby(listed, key=lambda one: one[2]):
+        lines = [(first, last) for first, last, _ in some]
+        joined.append((lines[0][0], lines[-1][1], said))
+    return joined[:MOST_LISTED]
 
 
 def chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.parts import PartKind
+from kgfs.domain.text import BLOCK_VERDICTS, judged_blocks
 from kgfs.errors import BadInputError, MissingError
 from kgfs.knowledge.document_location import attachment_path
 from kgfs.knowledge.without_concepts import why_none
@@ -100,7 +101,7 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
     """Return the Reading that the graph shows, or would show again; None where there is none.
 
     ``concepts`` and ``relationships`` are those that the graph shows of the document, ``candidates`` all that its concepts
-    and terms were chosen among. ``records`` counts the Sources that a Record made for this document answered, and those that an existing Record
+    and terms were chosen among. ``blocks`` counts the blocks that the gate judged by what it says of them, neighbours judged alike as one in long documents. ``records`` counts the Sources that a Record made for this document answered, and those that an existing Record
     answered.
     """
     if not document.reading:
@@ -130,6 +131,7 @@ def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
         "sources": len(reading.chunks),
         "gated": len(reading.chunks) - passed,
         "gated_for": dict(Counter(verdict.reason for verdict in reading.verdicts if not verdict.passed)),
+        "blocks": dict(Counter(BLOCK_VERDICTS[said] for _, _, said in judged_blocks(reading.verdicts))),
         "records": {"extracted": min(asked, passed), "reused": passed - min(asked, passed)},
         "candidates": len(reading.concepts),
         "concepts": concepts,

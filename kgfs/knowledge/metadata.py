@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 from kgfs.domain.documents import Document, State
 from kgfs.domain.parts import PartKind, archived_name, companion
+from kgfs.domain.text import BLOCK_VERDICTS
 from kgfs.errors import MissingError
 from kgfs.knowledge.conversation import is_mail, thread_of
 from kgfs.knowledge.document_location import attachment_path, standing_of
@@ -67,9 +69,16 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         concepts=stores.graph.found_in(doc_id)[0],
         no_concepts=why_none(stores, row),
         guessed_encoding=row.guessed_encoding,
+        gate=_gate(stores, doc_id),
         ingested_at=row.ingested_at,
     )
     return page, changed
+
+
+def _gate(stores: Stores, doc_id: str) -> tuple[tuple[int, int, str], ...]:
+    first = stores.graph.source(doc_id, 0)
+    said = json.loads(first.metadata).get("gate", ()) if first is not None else ()
+    return tuple((start, end, BLOCK_VERDICTS[number]) for start, end, number in said)
 
 
 def _part(stores: Stores, row: PartRow) -> dict[str, Any]:

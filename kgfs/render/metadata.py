@@ -52,6 +52,8 @@ class Metadata:
     """How many concepts the graph shows of it."""
     no_concepts: str = ""
     """Why it gave none; '' where it has some, and while it is not read."""
+    gate: tuple[tuple[int, int, str], ...] = ()
+    """Of each block that the gate judged, or of neighbours judged alike, its first and last line and what is said of it."""
     ingested_at: int = 0
     """0, and title, media type and Text empty, while the graph does not show the document."""
 
@@ -153,6 +155,7 @@ def render(metadata: Metadata, base_url: str = "") -> bytes:
             "chunks": metadata.chunks,
             "concepts": metadata.concepts,
             "no_concepts": metadata.no_concepts or None,
+            "gate": [{"line_start": first, "line_end": last, "verdict": said} for first, last, said in metadata.gate],
             "deposited_at": time_of(document.deposited_at),
             "ingested_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
             "created_at": time_of(document.deposited_at),

@@ -210,6 +210,7 @@ _ABSENT: dict[str, Any] = {
     "candidates": (),
     "term": False,
     "only_short": False,
+    "judged": (),
 }
 """Fields that are not stored while they have these values."""
 
@@ -318,7 +319,10 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         body["chunks"] = tuple(
             Chunk(**{**chunk, "section_path": tuple(chunk["section_path"])}) for chunk in body["chunks"]
         )
-        body["verdicts"] = tuple(Verdict(**verdict) for verdict in body["verdicts"])
+        body["verdicts"] = tuple(
+            Verdict(**{**verdict, "judged": tuple(map(tuple, verdict.get("judged", ())))})
+            for verdict in body["verdicts"]
+        )
         body["concepts"] = tuple(_concept(concept) for concept in body["concepts"])
         body["relationships"] = tuple(
             FoundRelationship(**{**found, "quote": Quote(**found["quote"])}) for found in body["relationships"]

@@ -25,6 +25,7 @@ from kgfs.tree import (
     claims,
     concepts,
     documents,
+    domains,
     evidence,
     mentions,
     related,
@@ -89,6 +90,13 @@ VIEWS: tuple[View[Any], ...] = (
         about=(("documents/", "the originals, byte for byte; write, rename and remove here"),),
     ),
     View(".ignore", ONTOLOGY, ignore),
+    View(
+        domains.NAME,
+        ONTOLOGY,
+        domains.SettingsFolder,
+        listed=False,
+        about=((f"{domains.NAME}/{domains.FILE}", "its domains and their keywords; write the file to set them"),),
+    ),
     View(
         "about.md",
         ONTOLOGY,

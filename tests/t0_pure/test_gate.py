@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.domain.text import Chunk, Text, Verdict
+from kgfs.domain.text import MANY_BLOCKS, Chunk, Text, Verdict, judged_blocks
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.gate import furniture_of, judge, judge_all, without
 
@@ -94,14 +94,43 @@ def spans(text: Text, *cuts: int) -> list[Chunk]:
 
 
 def test_shortness_alone_gates_no_source_and_is_told() -> None:
-    text = parse("note.txt", b"Buy milk.")
-    assert judge_all(text, [whole(text)]) == [Verdict(True, only_short=True)]
-    content = f"Three short words.\n\n{ADDRESSES}"
-    text = parse("a.txt", content.encode())
-    assert judge_all(text, spans(text, 20))[0] == Verdict(True, only_short=True)
-    assert not judge_all(text, spans(text, 20))[1].passed
+    assert verdict("Buy milk.\n\nCall Ann.") == Verdict(True, only_short=True, judged=((1, 1, 1), (3, 3, 1)))
+    text = parse("a.txt", f"Three short words.\n\n{ADDRESSES}".encode())
+    short, links = judge_all(text, spans(text, 20))
+    assert short == Verdict(True, only_short=True, judged=((1, 1, 1),))
+    assert not links.passed
     assert judge_all(text, []) == []
-    assert verdict(f"Hi.\n\n{KNOWLEDGE}") == verdict("# Hi\n") == Verdict(True)
+    assert verdict("# Hi\n") == Verdict(True)
+    assert not verdict(f"Hi.\n\n{KNOWLEDGE}").only_short
+    names = "Watts, Suzuki, Kapleau, Aitken, Maezumi, Loori, Sasaki, Senzaki, Okamura, Glassman, Katagiri, Beck"
+    assert not verdict(f"Zen is a school.\n\n{names}", verbs=has_is).only_short
+
+
+def test_each_judged_block_has_its_lines_and_its_verdict() -> None:
+    content = f"# Zen\n\nShort.\n\n{KNOWLEDGE}\nIt goes on.\n\n```\nx = 1\n```\n\n{ADDRESSES} {'🎉 ' * 20}\n\nNo tea.\n"
+    found = verdict(content, domains={"Zen": ("koan",)})
+    assert found.judged == ((3, 3, 1), (5, 6, 0), (12, 12, 2), (14, 14, 1))
+    assert judged_blocks([found, found]) == [*found.judged, *found.judged]
+    assert verdict(
+        "A river rises in the hills and runs to the sea, and nobody asks it why.", domains={"Zen": ("koan",)}
+    ).judged == ((1, 1, 4),)
+
+
+def test_neighbours_judged_alike_are_one_entry_in_a_long_document() -> None:
+    asked: list[str] = []
+
+    def has_verb(piece: str) -> bool:
+        asked.append(piece)
+        return True
+
+    content = "\n\n".join(["Short.", *[KNOWLEDGE] * (MANY_BLOCKS + 1), "Short."])
+    text = parse("a.md", content.encode())
+    half = text.blocks[500].start
+    verdicts = judge_all(text, spans(text, half), verbs=has_verb)
+    assert [verdict.judged for verdict in verdicts] == [((1, 1, 1), (3, 999, 0)), ((1, 1003, 0), (1005, 1005, 1))]
+    assert asked == [KNOWLEDGE, KNOWLEDGE], "a Source that passes is parsed no further"
+    many = [Verdict(True, judged=((n, n, 0),)) for n in range(1, MANY_BLOCKS + 2)]
+    assert judged_blocks(many) == [(1, MANY_BLOCKS + 1, 0)]
 
 
 def test_signatures_quoted_text_and_disclaimers_of_mails_give_no_concepts() -> None:

@@ -21,7 +21,7 @@ from kgfs.domain.forms import form_key
 from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, claim_id_of, instance_id_of, normalise_label
 from kgfs.domain.knowledge import FoundClaim, FoundConcept, Mention, Quote
 from kgfs.domain.places import within
-from kgfs.domain.text import Chunk
+from kgfs.domain.text import Chunk, judged_blocks
 from kgfs.failpoints import border
 from kgfs.ingest.reading.embeddings import embedded_text
 from kgfs.render import source as source_txt
@@ -325,7 +325,6 @@ class _Build:
         return [chosen[chunk.index] for chunk in self._reading.chunks]
 
     def _source_row(self, chunk: Chunk) -> SourceRow:
-        places = within(self._text, self._reading.places, chunk.start, chunk.end)
         return SourceRow(
             doc_id=self._document.doc_id,
             chunk_index=chunk.index,
@@ -346,8 +345,14 @@ class _Build:
             paragraph=self._paragraph(chunk),
             context_summary=self._reading.context or self._summary(chunk),
             embedding_text=self._embedded(chunk),
-            metadata=json.dumps({"places": places}, ensure_ascii=False) if places else "{}",
+            metadata=self._metadata(chunk),
         )
+
+    def _metadata(self, chunk: Chunk) -> str:
+        places = within(self._text, self._reading.places, chunk.start, chunk.end)
+        gate = judged_blocks(self._reading.verdicts) if chunk.index == 0 else []
+        found = {name: value for name, value in (("places", places), ("gate", gate)) if value}
+        return json.dumps(found, ensure_ascii=False)
 
     def _summary(self, chunk: Chunk) -> str:
         """Return what the Source's document is, by title, section, type and date [CITE 4]."""

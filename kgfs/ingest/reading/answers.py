@@ -107,15 +107,15 @@ def questions(
     tokens: Tokens,
     text: Text,
     words: str,
-    passed: Sequence[Chunk],
+    chunks: Sequence[Chunk],
     language: str,
     domains: Iterable[str],
 ) -> Iterator[Question]:
-    """Yield what is to be asked about the Sources of a document that passed the gate."""
+    """Yield what is to be asked about these Sources of a document."""
     date = own_day(text.text)
-    counts = tokens.counts([words[chunk.start : chunk.end] for chunk in passed])
-    found = passages_of(text.title, words, passed, language, furniture_of(text))
-    for chunk, passage, count in zip(passed, found, counts, strict=True):
+    counts = tokens.counts([words[chunk.start : chunk.end] for chunk in chunks])
+    found = passages_of(text.title, words, chunks, language, furniture_of(text))
+    for chunk, passage, count in zip(chunks, found, counts, strict=True):
         asked = replace(passage, date=date, domains=tuple(domains), context="", speakers=())
         for piece in _pieces(asked.text, tokens) if count > LONG else (asked.text,):
             if piece.strip():

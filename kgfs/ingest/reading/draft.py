@@ -99,12 +99,11 @@ class Draft:
         return len(self.parsed.text) > LONGEST_PROSE
 
     @property
-    def asked(self) -> list[Chunk]:
-        """Return the chunks that a language model is asked about: those that passed, and not for being short alone."""
-        rows = zip(self.chunks, self.verdicts, strict=True)
-        return [chunk for chunk, verdict in rows if verdict.passed and not verdict.only_short]
-
-    @property
     def passed(self) -> list[Chunk]:
         """Return the chunks that passed the gate, in order."""
         return [chunk for chunk, verdict in zip(self.chunks, self.verdicts, strict=True) if verdict.passed]
+
+    @property
+    def asked(self) -> list[Chunk]:
+        """Return the chunks that a language model is asked about, in order: those that passed by more than being short."""
+        return [chunk for chunk in self.passed if not self.verdicts[chunk.index].only_short]

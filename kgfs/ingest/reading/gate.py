@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import MappingProxyType
 
 from kgfs.domain.domains import ADDRESS, Domains, has_keyword
-from kgfs.domain.text import FURNITURE, Block, Chunk, Text, Verdict
+from kgfs.domain.text import BLOCK_VERDICTS, FURNITURE, MANY_BLOCKS, Block, Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
 """Least number of words between white space, and of ideographs; addresses are not counted."""
@@ -46,6 +46,8 @@ NO_DOMAINS: Domains = MappingProxyType({})
 
 
 class _Flaw(IntEnum):
+    """What is wrong with a block, by its number in BLOCK_VERDICTS."""
+
     NONE = 0
     SHORT = 1
     NOISE = 2
@@ -53,19 +55,17 @@ class _Flaw(IntEnum):
     FOREIGN = 4
 
 
-_WORDS_FOR = {
-    _Flaw.NONE: "pass",
-    _Flaw.SHORT: "too short",
-    _Flaw.NOISE: "mostly links or emoji",
-    _Flaw.VERBLESS: "no verb",
-    _Flaw.FOREIGN: "no domain noun",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class _Finding:
     flaw: _Flaw
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    kind: str
+    words: str
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,39 +91,60 @@ def judge_block(
     piece: str, kind: str = "paragraph", *, verbs: Verbs | None = None, domains: Domains = NO_DOMAINS
 ) -> str:
     """Return the verdict on one block: ``pass``, or the first reason that holds."""
-    return _WORDS_FOR[_judge_block(piece, kind, _Rules(verbs, domains)).flaw]
+    return BLOCK_VERDICTS[_judge_block(piece, kind, _Rules(verbs, domains)).flaw]
 
 
 def _judge(text: Text, chunk: Chunk, starts: Sequence[int], rules: _Rules) -> Verdict:
-    judged: list[tuple[str, str, _Finding]] = []
-    for kind, piece in _pieces(text, chunk, starts):
-        if kind in _EXEMPT:
-            return Verdict(True)
-        if kind not in _SILENT:
-            found = _judge_block(piece, kind, rules)
-            if not found.flaw:  # the others need not be parsed
-                return Verdict(True)
-            judged.append((kind, piece, found))
-    if not judged:
-        return Verdict(True)
+    parts = list(_parts(text, chunk, starts))
+    passes = any(part.kind in _EXEMPT for part in parts)
+    parts = [part for part in parts if part.kind not in _EXEMPT and part.kind not in _SILENT]
+    many = len(starts) > MANY_BLOCKS  # then the grammar is asked about no block behind one that passes
+    found: list[_Finding] = []
+    for part in parts:
+        found.append(_judge_block(part.words, part.kind, replace(rules, verbs=None) if many and passes else rules))
+        passes = passes or not found[-1].flaw
+    judged = _listed(text, chunk, zip(parts, found, strict=True), joined=many)
+    if passes or not parts:
+        return Verdict(True, judged=judged)
     serious: list[_Finding] = []
-    for kind, piece, found in judged:
-        also = _besides_length(piece, kind, rules) if found.flaw is _Flaw.SHORT else found
+    for part, one in zip(parts, found, strict=True):
+        also = _besides_length(part.words, part.kind, rules) if one.flaw is _Flaw.SHORT else one
         if not also.flaw:
-            return Verdict(True, only_short=True)
+            short = (
+                one.flaw is _Flaw.SHORT or part.kind == "furniture" for part, one in zip(parts, found, strict=True)
+            )
+            return Verdict(True, only_short=all(short), judged=judged)
         serious.append(also)
-    worst = max(serious, key=lambda found: sum(other.flaw is found.flaw for other in serious))
+    worst = max(serious, key=lambda one: sum(other.flaw is one.flaw for other in serious))
     shown = f"{len(serious)} blocks, mostly " if len(serious) > 1 else ""
-    return Verdict(False, shown + worst.reason)
+    return Verdict(False, shown + worst.reason, judged=judged)
 
 
-def _pieces(text: Text, chunk: Chunk, starts: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """Yield (kind, words) of each block's part within the chunk."""
+def _listed(
+    text: Text, chunk: Chunk, found: Iterable[tuple[_Part, _Finding]], *, joined: bool
+) -> tuple[tuple[int, int, int], ...]:
+    """Return the first and the last line of each block, with the number of its verdict."""
+    listed: list[tuple[int, int, int]] = []
+    line, at = chunk.line_start, chunk.start
+    for part, one in found:
+        line += text.text.count("\n", at, part.start)
+        at = part.start
+        last = line + part.words.count("\n")
+        if joined and listed and listed[-1][2] == one.flaw:
+            listed[-1] = (listed[-1][0], last, int(one.flaw))
+        else:
+            listed.append((line, last, int(one.flaw)))
+    return tuple(listed)
+
+
+def _parts(text: Text, chunk: Chunk, starts: Sequence[int]) -> Iterator[_Part]:
+    """Yield each block's part within the chunk, without white space around it."""
     for n in range(max(0, bisect_right(starts, chunk.start) - 1), bisect_left(starts, chunk.end)):
         block = text.blocks[n]
-        piece = text.text[max(block.start, chunk.start) : min(block.end, chunk.end)]
-        if piece.strip():
-            yield block.kind, piece
+        start = max(block.start, chunk.start)
+        piece = text.text[start : min(block.end, chunk.end)]
+        if words := piece.strip():
+            yield _Part(block.kind, words, start + piece.index(words))
 
 
 def _judge_block(piece: str, kind: str, rules: _Rules) -> _Finding:

@@ -191,7 +191,7 @@ def _take_answers(draft: Draft, compute: Compute, words: str) -> None:
         draft.domains,
     )
     if short := len(draft.passed) - len(draft.asked):
-        _count(draft.dropped, "not asked: all blocks of the Source are short", short)
+        _count(draft.dropped, "not asked: all blocks are short", short)
     failed: dict[int, str] = {}
     for question in asked:
         judged = [answers.judge(rows, compute.parse, draft.run) for rows in by_mark.get(question.fingerprint, ())]

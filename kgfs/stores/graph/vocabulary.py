@@ -93,7 +93,8 @@ class SourceRow:
     embedding_text: str = ""
     """What of the Source was embedded. The graph stores it only where it is more than ``full_text``; '' for a gated Source."""
     metadata: str = "{}"
-    """A JSON object. ``places`` has where in the original the Source's characters are (:mod:`kgfs.domain.places`)."""
+    """A JSON object. ``places`` has where in the original the Source's characters are (:mod:`kgfs.domain.places`); ``gate`` of the
+    first Source has what the gate says of all blocks of the document, as ``judged_blocks``."""
 
     def locator(self, position: int) -> Locator:
         """Return the page, slide, row, message or cell of a position in the Text; empty if there are none, or the Source was
