@@ -369,3 +369,17 @@ def test_claims_come_from_the_model_and_mentions_from_grammar(home: Path, tmp_pa
             assert reading.claims
             assert any(concept.odds is not None for concept in reading.concepts)
             assert {"PART_OF", "CAUSES"} & {found.type for found in reading.relationships}
+
+
+def test_sources_of_short_blocks_alone_are_not_asked_about(home: Path, tmp_path: Path) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text("Buy milk.\n\nCall Ann about the commission.\n")
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, contexts="on")
+        read(config, server, note)
+        assert server.calls() == []
+    with open_home(config) as stores:
+        (reading,) = readings(stores)
+        assert reading.dropped == {"not asked: all blocks are short": 1}
+        assert states(stores) == {State.DONE: 1}
+        assert api.search_passages(config, "commission").hits
