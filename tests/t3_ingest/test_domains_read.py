@@ -13,7 +13,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.domain.domains import PRESETS
 from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest.lifecycle.runs import Order, by_other_settings, owe
+from kgfs.ingest.lifecycle.runs import by_other_settings
 from kgfs.stores.stores import Stores
 from tests.support.working import Counting, deposit, states, work
 
@@ -38,8 +38,14 @@ def test_domains_are_set_read_by_and_outlive_a_rebuild(
     assert json.loads(shown) == {"domains": {"SEO": ["ranking", "backlink"]}}
 
     [ontology] = stores.catalog.names.ontologies()
-    [other] = owe(stores.catalog, lambda: by_other_settings(stores, [ontology], 20), Order("domains"))
+    [other] = by_other_settings(stores, [ontology], 20)
     assert other.source_id.endswith("koan.txt")
+    planned = []
+    assert (
+        api.reprocess(config, ontology.name, agree=lambda plan: not planned.append(plan), progress=print, wait=False)
+        == 1
+    )
+    assert planned[0].paths == (f"{ontology.name}/koan.txt",)
     work(config, stores, Counting())
     assert states(stores) == {State.GATED: 1}
     assert by_other_settings(stores, [ontology], 20) == []

@@ -389,3 +389,17 @@ def test_another_least_length_lets_claims_in_without_asking(home: Path, tmp_path
         assert len(server.calls()) == calls
         api.reprocess(config, agree=lambda plan: bool(plans.append(plan)), progress=quiet)
     assert [(len(plan.paths), plan.requests) for plan in plans] == [(1, 0), (0, 0)]
+
+
+def test_sources_of_short_blocks_alone_are_not_asked_about(home: Path, tmp_path: Path) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text("Buy milk.\n\nCall Ann about the commission.\n")
+    with serving(tmp_path) as server:
+        config = configured(home, server.url, contexts="on")
+        read(config, server, note)
+        assert server.calls() == []
+    with open_home(config) as stores:
+        (reading,) = readings(stores)
+        assert reading.dropped == {"not asked: all blocks are short": 1}
+        assert states(stores) == {State.DONE: 1}
+        assert api.search_passages(config, "commission").hits
