@@ -109,6 +109,7 @@ def source_rows(doc: Doc) -> list[SourceRow]:
                 overlap_chars=0,
                 tokens=len(text.split()),
                 gated=doc.gated.get(index, ""),
+                embedding_text="" if doc.gated.get(index) else text,
             )
         )
         at += len(text)

@@ -363,13 +363,9 @@ class _Build:
         return f"{title}{section} ({about})" if about else f"{title}{section}"
 
     def _embedded(self, chunk: Chunk) -> str:
-        """Return what was embedded of the Source, where that is more than its text."""
+        """Return what was embedded of the Source; '' for a gated one."""
         passed = self._reading.verdicts[chunk.index].passed
-        return (
-            embedded_text(self._reading.context, self._text[chunk.start : chunk.end])
-            if passed and self._reading.context
-            else ""
-        )
+        return embedded_text(self._reading.context, self._text[chunk.start : chunk.end]) if passed else ""
 
     def _paragraph(self, chunk: Chunk) -> int:
         """Return the number of the paragraph, from 1, in which the first words of the Source stand."""

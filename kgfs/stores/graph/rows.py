@@ -66,7 +66,10 @@ def packed(items: Sequence[str]) -> str:
 
 def source_values(row: SourceRow) -> list[Any]:
     """Return the values of the SOURCE columns."""
-    return [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in SOURCE]
+    values = [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in SOURCE]
+    if row.embedding_text == row.full_text:
+        values[_SOURCE_EMBEDDED] = ""
+    return values
 
 
 def instance_values(row: InstanceRow) -> list[Any]:
@@ -74,6 +77,7 @@ def instance_values(row: InstanceRow) -> list[Any]:
     return [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in INSTANCE]
 
 
+_SOURCE_EMBEDDED = SOURCE.index("embedding_text")
 _SOURCE_PATH = SOURCE.index("section_path") + 1
 _INSTANCE_PATH = [item.name for item in fields(InstanceRow)].index("section_path")
 _INSTANCE_DOC = [item.name for item in fields(InstanceRow)].index("doc_id")
