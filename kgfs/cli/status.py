@@ -12,6 +12,7 @@ from kgfs.app import api
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import State
+from kgfs.models.extractor.table import needs_llm
 from kgfs.stores.disk_reserve import ReserveState
 from kgfs.stores.mount_files import mount_notes
 
@@ -73,6 +74,10 @@ def command(config: Config, words: str | None, unshipped: bool, zero: bool, as_j
         )
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
+    if config.llm.base_url and not needs_llm(config.models.extractor):
+        click.echo(
+            "model    llm.base_url is set, but the model reads no documents; models.extractor = 'llm' makes it read new ones"
+        )
     click.echo(f"owed     {found['owed']}{_parts(found)}")
     if waiting := found["waiting"]:
         click.echo(f"waiting  {count(len(waiting), 'document')}: {waiting[0]['reason']}")
