@@ -22,7 +22,6 @@ MAIL = "the document is no mail"
 SESSION = "the document is no transcript"
 MEMBER = "the document is part of no other"
 NOTHING = "kgfs knows nothing that would be this"
-MODEL = "only a language model writes it"
 
 EMPTY = {
     "document": {
@@ -44,9 +43,7 @@ EMPTY = {
     "source": {
         "page_number": "text has no pages",
         "gated": "the gate let it pass",
-        "metadata": NOTHING,
-        "context_summary": MODEL,
-        "embedding_text": MODEL,
+        "embedding_text": "the text itself was embedded",
     },
 }
 ZERO = {
