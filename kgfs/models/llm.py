@@ -287,6 +287,8 @@ class LanguageModel:
         return self._server.is_proven
 
     def _model(self) -> str:
+        if self.settings.base_url.startswith("local:"):
+            return self.name  # its server has one model, and takes any name for it
         with self._known:
             if not self._server.model:
                 try:
