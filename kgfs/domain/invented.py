@@ -56,6 +56,8 @@ _TOKEN = re.compile(
 )
 _BETWEEN_SENTENCES = re.compile(r"[.!?:;]\W*\s|\n")
 _VERSION = re.compile(r"\d+(?:\.\d+){2,}")
+_ENDING = re.compile(r"['’](?:s|m|re|ve|d|ll)?$|(?<=[A-Z]{2})s$")
+_NEGATED = ("n't", "n’t")
 _PIECE = re.compile(r"[^\W_]+")
 _DIGIT_NEXT = re.compile(r"[ .,-]{0,2}\d")
 _WRITTEN_DATE = re.compile(
@@ -99,14 +101,13 @@ class Grounds:
         self._months: set[int] = set()
         self._days: set[int] = set()
         self._common = common
-        self._at = _day(date)
+        self.day = _day(date)
+        """The document's own; None if it has none."""
         self._part: tuple[str, Grounds] | None = None
         """The part of the document that was asked about last."""
-        self.year = self._at.year if self._at else 0
-        """The year of the document's own date; 0 if it has none."""
         for piece in (text, *around, *labels, *domains, date):
             self._take(piece)
-        self._take_relative(text, self._at)
+        self._take_relative(text, self.day)
 
     def invented(self, statement: str) -> tuple[str, ...]:
         """Return the numbers and capitalised names of a statement that stand nowhere, in order."""
@@ -116,7 +117,7 @@ class Grounds:
         """Return the numbers and names that stand here and not in ``source``, a part of the document."""
         if self._part is None or self._part[0] != source:
             part = Grounds(source, common=self._common)
-            part._take_relative(source, self._at)
+            part._take_relative(source, self.day)
             self._part = source, part
         lacking = {*self._part[1].invented(statement)}
         return tuple(dict.fromkeys(shown for shown, stands in self._judged(statement) if stands and shown in lacking))
@@ -130,8 +131,7 @@ class Grounds:
                 continue
             behind_number = found.end()
             if found["version"]:
-                self._versions.add(found["version"])
-                self._numbers.add(float(".".join(found["version"].split(".")[:2])))
+                self._take_version(found["version"])
             elif found["spelled"]:
                 self._numbers.update(_spelled(found["spelled"]))
                 self._take_word(found["spelled"], is_beside_number=False)
@@ -148,10 +148,16 @@ class Grounds:
             named, at = (found[2] or found[4]).lower(), (found[3] or found[6], found[1] or found[5])
             self._days.update(_weekday(int(at[0]), MONTHS.get(named, 0), int(at[1])))
 
+    def _take_version(self, version: str) -> None:
+        self._versions.add(version)
+        self._numbers.add(float(".".join(version.split(".")[:2])))
+
     def _take_word(self, word: str, *, is_beside_number: bool) -> None:
         """Take a word. One in small letters is a month beside a number alone: "may", "march" and "sun" are words."""
         self._stems.update(_stems(word))
-        self._versions.update(versions := _VERSION.findall(word))
+        versions = _VERSION.findall(word)
+        for version in versions:
+            self._take_version(version)
         if word[:1].islower():
             self._lower.add(plain(word))
         for written in _PIECE.findall(word):
@@ -214,7 +220,7 @@ class Grounds:
         """Return whether the first word of a sentence may be capitalised for that alone."""
         if any(char.isupper() for char in word[1:]):
             return False
-        return low in _CLOSED or low in self._lower or self._common(low)
+        return low in _CLOSED or low.endswith(_NEGATED) or low in self._lower or self._common(low)
 
     def _has_number(self, found: re.Match[str]) -> bool:
         if found["version"]:
@@ -232,7 +238,7 @@ class Grounds:
     def _has_name(self, word: str, low: str) -> bool:
         if low in MONTHS or low in DAYS:
             return MONTHS.get(low) in self._months or DAYS.get(low) in self._days
-        if low in _CLOSED:
+        if low in _CLOSED or low.endswith(_NEGATED):
             return len(word) < 2 or not word.isupper() or word in self._written
         whole, *parts = _stems(word)
         return whole in self._stems or all(
@@ -241,8 +247,8 @@ class Grounds:
 
 
 def _bare(word: str) -> str:
-    """Return a word without the ending of a possessive, an acronym also without that of its plural."""
-    return re.sub(r"['’]s?$|(?<=[A-Z]{2})s$", "", word)
+    """Return a word without the ending of a possessive or of a verb drawn to it, an acronym also without that of its plural."""
+    return _ENDING.sub("", word)
 
 
 def _stems(word: str) -> list[str]:
