@@ -54,8 +54,8 @@ _TOKEN = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_BETWEEN_SENTENCES = re.compile(r"[.!?:;]\W*\s|\n")
-_VERSION = re.compile(r"\d+(?:\.\d+){2,}")
+_BETWEEN_SENTENCES = re.compile(r"[.!?:;][^\w\s]{0,4}\s|\n")
+_VERSION = re.compile(r"(?<!\d)\d+(?:\.\d+){2,}")
 _ENDING = re.compile(r"['’](?:s|m|re|ve|d|ll)?$|(?<=[A-Z]{2})s$")
 _NEGATED = ("n't", "n’t")
 _PIECE = re.compile(r"[^\W_]+")

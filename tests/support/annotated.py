@@ -31,7 +31,6 @@ class Annotated:
 
 @cache
 def annotated() -> Sequence[Annotated]:
-    """Return all annotated documents."""
     found = [json.loads(path.read_text()) for path in sorted((DATA / "annotations").glob("*.json"))]
     paths = [next(DATA.glob(f"*s/{said['document']}")) for said in found]
     return [Annotated(path.read_text(), said, path.suffix == ".rst") for path, said in zip(paths, found, strict=True)]

@@ -32,12 +32,13 @@ REASONS = (
 )
 """The reasons in the order in which they are looked for."""
 
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|‘[^‘’]*’|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
 _POINTING = re.compile(
     r"\b(?:[Ww]e|[Oo]urs?|us)\b|\b[Tt]h(?:e|is) passage\b|\b[Tt]his (?:document|section|text|excerpt)\b|\bsection of\b"
     r"|\b[Tt]he (?:document|section|text|excerpt|header) (?:says|states|describes|mentions|explains|notes)\b"
 )
-_I = re.compile(r"(?:(\w+) )?(?<![\w./-])I\b(?![./-]\w)")
+_I = re.compile(r"(?<![\w./-])I\b(?![./-]\w)")
+_WORD_BEFORE = re.compile(r"\b(\w+) $")
 _STANDARD = re.compile(r"\b(?:PEP|RFC|ISO|IEC|IEEE|DIN|EN|ADR|BIP)[ -]?\d+\b")
 _COMPANY = re.compile(
     r"\b(?:Inc|Ltd|LLC|GmbH|AG|Corp|Co|plc|Labs|Media|Group|Studio|Foundation|Institute|University|Association|Authority"
@@ -138,10 +139,9 @@ def _names(claim: str, actor: str, actor_class: str) -> bool:
 
 def _points(claim: str) -> bool:
     """Return whether a claim speaks of its text or as its writer. The I of "World War I" and of "I/O" does neither."""
-    before = (found[1] or "" for found in _I.finditer(claim))
-    return any(not word[:1].isupper() or word.lower() in _FUNCTION_WORDS for word in before) or bool(
-        _POINTING.search(claim)
-    )
+    before = [_WORD_BEFORE.search(claim, max(0, found.start() - 30), found.start()) for found in _I.finditer(claim)]
+    is_said = any(not word or not word[1][0].isupper() or word[1].lower() in _FUNCTION_WORDS for word in before)
+    return is_said or bool(_POINTING.search(claim))
 
 
 def class_of(actor: str) -> str:
