@@ -10,7 +10,7 @@ from typing import Any
 
 from kgfs.domain.dates import own_day
 from kgfs.domain.invented import Grounds
-from kgfs.models.extractor.background import is_known
+from kgfs.models.extractor.background import is_written_small
 from tests.support.model_server import DATA
 
 
@@ -26,7 +26,7 @@ class Annotated:
         concepts = [concept for one in (self, *beside) for concept in one.said["concepts"]]
         labels = [name for concept in concepts for name in (concept["label"], *concept["aliases"])]
         name, domains, day = self.said["document"], self.said["domains"], own_day(self.text)
-        return Grounds(self.text, name, labels=labels, domains=domains, date=day, common=is_known)
+        return Grounds(self.text, name, labels=labels, domains=domains, date=day, common=is_written_small)
 
 
 @cache

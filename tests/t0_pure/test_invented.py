@@ -96,6 +96,14 @@ def test_each_changed_number_month_and_name_is_flagged() -> None:
     assert [statement for flagged, statement in judged if not flagged] == []
 
 
+def test_a_name_that_a_sentence_begins_with_is_told_from_a_word() -> None:
+    grounds = annotated()[0].grounds()
+    for name in ("Peter", "Microsoft", "Paris", "Owen", "Shopify", "London", "Oracle", "James", "Berlin"):
+        assert grounds.invented(f"{name} lost its visitors.") == (name,)
+    for word in ("According", "Another", "Unlike", "Yes", "Founder", "Customers", "Rewriting", "Nobody", "Everyone"):
+        assert grounds.invented(f"{word} lost its visitors.") == ()
+
+
 def test_time_grows_with_length() -> None:
     long = "On 4 July 2025, A. B.'s 1,000 x-y-z two hundred and three 1 2 3.4.5.6 one-two " * 4000
     long += "1 000 " * 20_000 + "one " * 20_000 + "a-" * 20_000 + f"a{'9' * 50_000}" + "." * 50_000 + " " * 50_000
