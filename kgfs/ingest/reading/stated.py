@@ -33,7 +33,7 @@ from kgfs.ingest.reading.validate import (
     share,
 )
 from kgfs.models.contract import Extraction, RawConcept, RawRelationship
-from kgfs.models.extractor.background import is_known
+from kgfs.models.extractor.background import is_written_small
 
 INVENTED_LABEL = "concept: its name stands nowhere in the document"
 INVENTED_ALIAS = "alias: it stands nowhere in the document"
@@ -94,13 +94,8 @@ def grounds_of(draft: Draft, words: str) -> Grounds:
         labels=draft.known,
         domains=draft.domains,
         date=own_day(draft.parsed.text),
-        common=_is_common,
+        common=is_written_small,
     )
-
-
-def _is_common(word: str) -> bool:
-    """Return whether a word is one of English, or a form of one, and no name."""
-    return is_known(word) or word.endswith(("ing", "ed", "ly", "s"))
 
 
 def _concept(

@@ -29,7 +29,7 @@ from kgfs.knowledge.ask.subject import subjects_of
 from kgfs.knowledge.claims_found import found_claims
 from kgfs.knowledge.intent import Intent, domains_in, read_intent, say_intent
 from kgfs.knowledge.search import Found, search
-from kgfs.models.extractor.background import is_known, rank
+from kgfs.models.extractor.background import is_written_small, rank
 from kgfs.render.search import telling_words
 from kgfs.settings import Llm
 from kgfs.stores.graph.vocabulary import SourceRow
@@ -117,7 +117,7 @@ def _written(way: _Way, weighing: Weighing, quoted: Answer, llm: Llm) -> Answer:
     rows = stores.graph.sources_at([*places])
     sources = [rows[place] for place in places if place in rows]
     said = {rows[place].chunk_id: texts for place, texts in claims.items() if place in rows}
-    material = Material(weighing.question, sources, said, llm.is_trusted, _is_common)
+    material = Material(weighing.question, sources, said, llm.is_trusted, is_written_small)
     written = write(stores, way.run, material, way.patience)
     if written.trouble:
         return replace(quoted, trouble=written.trouble, intent=intent.as_data())
@@ -202,11 +202,6 @@ def _resting(written: Written) -> tuple[tuple[Statement, ...], tuple[Quote, ...]
             numbers.append(list(quotes).index(place))
         statements.append(Statement(one.text, one.chunk_ids, tuple(numbers), one.line))
     return tuple(statements), tuple(quotes.values())
-
-
-def _is_common(word: str) -> bool:
-    """Return whether a word is one of English, or a form of one, and no name."""
-    return is_known(word) or word.endswith(("ing", "ed", "ly", "s"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ its rank. A word that the vocabulary has only in pieces is rarer than all that i
 from __future__ import annotations
 
 import json
+from binascii import a2b_base64
 from collections.abc import Mapping
 from functools import cache
 
@@ -29,6 +30,30 @@ def is_known(word: str) -> bool:
     """Return whether the vocabulary has a word whole. Every word where the vocabulary is not installed."""
     places = _places()
     return not places or word.lower() in places
+
+
+def is_written_small(word: str) -> bool:
+    """Return whether a word is an ordinary one: not much rarer in small letters than with a capital, as names are, or
+    with an ending of English.
+
+    The vocabulary of tokens has both ways of writing, by falling frequency. Without it every known word is ordinary.
+    """
+    low, small = word.lower(), _small_words()
+    return low in small or low.endswith(("ing", "ed", "ly")) or (not small and is_known(low))
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    try:
+        lines = carriers.path_of(carriers.CL100K).read_bytes().split(b"\n")
+    except ModelMissingError:
+        return frozenset()
+    pieces = (a2b_base64(line.partition(b" ")[0]) for line in lines if line)
+    ranks = {piece[1:].decode(): rank for rank, piece in enumerate(pieces) if piece[:1] == b" " and piece[1:].isalpha()}
+    last = len(lines)
+    return frozenset(
+        word for word, rank in ranks.items() if word.islower() and rank < 1.5 * ranks.get(word.capitalize(), last)
+    )
 
 
 @cache
