@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from kgfs.app.home import open_home
@@ -107,7 +107,7 @@ class RecordShown:
 
     def plain(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 def records_of(config: Config, words: str) -> list[RecordShown]:

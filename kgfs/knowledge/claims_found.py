@@ -26,13 +26,9 @@ LOOKED_AT = 50
 """The pieces of evidence, closest in meaning, that are looked at; and the claims that have all the words."""
 CLOSE = 0.3
 """The least cosine of a claim that has not all of the words, as of Sources."""
-ROLES = ("definition", "strategic_claim", "heuristic", "causal_claim", "instruction", "metric")
-"""The roles, the one that counts most first."""
 AUTHORITY: Mapping[str, float] = {"high": 1.0, "medium": 0.5, "low": 0.0}
 WEIGHTS: Mapping[str, float] = {"cosine": 0.5, "domain": 0.2, "role": 0.2, "authority": 0.1}
 _UNKNOWN = ("", "unknown", "none")
-
-assert set(ROLES) == set(CLAIM_ROLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +54,11 @@ def parts_of(row: ClaimRow, cosine: float | None, domain: str) -> dict[str, floa
         equal = 0.5
     else:
         equal = float(domain.casefold() == row.domain.casefold())
-    rank = ROLES.index(row.role) + 1 if row.role in ROLES else len(ROLES) + 1
+    rank = CLAIM_ROLES.index(row.role) + 1 if row.role in CLAIM_ROLES else len(CLAIM_ROLES) + 1
     values = {
         "cosine": min(max(cosine or 0.0, 0.0), 1.0),
         "domain": equal,
-        "role": (len(ROLES) + 1 - rank) / len(ROLES),
+        "role": (len(CLAIM_ROLES) + 1 - rank) / len(CLAIM_ROLES),
         "authority": AUTHORITY.get(row.authority, 0.0),
     }
     return {name: round(weight * values[name], 6) for name, weight in WEIGHTS.items()}

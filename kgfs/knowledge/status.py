@@ -29,7 +29,7 @@ UNREAD = 100
 def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Return the state of a home as plain data.
 
-    Quick: the cost grows with the number of ontologies.
+    Quick: the cost grows with the number of ontologies, and with that of claims, which an index counts.
 
     ``unshipped`` counts the facts that the bucket lacks, and ``taken_over_by`` names the home that owns it now if this one
     lost its right. ``owed`` is all that ``kgfs wait`` waits for, including ``unsettled`` paths and ``forgettings`` that are not carried out.

@@ -183,11 +183,6 @@ class LanguageModel:
         """Return the server for messages: host and port without a path."""
         return urlsplit(self.settings.base_url).netloc or self.settings.base_url
 
-    @property
-    def trouble(self) -> str:
-        """Return why nothing is asked any more; empty while requests are sent."""
-        return self._server.stopped
-
     def close(self) -> None:
         """End connections, and the process of a local model."""
         if self._client is not None:

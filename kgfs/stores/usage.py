@@ -29,7 +29,7 @@ _KINDS = ("requests", "prompt_tokens", "completion_tokens", "cost")
 class Usage:
     """The counts of one home. Any thread of the worker may call."""
 
-    def __init__(self, home: Path, settings: Llm, run: str = "") -> None:
+    def __init__(self, home: Path, settings: Llm) -> None:
         self._path, self._settings, self._lock = home / FILE, settings, threading.Lock()
         self._counts = read(home)
         self._reserved = 0.0

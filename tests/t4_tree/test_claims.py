@@ -17,8 +17,9 @@ from kgfs.compute.completing import Completion, Request
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.questions import Materials, QuestionServer
 from kgfs.domain.identity import claim_id_of
+from kgfs.domain.knowledge import CLAIM_ROLES
 from kgfs.knowledge.ask.asking import ask
-from kgfs.knowledge.claims_found import ROLES, parts_of
+from kgfs.knowledge.claims_found import parts_of
 from kgfs.settings import Llm
 from kgfs.stores.graph.vocabulary import ClaimRow
 from kgfs.stores.vectors.contract import Row
@@ -179,7 +180,7 @@ def test_a_claim_counts_by_meaning_domain_role_and_authority() -> None:
     assert parts_of(row, 0.8, "seo") == {"cosine": 0.4, "domain": 0.2, "role": 0.2, "authority": 0.05}
     assert parts_of(row, -0.5, "Growth") == {"cosine": 0.0, "domain": 0.0, "role": 0.2, "authority": 0.05}
     assert parts_of(row, None, "")["domain"] == 0.1
-    by_role = [parts_of(replace(row, role=role), 0.5, "")["role"] for role in ROLES]
+    by_role = [parts_of(replace(row, role=role), 0.5, "")["role"] for role in CLAIM_ROLES]
     assert by_role == sorted(by_role, reverse=True) and by_role[-1] == round(0.2 / 6, 6)
 
 

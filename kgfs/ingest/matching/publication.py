@@ -325,11 +325,12 @@ class _Build:
         return [chosen[chunk.index] for chunk in self._reading.chunks]
 
     def _source_row(self, chunk: Chunk) -> SourceRow:
+        content, verdict = self._text[chunk.start : chunk.end], self._reading.verdicts[chunk.index]
         return SourceRow(
             doc_id=self._document.doc_id,
             chunk_index=chunk.index,
             chunk_id=self._chunk_ids[chunk.index],
-            full_text=self._text[chunk.start : chunk.end],
+            full_text=content,
             char_start=chunk.start,
             char_end=chunk.end,
             line_start=chunk.line_start,
@@ -340,11 +341,11 @@ class _Build:
             chunk_method=self._reading.chunk_method,
             overlap_chars=chunk.start - chunk.context_start,
             tokens=chunk.tokens,
-            gated=self._reading.verdicts[chunk.index].reason,
+            gated=verdict.reason,
             page_number=chunk.page,
             paragraph=self._paragraph(chunk),
             context_summary=self._reading.context or self._summary(chunk),
-            embedding_text=self._embedded(chunk),
+            embedding_text=embedded_text(self._reading.context, content) if verdict.passed else "",
             metadata=self._metadata(chunk),
         )
 
@@ -361,11 +362,6 @@ class _Build:
         section = f", section {' > '.join(chunk.section_path)}" if chunk.section_path else ""
         about = ", ".join(filter(None, (text_md.type_of(self._reading.media_type), self._day)))
         return f"{title}{section} ({about})" if about else f"{title}{section}"
-
-    def _embedded(self, chunk: Chunk) -> str:
-        """Return what was embedded of the Source; '' for a gated one."""
-        passed = self._reading.verdicts[chunk.index].passed
-        return embedded_text(self._reading.context, self._text[chunk.start : chunk.end]) if passed else ""
 
     def _paragraph(self, chunk: Chunk) -> int:
         """Return the number of the paragraph, from 1, in which the first words of the Source stand."""

@@ -21,11 +21,11 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.ingest.reading.gate import furniture_of
 from kgfs.ingest.reading.passages import passages_of
 from kgfs.models.contract import Extraction, Passage, Tokens
+from kgfs.models.llm import ANSWER, FAULT
 from kgfs.stores.garage.contract import Objects
 
 AGAIN = "again-"
 """What the id of a run begins with in which a language model is asked again for everything."""
-ANSWER, FAULT = "answer", "fault"
 SCHEMA = "schema"
 _ASKED, _PARSED = "asked-", "parsed-"
 """What the names of these objects begin with, beside the packs of other extractors."""

@@ -26,11 +26,6 @@ WRONG_DOMAIN = "wrong domain"
 INVENTED = "invented"
 NOT_SELF_CONTAINED = "not self-contained"
 TOO_SHORT = "too short"
-REASONS = (
-    *(NO_QUOTE, WRONG_ROLE, "role quote", "role other", WRONG_SCOPE, WRONG_AUTHORITY, NO_ACTOR, WRONG_DOMAIN),
-    *(NO_KEYWORD, INVENTED, NOT_SELF_CONTAINED, TOO_SHORT),
-)
-"""The reasons in the order in which they are looked for."""
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|‘[^‘’]*’|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
 _POINTING = re.compile(

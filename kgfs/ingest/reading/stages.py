@@ -47,6 +47,7 @@ from kgfs.ingest.reading.validate import validate as validate_one
 from kgfs.ingest.reading.vector_reuse import former_vectors
 from kgfs.models.contract import Passage
 from kgfs.models.extractor.llm import CONTEXT_TOKENS, context_said
+from kgfs.models.llm import ANSWER
 from kgfs.stores.batched import batched
 from kgfs.stores.readings import decode_reading, put_text, reading_key
 
@@ -209,7 +210,7 @@ def _context(draft: Draft, compute: Compute, kept: Mapping[tuple[str, int], Sequ
     """Return the newest description of the document, unless it is too long or names what the document does not."""
     for one in reversed(answers.described(kept, draft.parsed)):
         try:
-            said = context_said(one.raw_output) if one.outcome == answers.ANSWER else ""
+            said = context_said(one.raw_output) if one.outcome == ANSWER else ""
         except BadInputError:
             continue
         if said and compute.tokens.count(said) > CONTEXT_TOKENS:

@@ -212,25 +212,23 @@ class Asker:
     def _ask_one(self, inquiry: Inquiry, question: Question, part: int, known: Sequence[Asked]) -> None:
         """Ask until a request is settled, or wait for the same request of another document and keep its answer, too."""
         place = (question.fingerprint, part)
-        while True:
+        with self._joining:
+            ours = place not in self._under_way
+            future = self._under_way.setdefault(place, Future())
+        if not ours:
+            for record in _result(future, self._stopping):
+                answers.keep(self._objects, inquiry.document.doc_id, {**record, "run": inquiry.run})
+            return
+        made: list[Mapping[str, object]] = []
+        try:
+            self._settle(inquiry, question, part, list(known), made)
+            future.set_result(made)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
             with self._joining:
-                ours = self._under_way.get(place) is None
-                future = self._under_way.setdefault(place, Future())
-            if not ours:
-                for record in _result(future, self._stopping):
-                    answers.keep(self._objects, inquiry.document.doc_id, {**record, "run": inquiry.run})
-                return
-            made: list[Mapping[str, object]] = []
-            try:
-                self._settle(inquiry, question, part, list(known), made)
-                future.set_result(made)
-                return
-            except BaseException as error:
-                future.set_exception(error)
-                raise
-            finally:
-                with self._joining:
-                    del self._under_way[place]
+                del self._under_way[place]
 
     def _settle(
         self, inquiry: Inquiry, question: Question, part: int, records: list[Asked], made: list[Mapping[str, object]]

@@ -11,16 +11,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgfs.domain.knowledge import AUTHORITIES, CLAIM_ROLES, RELATIONSHIP_TYPES, SCOPES
 from kgfs.errors import BadInputError
 from kgfs.models.contract import Extraction, Passage, RawClaim, RawConcept, RawQuote, RawRelationship, Tokens
 from kgfs.models.llm import Prompt
 from kgfs.settings import Llm
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 CLAIMS, CONCEPTS = 20, 40
 """Most items of one answer that are kept."""
@@ -120,12 +123,13 @@ class LlmExtractor:
         head = header(passage)
         body = f"Passage:\n<<<\n{passage.text.strip()}\n>>>"
         used = tokens.count(f"{system}{head}{body}{json.dumps(schema)}")
-        room = min(LONGEST_PROMPT, self._settings.context_tokens - self._max_tokens(passage, tokens)) - used
+        longest = self._max_tokens(passage, tokens)
+        room = min(LONGEST_PROMPT, self._settings.context_tokens - longest) - used
         if room < 0:
             raise BadInputError(f"The passage and its prompt have {used:,} tokens, {-room:,} too many.")
         shown = _fitting(known, min(room, self._settings.known_tokens), tokens) if "concepts" in wanted else []
         names = f"Known names: {'; '.join(shown)}\n" if shown else ""
-        return Prompt(system, f"{head}{names}{body}", self._max_tokens(passage, tokens), schema)
+        return Prompt(system, f"{head}{names}{body}", longest, schema)
 
     @property
     def context_shape(self) -> str:
@@ -177,9 +181,7 @@ class LlmExtractor:
         )
 
     def _rows(self, name: str, rows: Any, dropped: Counter[str]) -> list[dict[str, Any]]:
-        from jsonschema import Draft202012Validator
-
-        validator = Draft202012Validator(_SCHEMA[name]["items"])
+        validator = _validator(name)
         word = name.removesuffix("s")
         kept: list[dict[str, Any]] = []
         for row in rows if isinstance(rows, list) else []:
@@ -219,6 +221,14 @@ class MixedExtractor:
     def parse(self, raw: str) -> Extraction:
         """Raise AssertionError, likewise."""
         raise AssertionError("the parts of llm+grammar are read apart")
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    """Return what validates an item of a list."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(_SCHEMA[name]["items"])
 
 
 def prompt_text(name: str, folder: Path | None) -> str:
