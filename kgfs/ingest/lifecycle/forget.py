@@ -42,7 +42,7 @@ from kgfs.stores.catalog.rows import Forgetting
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import keep_text, load_reading
-from kgfs.stores.ship import entries, ship_once
+from kgfs.stores.ship import entries, ship_from_reserve
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import unindex
 
@@ -112,7 +112,7 @@ def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
     """
     owed = stores.catalog.names.forgettings()
     if any(one.purge for one in owed):
-        ship_once(stores.catalog, stores.garage.ledger)  # a home that takes over goes on with the order
+        ship_from_reserve(config.home, stores)  # a home that takes over goes on with the order
         Settler(config, stores).sweep()
     reserve = DiskReserve(config.home)
     failed: dict[str, KgfsError] = {}

@@ -23,7 +23,7 @@ from kgfs.stores.garage.prefixes import by_length
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.object_copies import key_on_the_way
 from kgfs.stores.part_notes import PartNote, is_being_read, note_parts, part_notes, parts_under_way, unwanted
-from kgfs.stores.ship import ship_once
+from kgfs.stores.ship import ship_from_reserve
 from kgfs.stores.spool_file import SpoolFile
 from kgfs.stores.stores import Stores
 
@@ -235,7 +235,7 @@ def delete_unheld(stores: Stores, spool: Path, keys: Sequence[str], under_way: C
     """
     failed: KgfsError | None = None
     if keys:
-        ship_once(stores.catalog, stores.garage.ledger)
+        ship_from_reserve(spool.parent, stores)
     coming = {sha256[:32] for sha256 in only_in_garage(stores, spool)}
     gone = []
     for key in by_length(stores.garage.objects, stores.catalog.unheld(keys)):
