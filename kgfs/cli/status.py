@@ -107,7 +107,16 @@ def command(config: Config, words: str | None, unshipped: bool, zero: bool, as_j
         click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, {pid})")
     for ontology in found["ontologies"]:
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())
-        click.echo(f"{ontology['name']}: {_documents(ontology['documents'])}; in the graph {read}")
+        click.echo(
+            f"{ontology['name']}: {_documents(ontology['documents'])}; in the graph {read}{_gated(ontology['gated'])}"
+        )
+
+
+def _gated(reasons: Mapping[str, int]) -> str:
+    """Return how many Sources give no knowledge, and why."""
+    if not reasons:
+        return ""
+    return f"; {sum(reasons.values()):,} gated ({', '.join(f'{kind} {number:,}' for kind, number in reasons.items())})"
 
 
 def _documents(counts: Mapping[str, int]) -> str:

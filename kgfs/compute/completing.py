@@ -37,6 +37,8 @@ class Request:
     """What is added when it is asked again."""
     doc_ids: tuple[str, ...] = ()
     """The documents that the blocks are of. With any of them the Record is purged."""
+    claims: tuple[tuple[str, int], ...] = ()
+    """The ``chunk_id`` of each block, and the number of claims in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,15 @@ def answer(materials: Materials, question: Message) -> dict[str, Any]:
         raise BadInputError("this question is too large")
     if materials.complete is None:
         raise BadInputError("it has no language model")
-    request = Request(kind, words, blocks, hint, doc_ids)
+    request = Request(kind, words, blocks, hint, doc_ids, _counts(question.get("claims")))
     return asdict(materials.complete(request, float(seconds)))
+
+
+def _counts(value: object) -> tuple[tuple[str, int], ...]:
+    try:
+        return tuple((str(chunk_id), int(number)) for chunk_id, number in value)  # type: ignore[attr-defined]
+    except (TypeError, ValueError) as error:
+        raise BadInputError("this question is not known") from error
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "The gate judges blocks: a Source is refused where each of its blocks has links alone, no finite verb with its subject, or"
         " none of the ontology's domains; being short alone refuses none"
     ),
+    13: IngestVersion("A readable text ends with a note on the lines that the gate refused"),
 }
 """The versions of the ingest logic, by number.
 

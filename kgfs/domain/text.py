@@ -91,6 +91,21 @@ FURNITURE = "menus, side bars, footers or repeated headers of a page"
 """The reason for which a Source is gated that is no text of its document."""
 
 
+GATED_FOR: Mapping[str, str] = {
+    "too short": "too short",
+    "addresses or emoji": "mostly links or emoji",
+    FURNITURE: "menus and footers",
+    "no verb": "no verb",
+    "none of the domains": "no domain noun",
+}
+"""Words of a reason, and the kind of reason that they tell."""
+
+
+def gated_for(reason: str) -> str:
+    """Return the kind of a reason for which a Source is gated, which may name numbers and domains."""
+    return next((kind for words, kind in GATED_FOR.items() if words in reason), "other")
+
+
 BLOCK_VERDICTS = ("pass", "too short", "mostly links or emoji", "no verb", "no domain noun")
 """What the gate says of a block, by number: that it passes, or the first reason against it."""
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from kgfs.config import Config
+from kgfs.domain.text import gated_for
+from kgfs.knowledge.document_location import standing_of
 from kgfs.render.words import counted
 from kgfs.stores import usage
 from kgfs.stores.stores import Stores
+
+LOGGED = 10_000
 
 
 @dataclass(slots=True)
@@ -22,6 +27,9 @@ class Compiled:
     """Living claims by role."""
     rejected: Counter[str] = field(default_factory=Counter)
     """Claims that validation refused, by reason."""
+    sources: int = 0
+    gated: Counter[str] = field(default_factory=Counter)
+    """Gated Sources, by the kind of their reason."""
 
     @property
     def claims(self) -> int:
@@ -33,6 +41,11 @@ class Compiled:
         used = float(self.requests["total"].get("completion_tokens", 0))
         return round(used / self.claims, 1) if self.claims else 0.0
 
+    @property
+    def answers(self) -> dict[str, int]:
+        """Return how many claims stood on Sources that the model was shown to answer from, and on those that it cited."""
+        return self.requests["answers"]  # type: ignore[no-any-return]
+
     def plain(self) -> dict[str, Any]:
         """Return the counts as plain data."""
         return {
@@ -41,22 +54,34 @@ class Compiled:
             "claims": dict(sorted(self.roles.items())),
             "rejected": dict(sorted(self.rejected.items())),
             "tokens_a_claim": self.tokens_a_claim,
+            "claims_shown": self.answers.get("claims_shown", 0),
+            "claims_cited": self.answers.get("claims_cited", 0),
         }
 
 
 def compiled(config: Config, stores: Stores) -> Compiled:
-    """Return the counts of a home. The cost grows with the number of its claims."""
+    """Return the counts of a home. The cost grows with the numbers of its claims and gated Sources."""
     found = Compiled(usage.read(config.home))
     for ontology in stores.catalog.names.ontologies():
         found.roles.update(stores.graph.claims.counts(ontology.id))
         found.rejected.update(stores.graph.claims.reasons(ontology.id))
+        found.gated.update(gated_sources(stores, ontology.id))
+        found.sources += stores.graph.counts(ontology.id)["sources"]
     return found
 
 
+def gated_sources(stores: Stores, ontology: str) -> dict[str, int]:
+    """Return how many Sources of an ontology are gated, by the kind of their reason."""
+    kinds: Counter[str] = Counter()
+    for reason, count in stores.graph.gated_reasons(ontology).items():
+        kinds[gated_for(reason)] += count
+    return dict(sorted(kinds.items()))
+
+
 def metrics_text(found: Compiled) -> str:
-    """Return the counts as Prometheus text; '' for a home that never asked a language model."""
+    """Return the counts as Prometheus text; '' for a home that has no Sources and never asked a language model."""
     total = found.requests["total"]
-    if not total and not found.claims:
+    if not total and not found.claims and not found.sources:
         return ""
     rows = [
         (
@@ -74,6 +99,14 @@ def metrics_text(found: Compiled) -> str:
             {"prompt": total.get("prompt_tokens", 0), "answer": total.get("completion_tokens", 0)},
         ),
         ("kgfs_claims", "gauge", "Claims by role.", "role", found.roles),
+        (
+            "kgfs_claims_answered_total",
+            "counter",
+            "Claims on Sources that the language model was shown to answer from, and on those that it cited.",
+            "use",
+            {"shown": found.answers.get("claims_shown", 0), "cited": found.answers.get("claims_cited", 0)},
+        ),
+        ("kgfs_sources_gated", "gauge", "Sources that give no knowledge, by reason.", "reason", found.gated),
         ("kgfs_claims_rejected", "gauge", "Claims that validation refused, by reason.", "reason", found.rejected),
     ]
     lines = [
@@ -118,7 +151,9 @@ def page(found: Compiled) -> bytes:
         "",
         "## Claims",
         "",
-        f"{counted(found.claims, 'claim')}; {found.tokens_a_claim:g} answer tokens for each.",
+        f"{counted(found.claims, 'claim')}; {found.tokens_a_claim:g} answer tokens for each."
+        f" {found.answers.get('claims_shown', 0):,} stood on Sources that the model was shown to answer questions from,"
+        f" {found.answers.get('claims_cited', 0):,} on Sources that its answers cited.",
     ]
     for title, values in (("role", found.roles), ("refused for", found.rejected)):
         if values:
@@ -126,4 +161,24 @@ def page(found: Compiled) -> bytes:
             lines += [
                 f"| {name} | {count:,} |" for name, count in sorted(values.items(), key=lambda row: (-row[1], row[0]))
             ]
+    lines += [
+        "",
+        "## The gate",
+        "",
+        f"{sum(found.gated.values()):,} of {counted(found.sources, 'Source')} give no knowledge.",
+    ]
+    if found.gated:
+        lines += ["", "| reason | Sources |", "| --- | --- |"]
+        lines += [f"| {kind} | {count:,} |" for kind, count in sorted(found.gated.items(), key=lambda row: -row[1])]
     return ("\n".join(lines) + "\n").encode()
+
+
+def gate_log(stores: Stores) -> bytes:
+    """Return ``.kgfs/gate.ndjson``: the gated Sources of a home with their lines and reasons, LOGGED of each ontology at most."""
+    lines = []
+    for ontology in stores.catalog.names.ontologies():
+        for doc_id, first, last, reason in stores.graph.gated(ontology.id, LOGGED):
+            path = f"{ontology.name}/{standing_of(stores.catalog.names, doc_id).origin.path}"
+            row = {"document": path, "doc_id": doc_id, "line_start": first, "line_end": last, "reason": reason}
+            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines).encode("utf-8", "surrogateescape")

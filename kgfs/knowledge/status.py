@@ -12,7 +12,7 @@ import kgfs
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.knowledge.backlog import owed, unread
-from kgfs.knowledge.compiled import compiled
+from kgfs.knowledge.compiled import compiled, gated_sources
 from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.catalog.rows import WAITING, Job
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
@@ -29,7 +29,7 @@ UNREAD = 100
 def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Return the state of a home as plain data.
 
-    Quick: the cost grows with the number of ontologies, and with that of claims, which an index counts.
+    Quick: the cost grows with the numbers of ontologies, claims and gated Sources, which indexes count.
 
     ``unshipped`` counts the facts that the bucket lacks, and ``taken_over_by`` names the home that owns it now if this one
     lost its right. ``owed`` is all that ``kgfs wait`` waits for, including ``unsettled`` paths and ``forgettings`` that are not carried out.
@@ -73,6 +73,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
                 "id": ontology.id,
                 "documents": _by_state(names.counts(ontology.id)),
                 "read": dict(stores.graph.counts(ontology.id)),
+                "gated": gated_sources(stores, ontology.id),
             }
             for ontology in names.ontologies()
         ],

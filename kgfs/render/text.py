@@ -10,6 +10,7 @@ The link is the only part that depends on the path, so the size is stored withou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from kgfs.domain.names import decode_name
@@ -19,6 +20,8 @@ from kgfs.render.words import as_guessed, counted, fold, rendered
 MARKDOWN = "text/markdown"
 RESTRUCTURED = "text/x-rst"
 
+NOTED = 20
+"""Gated Sources that a Text notes one by one."""
 _PIECE = 1 << 20
 """Characters whose size is counted at the same time."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -78,6 +81,16 @@ def type_of(media_type: str) -> str:
 def encoding_line(guessed_encoding: str) -> str:
     """Return the line of a header that tells of an encoding that it was guessed; '' for a known one."""
     return f"**Encoding:** {as_guessed(guessed_encoding)}\n" if guessed_encoding else ""
+
+
+def gate_note(gated: Sequence[tuple[int, int, str]]) -> str:
+    """Return the comment at the end of a Text whose gated Sources give no knowledge: their lines and reasons; '' without any."""
+    if not gated:
+        return ""
+    rows = [f"{first}-{last}: {reason.replace('--', '- -')}" for first, last, reason in gated[:NOTED]]
+    if len(gated) > NOTED:
+        rows.append(f"and {len(gated) - NOTED:,} more, which metadata.json lists")
+    return "\n\n<!-- No knowledge is drawn from these lines:\n" + "\n".join(rows) + "\n-->\n"
 
 
 def body(media_type: str, text: str) -> bytes:

@@ -40,6 +40,7 @@ MIGRATIONS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
             f"INSERT INTO source_words (rowid, full_text) SELECT key, without_joiners(full_text) FROM source WHERE {_JOINED}",
         ),
     },
+    102: {"source": ("CREATE INDEX IF NOT EXISTS source_gated ON source (document, gated) WHERE gated != ''",)},
 }
 """Format → table → statements that make the next format of a database that has the table. They add, make anew what was empty,
 and index words as the next format does."""

@@ -11,7 +11,7 @@ from kgfs.errors import StoreError
 from kgfs.stores import timing
 from kgfs.stores.migrations import MIGRATIONS, migrate
 
-HOME_FORMAT = 102
+HOME_FORMAT = 103
 """The format of the homes that this kgfs makes and opens. Each database keeps it as its ``user_version``, and the note that
 binds a home to its garage keeps it too. Whoever changes a table, or what is stored in one, gives it the next number."""
 

@@ -66,6 +66,13 @@ class Usage:
                     del self._counts[name][old]
             self._write()
 
+    def answered(self, shown: int, cited: int) -> None:
+        """Count the claims on Sources that the model was shown to answer from, and on those that it cited. Counted on return."""
+        with self._lock:
+            for name, more in (("claims_shown", shown), ("claims_cited", cited)):
+                self._counts["answers"][name] = self._counts["answers"].get(name, 0) + more
+            self._write()
+
     def _check(self, what: str, limit: float, used: Mapping[str, float]) -> None:
         if not limit:
             return
@@ -105,12 +112,13 @@ class Usage:
 
 
 def read(home: Path) -> dict[str, Any]:
-    """Return the counts of a home: ``total``, ``days`` and ``runs`` (requests, tokens, cost), and ``outcomes`` of requests."""
-    empty: dict[str, Any] = {"total": {}, "days": {}, "runs": {}, "outcomes": {}}
+    """Return the counts of a home: ``total``, ``days`` and ``runs`` (requests, tokens, cost), ``outcomes`` of requests, and
+    ``answers`` (claims shown and cited)."""
+    empty: dict[str, Any] = {"total": {}, "days": {}, "runs": {}, "outcomes": {}, "answers": {}}
     with suppress(OSError, ValueError):
         found = json.loads((home / FILE).read_text("utf-8"))
-        if isinstance(found, dict) and all(isinstance(found.get(name), dict) for name in empty):
-            return found
+        if isinstance(found, dict) and all(isinstance(found.get(name, {}), dict) for name in empty):
+            return {**empty, **found}
     return empty
 
 

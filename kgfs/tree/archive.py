@@ -22,7 +22,7 @@ from kgfs.render import page_marks
 from kgfs.render import text as text_md
 from kgfs.render.conversation import NAME as MAIL
 from kgfs.render.metadata import render
-from kgfs.render.words import encode
+from kgfs.render.words import encode, rendered
 from kgfs.stores.catalog.facts import VersionMinted
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow, EarlierText
 from kgfs.stores.readings import load_reading, text_of
@@ -117,6 +117,8 @@ class _DocumentFile(DerivedFile[None]):
 
 
 MAILS = "mails"
+NOTES_GATE = 13
+"""The ingest version from which on ``text_md_size`` has the note on gated Sources."""
 """The group of the pages that show a conversation."""
 
 
@@ -149,7 +151,7 @@ class CompanionFile(_DocumentFile):
         size = companion_md.size(self._companion(row), row.text_md_size) + page_marks.size(row.document_type, row.pages)
         if consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
             at = max(row.ingested_at, *(part.ingested_at for part in parts))
-            return size + size_of(spans_of_page(parts, partial(read_text, stores))), at
+            return size + size_of(spans_of_page(parts, partial(readable_text, stores))), at
         return size, row.ingested_at
 
     def handle(self) -> Handle:
@@ -157,7 +159,7 @@ class CompanionFile(_DocumentFile):
         row = shown(stores, self._doc_id)
         if consists_of_parts(row) and (parts := shown_parts(stores, self._doc_id)):
             header = companion_md.render(self._companion(row), "")
-            spans = [Span(len(header), lambda: header), *spans_of_page(parts, partial(read_text, stores))]
+            spans = [Span(len(header), lambda: header), *spans_of_page(parts, partial(readable_text, stores))]
             return Spans(spans, token_of(self.context))
         return super().handle()
 
@@ -200,7 +202,8 @@ class ConversationFile(_DocumentFile):
     def measure(self) -> tuple[int, int]:
         about, changed, row = self._about()
         header = text_md.header_size(row.source_title, row.document_type, row.size_bytes, row.guessed_encoding)
-        return conversation_md.size(about, row.text_md_size - header), changed
+        note = len(rendered(gate_note(self.context.stores, row)))
+        return conversation_md.size(about, row.text_md_size - header - note), changed
 
     def content(self) -> bytes:
         about, _, row = self._about()
@@ -391,10 +394,20 @@ def read_text(stores: Stores, row: DocumentRow) -> str:
     return text_read_by(stores, row.doc_id, row.reading)
 
 
+def gate_note(stores: Stores, row: DocumentRow) -> str:
+    """Return what the readable Text of a document says below it of its gated Sources."""
+    return text_md.gate_note(stores.graph.gated_of(row.doc_id)) if row.ingest_version >= NOTES_GATE else ""
+
+
+def readable_text(stores: Stores, row: DocumentRow) -> str:
+    """Return the Text that the graph shows of a document, with the note on its gated Sources."""
+    return read_text(stores, row) + gate_note(stores, row)
+
+
 def marked_text(stores: Stores, row: DocumentRow) -> str:
     """Return the Text that the graph shows of a document, as :func:`text_read_by` does, with marks at its pages where its
-    readable form has some."""
-    text = read_text(stores, row)
+    readable form has some, and the note on its gated Sources."""
+    text = readable_text(stores, row)
     if not page_marks.has_marks(row.document_type, row.pages):
         return text
     reading = load_reading(stores.garage.objects, row.doc_id, row.reading)

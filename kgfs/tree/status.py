@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
 from kgfs.errors import MissingError, from_os_error
-from kgfs.knowledge.compiled import compiled, page
+from kgfs.knowledge.compiled import compiled, gate_log, page
 from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
 from kgfs.stores.catalog.rows import Job
@@ -38,6 +38,7 @@ class StatusFolder(DerivedFolder[None]):
                 self._live("compiler.md", lambda: page(compiled(self.context.config, self.context.stores))),
             ),
             ("errors.ndjson", ErrorsFile(self.context)),
+            ("gate.ndjson", self._live("gate.ndjson", lambda: gate_log(self.context.stores))),
             ("jobs", JobsFolder(self.context)),
             ("metrics.prom", self._live("metrics.prom", lambda: self.context.metrics().encode())),
             ("status.json", self._live("status.json", lambda: status_json(self.context))),

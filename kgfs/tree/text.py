@@ -22,7 +22,7 @@ from kgfs.stores.catalog.facts import VersionMinted
 from kgfs.stores.graph.vocabulary import DocumentRow
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
-from kgfs.tree.archive import is_original, marked_text, read_text
+from kgfs.tree.archive import is_original, marked_text, readable_text
 from kgfs.tree.changes import DocumentPublished, NameChanged, NameShown
 from kgfs.tree.derived import DerivedFile, open_original, token_of
 from kgfs.tree.documents import children, live
@@ -134,7 +134,7 @@ class TextFile(DerivedFile[Shown]):
         shown = self.take_row() or self._shown()
         if consists_of_parts(shown.row) and (parts := shown_parts(self.context.stores, shown.row.doc_id)):
             at = max(shown.mtime, *(part.ingested_at for part in parts))
-            return shown.size + size_of(spans_of_page(parts, partial(read_text, self.context.stores))), at
+            return shown.size + size_of(spans_of_page(parts, partial(readable_text, self.context.stores))), at
         return shown.size, shown.mtime
 
     def handle(self) -> Handle:
@@ -142,7 +142,7 @@ class TextFile(DerivedFile[Shown]):
         row = shown.row
         if consists_of_parts(row) and (parts := shown_parts(self.context.stores, row.doc_id)):
             header = self.content()
-            spans = spans_of_page(parts, partial(read_text, self.context.stores))
+            spans = spans_of_page(parts, partial(readable_text, self.context.stores))
             return Spans([Span(len(header), lambda: header), *spans], token_of(self.context))
         if render.is_markdown(row.document_type) and is_original(row) and row.text_md_size == row.size_bytes:
             # The next version has the same inode, so the kernel must not cache pages.

@@ -29,6 +29,7 @@ from kgfs.compute.questions import ask as ask_worker
 from kgfs.config import Config, load
 from kgfs.errors import StoreError
 from kgfs.ingest.lifecycle import forget, forget_plan
+from kgfs.knowledge.compiled import compiled, metrics_text, page
 from kgfs.models.llm import LanguageModel, Prompt
 from kgfs.render.answer_files import AnswerPage, answer_json, answer_md
 from kgfs.settings import Llm, Models
@@ -243,6 +244,19 @@ def test_the_prompt_shows_sources_first_and_the_question_last(home: Path) -> Non
     assert [one["kind"] for one in records(config.home)] == ["intent", "answer"]
     if page.statements:  # where the first Source is one of the report
         assert [one.text for one in page.statements] == ["Revenue was $18,442.75."]
+
+
+def test_claims_that_a_model_was_shown_and_cited_are_counted(home: Path) -> None:
+    with answering(lambda body: said("It pays. [C:aaaa1111bbbb]")) as url, working(config := configured(home, url)):
+        blocks = ("[C:aaaa1111bbbb | A]\nIt pays.", "[C:cccc2222dddd | B]\nIt costs.")
+        claims = (("aaaa1111bbbb", 2), ("cccc2222dddd", 3))
+        for _ in range(2):
+            ask_model(config.run, Request("answer", "Does it pay?", blocks, claims=claims), Deadline(20))
+        with open_home(config) as stores:
+            found = compiled(config, stores)
+    assert (found.plain()["claims_shown"], found.plain()["claims_cited"]) == (10, 4)
+    assert 'kgfs_claims_answered_total{use="cited"} 4\n' in metrics_text(found)
+    assert "10 stood on Sources" in page(found).decode()
 
 
 def test_questions_go_before_documents(tmp_path: Path) -> None:

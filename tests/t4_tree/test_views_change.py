@@ -182,7 +182,19 @@ def test_a_gated_document_has_a_text_and_no_concepts(library: Library) -> None:
     library.write("Zen/documents/menu.txt", b"Home | Next | Previous")
     library.settle()
     document = library.publish("Zen/documents/menu.txt", {}, gated=True)
-    assert library.read("Zen/text/menu.txt.md").endswith(b"Home | Next | Previous")
+    text = library.read("Zen/text/menu.txt.md")
+    (reason,) = library.stores.graph.gated_reasons(document.ontology)
+    assert b"Home | Next | Previous\n\n<!-- No knowledge is drawn from these lines:\n1-1: " in text
+    assert text.endswith(f"1-1: {reason}\n-->\n".encode()) and b"<!--" not in library.read(".kgfs/gate.ndjson")
+    assert library.node("Zen/text/menu.txt.md").attr().size == len(text)
+    (logged,) = library.read(".kgfs/gate.ndjson").splitlines()
+    assert json.loads(logged) == {
+        "document": "Zen/documents/menu.txt",
+        "doc_id": document.doc_id,
+        "line_start": 1,
+        "line_end": 1,
+        "reason": reason,
+    }
     assert library.names(f"Zen/archive/{document.doc_id}/concepts") == []
     assert json.loads(library.read(f"Zen/archive/{document.doc_id}/metadata.json"))["state"] == "gated"
 

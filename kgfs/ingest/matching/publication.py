@@ -248,7 +248,13 @@ class _Build:
             status="done" if reading.carries_knowledge else "gated",
         )
         about = row.source_title, row.document_type, row.size_bytes
-        return replace(row, text_md_size=text_md.base_size(*about, self._text, row.guessed_encoding))
+        gated = [
+            (chunk.line_start, chunk.line_end, verdict.reason)
+            for chunk, verdict in zip(reading.chunks, reading.verdicts, strict=True)
+            if not verdict.passed
+        ]
+        shown = self._text + text_md.gate_note(gated)
+        return replace(row, text_md_size=text_md.base_size(*about, shown, row.guessed_encoding))
 
     def batches(
         self, document: DocumentRow, introduced: Sequence[tuple[str, str]] = (), claims: Iterable[ClaimRow] = ()

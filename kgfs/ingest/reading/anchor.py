@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
+from kgfs.domain.domains import ADDRESS
 from kgfs.domain.markup import links
 from kgfs.domain.sentences import sentence_starts
 from kgfs.models.contract import RawQuote
@@ -72,9 +73,9 @@ class Source:
 
     def find_copied(self, words: str) -> Span | None:
         """Return the span of a quote that a language model copied, which must be equal apart from white space, case,
-        typography, backticks and asterisks. None if the Source does not say it."""
+        typography, backticks and asterisks. None if the Source does not say it, and for addresses alone, which say nothing."""
         words = words.strip()
-        if not words:
+        if not ADDRESS.sub("", words).strip():
             return None
         found = self._exact(words, -1) or self._folded(words, -1) or self._bared(words)
         return self._trimmed(*found) if found else None

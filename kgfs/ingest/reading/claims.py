@@ -29,7 +29,7 @@ TOO_SHORT = "too short"
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|‘[^‘’]*’|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
 _POINTING = re.compile(
-    r"\b(?:[Ww]e|[Oo]urs?|us)\b|\b[Tt]h(?:e|is) passage\b|\b[Tt]his (?:document|section|text|excerpt)\b|\bsection of\b"
+    r"\b(?:[Ww]e|[Oo]urs?|us|[Mm]y|mine|me)\b|\b[Tt]h(?:e|is) passage\b|\b[Tt]his (?:document|section|text|excerpt)\b|\bsection of\b"
     r"|\b[Tt]he (?:document|section|text|excerpt|header) (?:says|states|describes|mentions|explains|notes)\b"
 )
 _I = re.compile(r"(?<![\w./-])I\b(?![./-]\w)")

@@ -12,6 +12,7 @@ from kgfs.compute.completing import Completion, Request
 from kgfs.config import Config
 from kgfs.errors import BadInputError, LostLeaseError
 from kgfs.ingest.working.asking import Asker
+from kgfs.models.answering import ANSWER as WRITTEN
 from kgfs.models.answering import INTENT, compose, read_intent
 from kgfs.models.contract import Tokens
 from kgfs.models.llm import ANSWER, FAULT, Attempt
@@ -65,5 +66,9 @@ class Completer:
                 reason = attempts[-1].reason if attempts else f"nothing came within {seconds:.0f} seconds"
                 attempt = Attempt(FAULT, reason=reason)
         model = attempt.model or self._asker.model.name
+        if (request.kind, attempt.outcome) == (WRITTEN, ANSWER):
+            claims = [request.claims[at] for at in composed.shown if at < len(request.claims)]
+            cited = [number for chunk_id, number in claims if f"[C:{chunk_id}" in attempt.text]
+            self._asker.usage.answered(sum(number for _, number in claims), sum(cited))
         intent = read_intent(attempt.text) if (request.kind, attempt.outcome) == (INTENT, ANSWER) else None
         return Completion(attempt.outcome, attempt.text, attempt.reason, model, composed.shown, intent)

@@ -72,12 +72,13 @@ def write(stores: Stores, run: Path, material: Material, patience: Deadline) -> 
     sources = [_source(row, known[row.doc_id]) for row in rows]
     blocks = tuple(_block(one, material.claims.get(one.chunk_id, ())) for one in sources)
     doc_ids = tuple(dict.fromkeys(one.doc_id for one in sources))
+    claims = tuple((one.chunk_id, len(material.claims.get(one.chunk_id, ()))) for one in sources)
     in_time = patience.within(patience.left * (1 - IN_TIME))
     invalid: dict[str, None] = {}
     added, calls = "", 0
     while True:
         try:
-            said = complete(run, Request("answer", material.question.text, blocks, added, doc_ids), in_time)
+            said = complete(run, Request("answer", material.question.text, blocks, added, doc_ids, claims), in_time)
         except GivenUpError:
             raise
         except TimedOutError:

@@ -181,6 +181,36 @@ class DocumentReads:
         where = "AND source.chunk_index > ? ORDER BY source.chunk_index LIMIT ?"
         return [source_row(row) for row in self._database.rows(f"{_SOURCE_OF} {where}", (doc_id, after, limit))]
 
+    def gated(self, ontology: str, limit: int = 1 << 62) -> list[tuple[str, int, int, str]]:
+        """Return doc_id, first and last line and reason of each gated Source of an ontology's visible documents. Reads an
+        index of them, and the rows of at most ``limit``."""
+        return self._database.rows(
+            "SELECT document.doc_id, source.line_start, source.line_end, source.gated FROM source INDEXED BY source_gated"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            " WHERE source.gated != '' AND document.ontology = ? ORDER BY source.document, source.key LIMIT ?",
+            (ontology, limit),
+        )
+
+    def gated_of(self, doc_id: str) -> list[tuple[int, int, str]]:
+        """Return first and last line and reason of each gated Source of a visible document, in order. Quick."""
+        return self._database.rows(
+            "SELECT source.line_start, source.line_end, source.gated FROM document"
+            " CROSS JOIN source INDEXED BY source_gated ON source.document = document.key AND source.gated != ''"
+            f" WHERE document.doc_id = ? AND document.state = {SHOWN} ORDER BY source.chunk_index",
+            (doc_id,),
+        )
+
+    def gated_reasons(self, ontology: str) -> dict[str, int]:
+        """Return how many Sources of an ontology's visible documents are gated for each reason. Reads an index of them."""
+        return dict(
+            self._database.rows(
+                "SELECT source.gated, count(*) FROM source INDEXED BY source_gated"
+                f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+                " WHERE source.gated != '' AND document.ontology = ? GROUP BY source.gated",
+                (ontology,),
+            )
+        )
+
     def sources_at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], SourceRow]:
         """Return the Sources of visible documents at these (doc_id, chunk index), in one read. Unknown ones are missing."""
         rows = self._database.rows(

@@ -112,6 +112,8 @@ CREATE TABLE source (
     UNIQUE (document, chunk_index)
 );
 CREATE INDEX source_chunk_id ON source (chunk_id);
+-- Counts the Sources that the gate refused, by reason.
+CREATE INDEX source_gated ON source (document, gated) WHERE gated != '';
 
 -- The words of all Sources, without soft hyphens, zero-width spaces and joiners. Holds those of staged ones too; the state of their edition decides who is found.
 CREATE VIRTUAL TABLE source_words USING fts5 (
