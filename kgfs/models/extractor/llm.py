@@ -32,49 +32,43 @@ LONGEST_PROMPT = 8_000
 LISTS = ("concepts", "relationships", "claims")
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
+_TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
 _NUMBER: Mapping[str, Any] = {"type": "number"}
 
 
-def _items(required: Sequence[str], properties: Mapping[str, Any]) -> dict[str, Any]:
-    item = {"type": "object", "properties": dict(properties), "required": list(required)}
-    return {"type": "array", "items": item}
+def _items(required: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "items": {"type": "object", "properties": properties, "required": required.split()},
+    }
+
+
+def _one_of(words: Iterable[str]) -> dict[str, Any]:
+    return {"enum": list(words)}
 
 
 _SCHEMA: Mapping[str, Any] = {
-    "concepts": _items(
-        ("label", "quotes"),
-        {
-            "label": _TEXT,
-            "aliases": {"type": "array", "items": _TEXT},
-            "kind": _TEXT,
-            "description": _TEXT,
-            "quotes": {"type": "array", "items": _TEXT},
-        },
-    ),
+    "concepts": _items("label quotes", label=_TEXT, aliases=_TEXTS, kind=_TEXT, description=_TEXT, quotes=_TEXTS),
     "relationships": _items(
-        ("subject", "type", "object", "quote"),
-        {
-            "subject": _TEXT,
-            "type": {"enum": list(RELATIONSHIP_TYPES)},
-            "object": _TEXT,
-            "quote": _TEXT,
-            "confidence": _NUMBER,
-            "holds": {"type": "boolean"},
-        },
+        "subject type object quote",
+        subject=_TEXT,
+        type=_one_of(RELATIONSHIP_TYPES),
+        object=_TEXT,
+        quote=_TEXT,
+        confidence=_NUMBER,
+        holds={"type": "boolean"},
     ),
     "claims": _items(
-        ("quote", "actor", "timeframe", "role", "claim", "scope", "confidence", "authority"),
-        {
-            "quote": _TEXT,
-            "actor": _TEXT,
-            "timeframe": _TEXT,
-            "role": {"enum": list(CLAIM_ROLES)},
-            "claim": _TEXT,
-            "domain": _TEXT,
-            "scope": {"enum": list(SCOPES)},
-            "confidence": _NUMBER,
-            "authority": {"enum": list(AUTHORITIES)},
-        },
+        "quote actor timeframe role claim scope confidence authority",
+        quote=_TEXT,
+        actor=_TEXT,
+        timeframe=_TEXT,
+        role=_one_of(CLAIM_ROLES),
+        claim=_TEXT,
+        domain=_TEXT,
+        scope=_one_of(SCOPES),
+        confidence=_NUMBER,
+        authority=_one_of(AUTHORITIES),
     ),
 }
 """No length is bounded: a bounded string stalls one server and makes another glue words."""
@@ -199,28 +193,18 @@ class LlmExtractor:
         return kept[:most]
 
 
-class MixedExtractor:
+class MixedExtractor(LlmExtractor):
     """An Extractor whose mentions come from grammar, and whose claims and typed relationships come from a language model.
 
-    Both parts have Records of their own, so this object is never asked itself.
+    Both parts have Records of their own, so this object only names them together.
     """
 
     name = "llm+grammar"
-    billed = True
-    takes_known = True
 
     def __init__(self, llm: LlmExtractor, grammar_version: str, grammar_model: str) -> None:
         self.version = f"{llm.version}+{grammar_version}"
         self.model = f"{llm.model} + {grammar_model}"
         self.prompt_hash = llm.prompt_hash
-
-    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        """Raise AssertionError: each part is asked apart."""
-        raise AssertionError("the parts of llm+grammar are asked apart")
-
-    def parse(self, raw: str) -> Extraction:
-        """Raise AssertionError, likewise."""
-        raise AssertionError("the parts of llm+grammar are read apart")
 
 
 @cache
@@ -352,14 +336,5 @@ def _relationship(row: Mapping[str, Any]) -> RawRelationship:
 
 
 def _claim(row: Mapping[str, Any]) -> RawClaim:
-    return RawClaim(
-        claim=row["claim"],
-        quote=RawQuote(row["quote"]),
-        actor=row["actor"],
-        timeframe=row["timeframe"],
-        role=row["role"],
-        domain=row.get("domain") or "",
-        scope=row["scope"],
-        authority=row["authority"],
-        confidence=float(row["confidence"]),
-    )
+    said: dict[str, Any] = {name: row.get(name) or "" for name in _SCHEMA["claims"]["items"]["properties"]}
+    return RawClaim(**said | {"quote": RawQuote(row["quote"]), "confidence": float(row["confidence"])})
