@@ -78,11 +78,7 @@ def regenerate(
     with open_home(config, make=False) as stores:
         found = ontology_called(stores, ontology)
         names = stores.catalog.names
-        compute = LocalCompute(
-            replace(config.models, extractor=extractor) if extractor else config.models,
-            llm=config.llm,
-            prompts=config.prompts,
-        )
+        compute = LocalCompute.of(config, extractor=extractor or config.models.extractor)
         documents = all_of(names, found)
         planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
         if compute.billed:
@@ -173,7 +169,7 @@ def reprocess(
         if chosen and needs_llm(config.models.extractor):
             from kgfs.compute.local import LocalCompute
 
-            compute = LocalCompute(config.models, llm=config.llm, prompts=config.prompts)
+            compute = LocalCompute.of(config)
             asked = _requests(config, stores, compute, chosen, config.pipeline.strategy).number
         if not agree(replace(_outdated(stores, chosen, target), embedder=other, requests=asked)):
             return 0

@@ -295,9 +295,7 @@ def place_of(config: Config, in_use: str = "") -> WorkerSlot:
             " a folder that all share, or a bucket (garage.store = 's3')."
         )
     threads = config.models.threads or max(1, round(config.cluster.cpus_each))
-    models = replace(config.models, threads=threads)
-    compute = LocalCompute(models, in_use=in_use, llm=config.llm, prompts=config.prompts)
-    return WorkerSlot(compute, open_garage(config).objects)
+    return WorkerSlot(LocalCompute.of(config, in_use, threads=threads), open_garage(config).objects)
 
 
 class _Note:

@@ -30,13 +30,13 @@ def command(config: Config, document: str, show: bool, as_json: bool) -> None:
     """
     found = api.records_of(config, document)
     if as_json:
-        click.echo(json.dumps([one.plain() for one in found], ensure_ascii=False, indent=2))
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
         return
     for one in found:
-        at = datetime.fromtimestamp(one.created_at / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        reason = f"\t{one.reason}" if one.reason else ""
-        tokens = f"{one.prompt_tokens}+{one.completion_tokens} tokens"
-        click.echo(f"{at}\t{one.extractor}\t{one.model}\t{one.outcome}\t{tokens}\t{one.key}{reason}")
+        at = datetime.fromtimestamp(one["created_at"] / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        tokens = f"{one['prompt_tokens']}+{one['completion_tokens']} tokens"
+        fields = [at, one["extractor"], one["model"], one["outcome"], tokens, one["key"], one["reason"]]
+        click.echo("\t".join(fields if one["reason"] else fields[:-1]))
         if show:
-            click.echo(one.raw_output)
+            click.echo(one["raw_output"])
     click.echo(count(len(found), "Record"), err=True)
