@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 import click
 
 from kgfs.app import api
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
+from kgfs.render.words import time_of
 
 
 @click.command()
@@ -33,9 +33,16 @@ def command(config: Config, document: str, show: bool, as_json: bool) -> None:
         click.echo(json.dumps(found, ensure_ascii=False, indent=2))
         return
     for one in found:
-        at = datetime.fromtimestamp(one["created_at"] / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         tokens = f"{one['prompt_tokens']}+{one['completion_tokens']} tokens"
-        fields = [at, one["extractor"], one["model"], one["outcome"], tokens, one["key"], one["reason"]]
+        fields = [
+            time_of(one["created_at"]),
+            one["extractor"],
+            one["model"],
+            one["outcome"],
+            tokens,
+            one["key"],
+            one["reason"],
+        ]
         click.echo("\t".join(fields if one["reason"] else fields[:-1]))
         if show:
             click.echo(one["raw_output"])

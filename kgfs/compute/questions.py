@@ -74,6 +74,22 @@ Asking = Callable[[Message, Deadline], Any]
 """A function that asks a worker a question as :func:`ask` does, and raises the same errors."""
 
 
+def text_in(question: Message, name: str) -> str:
+    """Return a field of a question that is a text. Raise BadInputError where it is none."""
+    value = question.get(name)
+    if not isinstance(value, str):
+        raise BadInputError("this question is not known")
+    return value
+
+
+def texts_in(question: Message, name: str) -> list[str]:
+    """Return a field of a question that is a list of texts. Raise BadInputError where it is none."""
+    value = question.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadInputError("this question is not known")
+    return value
+
+
 def asking_itself(answering: Answering) -> Asking:
     """Return the function with which a worker asks itself, without its socket."""
 

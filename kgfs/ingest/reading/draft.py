@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -68,7 +69,7 @@ class Draft:
     """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)
     """Garage keys of the packs that contain the Records."""
-    dropped: dict[str, int] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
     """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()

@@ -192,7 +192,7 @@ def _take_answers(draft: Draft, compute: Compute, words: str) -> None:
         draft.domains,
     )
     if short := len(draft.passed) - len(draft.asked):
-        _count(draft.dropped, "not asked: all blocks are short", short)
+        draft.dropped["not asked: all blocks are short"] += short
     failed: dict[int, str] = {}
     for question in asked:
         judged = [answers.judge(rows, compute.parse, draft.run) for rows in by_mark.get(question.fingerprint, ())]
@@ -214,10 +214,10 @@ def _context(draft: Draft, compute: Compute, kept: Mapping[tuple[str, int], Sequ
         except BadInputError:
             continue
         if said and compute.tokens.count(said) > CONTEXT_TOKENS:
-            _count(draft.dropped, "context: too long", 1)
+            draft.dropped["context: too long"] += 1
             return ""
         if said and grounds_of(draft, draft.parsed.text).invented(said):
-            _count(draft.dropped, "context: it names what stands nowhere in the document", 1)
+            draft.dropped["context: it names what stands nowhere in the document"] += 1
             return ""
         if said:
             return said
@@ -241,13 +241,12 @@ def validate(draft: Draft) -> None:
         try:
             extraction = local.parse(record.raw_output) if local else None
         except BadInputError as error:
-            _count(draft.dropped, f"unusable output: {error}", 1)
+            draft.dropped[f"unusable output: {error}"] += 1
             draft.valid.skip()
             continue
         if extraction is not None:
             valid = validate_one(extraction, words, chunk)
-            for reason, count in valid.dropped.items():
-                _count(draft.dropped, reason, count)
+            draft.dropped.update(valid.dropped)
             draft.valid.add(valid)
     if draft.answers:
         _validate_answers(draft, words, packs, only_typed=local is not None)
@@ -264,8 +263,7 @@ def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_
         index: [one.extraction for one in found if one.extraction is not None] for index, found in draft.answers.items()
     }
     valid = validate_stated(draft, words, stated, only_typed=only_typed)
-    for reason, count in valid.dropped.items():
-        _count(draft.dropped, reason, count)
+    draft.dropped.update(valid.dropped)
     for one in valid.extractions:
         if only_typed:
             for relationship in one.relationships:
@@ -274,10 +272,6 @@ def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_
             draft.valid.add(one)
     draft.claims = tuple(valid.claims)
     draft.answers = {}
-
-
-def _count(dropped: dict[str, int], reason: str, more: int) -> None:
-    dropped[reason] = dropped.get(reason, 0) + more
 
 
 def rank(draft: Draft) -> None:
