@@ -58,7 +58,6 @@ class Asked:
     attempt: int
     outcome: str
     """``answer``, or what went wrong (``models.llm``)."""
-    reason: str
     run: str
     packed: bytes
     key: str
@@ -163,16 +162,8 @@ def copy(objects: Objects, key: str, doc_id: str) -> None:
 
 def asked(body: Mapping[str, Any], key: str) -> Asked:
     """Return the Record with this content."""
-    return Asked(
-        body["fingerprint"],
-        body["part"],
-        body["attempt"],
-        body["outcome"],
-        body["reason"],
-        body["run"],
-        zlib.compress(body["raw_output"].encode("utf-8", "surrogatepass"), 1),
-        key,
-    )
+    said = {name: body[name] for name in ("fingerprint", "part", "attempt", "outcome", "run")}
+    return Asked(**said, packed=zlib.compress(body["raw_output"].encode("utf-8", "surrogatepass"), 1), key=key)
 
 
 def load(objects: Objects, doc_ids: Iterable[str]) -> dict[tuple[str, int], list[Asked]]:
