@@ -229,7 +229,9 @@ class LanguageModel:
         """Hold one of the places for requests. Until one is answered each is sent alone, so that a wrong key costs one."""
         with self._places:
             self._first += first
-            while self._is_full() or (self._first and not first):
+            while self._under_way >= (self.settings.concurrency if self._is_proven else 1) or (
+                self._first and not first
+            ):
                 self._places.wait(POLL)
                 if stopped():
                     self._first -= first
@@ -242,9 +244,6 @@ class LanguageModel:
             with self._places:
                 self._under_way -= 1
                 self._places.notify_all()
-
-    def _is_full(self) -> bool:
-        return self._under_way >= (self.settings.concurrency if self._is_proven else 1)
 
     def _model(self) -> str:
         if self.settings.model or self.settings.file:

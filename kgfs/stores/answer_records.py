@@ -11,7 +11,6 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,15 +53,6 @@ class AnswerRecord:
 
     def __exit__(self, *error: object) -> None:
         os.close(self._file)
-
-
-def records(home: Path) -> list[dict[str, Any]]:
-    """Return the Records, the oldest first."""
-    found: list[dict[str, Any]] = []
-    for path in sorted((home / FOLDER).glob("????-??-??-*.json")):
-        with suppress(OSError, ValueError):
-            found.append(json.loads(path.read_bytes()))
-    return sorted(found, key=lambda one: int(one.get("created_at", 0)))
 
 
 def _remove_old(folder: Path) -> None:

@@ -33,8 +33,9 @@ from kgfs.models.llm import LanguageModel, Prompt
 from kgfs.render.answer_files import AnswerPage, answer_json, answer_md
 from kgfs.settings import Llm, Models
 from kgfs.stores import answer_records
-from kgfs.stores.answer_records import AnswerRecord, records
+from kgfs.stores.answer_records import AnswerRecord
 from kgfs.stores.resolve import find_document
+from kgfs.stores.saved_answers import FOLDER
 from tests.support.model_server import COMPANY, DATA, ModelServer, answering, said, serving
 from tests.support.running import until
 
@@ -48,6 +49,12 @@ def annotated(*, answerable: bool) -> dict[str, list[dict[str, Any]]]:
     for question in (one for page in ANNOTATED for one in page["questions"] if bool(one["answer"]) == answerable):
         found.setdefault(question["question"], []).extend(question["answer"])
     return found
+
+
+def records(home: Path) -> list[dict[str, Any]]:
+    """Return the Records of answers, the oldest first."""
+    found = [json.loads(path.read_bytes()) for path in (home / FOLDER).glob("????-??-??-*.json")]
+    return sorted(found, key=lambda one: int(one["created_at"]))
 
 
 def squeezed(text: str) -> str:

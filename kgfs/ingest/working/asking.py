@@ -215,8 +215,9 @@ class Asker:
             except BadInputError as error:
                 keep(Attempt(REJECTED, reason=f"{TOO_LONG}: {error}", at=time.time_ns()))
                 continue
-            if judged.broken:
-                prompt = _repairing(prompt, judged)
+            if judged.broken:  # the request that repairs it shows the answer, and what is wrong with it
+                wrong = f"That is not usable: {judged.fault}. Answer again, with the JSON object alone."
+                prompt = replace(prompt, turns=(("assistant", judged.broken), ("user", wrong)))
             model = self._settings.context_model if place[1] == answers.CONTEXT else ""
             self.model.ask(prompt, keep, self._stopping.is_set, model=model)
         return made
@@ -243,12 +244,6 @@ _TOLD = (
     *("prompt_tokens", "completion_tokens", "seconds"),
 )
 """What a Record repeats of an attempt."""
-
-
-def _repairing(prompt: Prompt, judged: Judgement) -> Prompt:
-    """Return the request that repairs an answer of another form: it shows the answer and what is wrong with it."""
-    wrong = f"That is not usable: {judged.fault}. Answer again, with the JSON object alone."
-    return replace(prompt, turns=(("assistant", judged.broken), ("user", wrong)))
 
 
 def _result(future: Future[list[Mapping[str, object]]], stopping: threading.Event) -> list[Mapping[str, object]]:

@@ -39,20 +39,15 @@ def put_claims(
     """Insert claims of an edition under the ids by their words; a row with the same ordinal is replaced."""
     ontology = document.ontology if document else ""
     columns = ("document", *CLAIM, "ontology", "own_id", "stems", "actor_key", "measures")
-    connection.executemany(
-        f"INSERT OR REPLACE INTO claim ({', '.join(columns)}) VALUES ({slots(len(columns))})",
-        ([edition, *_values(row), ontology, row.claim_id, *_compared_by(row)] for row in rows),
-    )
-
-
-def _values(row: ClaimRow) -> list[Any]:
-    return [packed(getattr(row, name)) if name in _LISTS else getattr(row, name) for name in CLAIM]
-
-
-def _compared_by(row: ClaimRow) -> tuple[str, str, str]:
-    if not row.claim_id:
-        return "", "", ""
-    return f" {' '.join(stems_of(row.claim))} ", actor_key(row.actor), measures_of(row.claim)
+    values: list[list[Any]] = []
+    for row in rows:
+        said = [packed(getattr(row, name)) if name in _LISTS else getattr(row, name) for name in CLAIM]
+        compared_by = ["", "", ""]
+        if row.claim_id:
+            compared_by = [f" {' '.join(stems_of(row.claim))} ", actor_key(row.actor), measures_of(row.claim)]
+        values.append([edition, *said, ontology, row.claim_id, *compared_by])
+    sql = f"INSERT OR REPLACE INTO claim ({', '.join(columns)}) VALUES ({slots(len(columns))})"
+    connection.executemany(sql, values)
 
 
 def claim_row(found: Sequence[Any]) -> ClaimRow:
