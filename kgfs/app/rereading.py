@@ -118,7 +118,7 @@ def _requests(
         for document in documents:
             job = Job("read", document.doc_id, document.ontology, document.deposit, run=run, strategy=strategy)
             with suppress(UnreadableTextError):
-                found += pipeline.planned(document, job)
+                found += asker.planned(pipeline.inquiry(document, job, lambda stage, share: None))
     return found
 
 

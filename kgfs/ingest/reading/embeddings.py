@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -60,10 +60,7 @@ class Embeddings:
     def encode(self) -> bytes:
         """Return the vectors as the bytes of an ``.npz`` file."""
         out = io.BytesIO()
-        arrays = {item.name: getattr(self, item.name) for item in fields(self)}
-        if not len(self.claims):
-            del arrays["claims"]
-        np.savez(out, allow_pickle=True, **arrays)
+        _write(out, windows_of(self), list(self.concepts), list(self.claims))
         return out.getvalue()
 
 

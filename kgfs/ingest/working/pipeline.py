@@ -11,7 +11,6 @@ so that killed, resumed, parallel and rebuilt runs make the same graph. Each ste
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -87,18 +86,12 @@ class Pipeline:
         Raises the errors of ``Asker.ask`` and of ``Reader.read_text``.
         """
         assert self.asker is not None
-        inquiry = self._inquiry(document, job, progress)
+        inquiry = self.inquiry(document, job, progress)
         with self.clock.stage("ask"):
             self.asker.ask(inquiry, lambda done, of: progress("ask", done / max(of, 1)))
 
-    def planned(self, document: Document, job: Job) -> Counter[str]:
-        """Return what asking about a document would take (``Asker.planned``). Send nothing.
-
-        Raises the errors of ``Reader.read_text``; UnreadableTextError among them."""
-        assert self.asker is not None
-        return self.asker.planned(self._inquiry(document, job, lambda stage, share: None))
-
-    def _inquiry(self, document: Document, job: Job, progress: Progress) -> Inquiry:
+    def inquiry(self, document: Document, job: Job, progress: Progress) -> Inquiry:
+        """Return what is to be asked about a document. Raises the errors of ``Reader.read_text``."""
         assert self.asker is not None
         reading = self.read_text(document, progress)
         domains = self._domains(document)
