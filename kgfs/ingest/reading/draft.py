@@ -12,11 +12,11 @@ from kgfs.domain.documents import Document
 from kgfs.domain.domains import Domains
 from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship
 from kgfs.domain.text import LONGEST_PROSE, Chunk, Text, Verdict
-from kgfs.ingest.reading.answers import Judgement
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.records import Record
+from kgfs.models.contract import Extraction
 from kgfs.models.extractor.table import parts
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
@@ -61,8 +61,8 @@ class Draft:
     verdicts: list[Verdict] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
     """By chunk index, for the Sources that passed the gate."""
-    answers: dict[int, list[Judgement]] = field(default_factory=dict)
-    """What a language model answered, by chunk index."""
+    answers: dict[int, list[tuple[str, Extraction]]] = field(default_factory=dict)
+    """What a language model answered, with the garage keys of its Records, by chunk index."""
     context: str = ""
     """What a language model says of the whole document; empty without one, and where it says what the text does not."""
     valid: Gathered = field(default_factory=Gathered)

@@ -13,6 +13,7 @@ import hashlib
 import pickle
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -196,8 +197,9 @@ def _take_answers(draft: Draft, compute: Compute, words: str) -> None:
     failed: dict[int, str] = {}
     for question in asked:
         judged = [answers.judge(rows, compute.parse, draft.run) for rows in by_mark.get(question.fingerprint, ())]
-        draft.answers.setdefault(question.chunk, []).extend(one for one in judged if one.extraction is not None)
-        if not judged or any(one.extraction is None for one in judged):
+        usable = [(one.key, one.extraction) for one in judged if one.extraction is not None]
+        draft.answers.setdefault(question.chunk, []).extend(usable)
+        if not judged or len(usable) < len(judged):
             failed[question.chunk] = next((one.failure for one in judged if one.failure), "") or "no answer"
     draft.context = _context(draft, compute, kept)
     note = answers.failures_told(failed.values(), len(draft.answers))
@@ -234,34 +236,30 @@ def validate(draft: Draft) -> None:
         return
     packs: dict[str, None] = {}
     words = prose_only(draft.parsed.media_type, draft.parsed.text)
-    local = next((compute for compute in draft.extractors if not compute.billed), None)
-    for chunk in draft.passed if local else ():
+    local = [compute for compute in draft.extractors if not compute.billed]  # one at most
+    for compute, chunk in product(local, draft.passed):
         record = draft.records.pop(chunk.index)
         packs[record.pack] = None
         try:
-            extraction = local.parse(record.raw_output) if local else None
+            valid = validate_one(compute.parse(record.raw_output), words, chunk)
         except BadInputError as error:
             draft.dropped[f"unusable output: {error}"] += 1
             draft.valid.skip()
             continue
-        if extraction is not None:
-            valid = validate_one(extraction, words, chunk)
-            draft.dropped.update(valid.dropped)
-            draft.valid.add(valid)
+        draft.dropped.update(valid.dropped)
+        draft.valid.add(valid)
     if draft.answers:
-        _validate_answers(draft, words, packs, only_typed=local is not None)
+        _validate_answers(draft, words, packs, only_typed=bool(local))
     draft.packs = list(packs)
     border("validated")
 
 
 def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_typed: bool) -> None:
     """Add what a language model stated. With ``only_typed`` its concepts are left out: grammar gave them."""
-    parsed = {one.key: one.extraction for found in draft.answers.values() for one in found if one.extraction}
+    parsed = dict(one for found in draft.answers.values() for one in found)
     answers.keep_parsed(draft.objects, draft.document.doc_id, parsed)
     packs.update(dict.fromkeys(parsed))
-    stated = {
-        index: [one.extraction for one in found if one.extraction is not None] for index, found in draft.answers.items()
-    }
+    stated = {index: [extraction for _, extraction in found] for index, found in draft.answers.items()}
     valid = validate_stated(draft, words, stated, only_typed=only_typed)
     draft.dropped.update(valid.dropped)
     for one in valid.extractions:
