@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgfs.config import Config
-from kgfs.models.contract import Extraction, Passage
+from kgfs.models.contract import Extraction, Passage, Tokens
 from kgfs.models.selection import Selection, select
 from kgfs.settings import Llm, Models
 
@@ -34,11 +34,6 @@ class LocalCompute:
     ) -> None:
         self._settings, self._llm, self._prompts = settings, llm, prompts
         self._selection: Selection = selection or select(settings, in_use=in_use, llm=llm, prompts=prompts)
-        extractor, embedder = self._selection.extractor, self._selection.embedder
-        self.tokens, self.verbs = self._selection.tokens, self._selection.verbs
-        self.extractor, self.extractor_model = f"{extractor.name}/{extractor.version}", extractor.model
-        self.prompt_hash, self.embedding_model = extractor.prompt_hash, embedder.model if embedder else ""
-        self.billed, self.takes_known = extractor.billed, extractor.takes_known
         self._others: dict[str, LocalCompute] = {}
         self._choosing = threading.Lock()
 
@@ -46,6 +41,38 @@ class LocalCompute:
     def of(cls, config: Config, in_use: str = "", **models: Any) -> LocalCompute:
         """Load the models of a home. ``models`` are settings of ``[models]`` that differ from its own."""
         return cls(replace(config.models, **models), in_use=in_use, llm=config.llm, prompts=config.prompts)
+
+    @property
+    def tokens(self) -> Tokens:
+        return self._selection.tokens
+
+    @property
+    def extractor(self) -> str:
+        return f"{self._selection.extractor.name}/{self._selection.extractor.version}"
+
+    @property
+    def extractor_model(self) -> str:
+        return self._selection.extractor.model
+
+    @property
+    def prompt_hash(self) -> str:
+        return self._selection.extractor.prompt_hash
+
+    @property
+    def billed(self) -> bool:
+        return self._selection.extractor.billed
+
+    @property
+    def takes_known(self) -> bool:
+        return self._selection.extractor.takes_known
+
+    @property
+    def embedding_model(self) -> str:
+        return self._selection.embedder.model if self._selection.embedder else ""
+
+    @property
+    def verbs(self) -> Callable[[str], bool] | None:
+        return self._selection.verbs
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
         return self._selection.extractor.extract(passages, known)
