@@ -33,17 +33,10 @@ def command(config: Config, document: str, show: bool, as_json: bool) -> None:
         click.echo(json.dumps(found, ensure_ascii=False, indent=2))
         return
     for one in found:
+        fields = [one[name] for name in ("extractor", "model", "outcome")]
         tokens = f"{one['prompt_tokens']}+{one['completion_tokens']} tokens"
-        fields = [
-            time_of(one["created_at"]),
-            one["extractor"],
-            one["model"],
-            one["outcome"],
-            tokens,
-            one["key"],
-            one["reason"],
-        ]
-        click.echo("\t".join(fields if one["reason"] else fields[:-1]))
+        reason = [one["reason"]] if one["reason"] else []
+        click.echo("\t".join([time_of(one["created_at"]), *fields, tokens, one["key"], *reason]))
         if show:
             click.echo(one["raw_output"])
     click.echo(count(len(found), "Record"), err=True)

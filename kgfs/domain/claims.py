@@ -23,8 +23,8 @@ SLUG_BYTES = 60
 
 _NEGATION = re.compile(r"\b(?:not|never|no|cannot)\b|n['’]t\b", re.IGNORECASE)
 _FIGURE = re.compile(r"([$€£¥]?)\s?(\d+(?:[.,]\d+)*)\s?(%|[^\W\d_]+)?")
-_UP = ["rise", "rose", "risen", "gain", "more", "grow", "grew", "grown", "growth", "increase", "up", "higher"]
-_DOWN = [
+_UP = ("rise", "rose", "risen", "gain", "more", "grow", "grew", "grown", "growth", "increase", "up", "higher")
+_DOWN = (
     "fall",
     "fell",
     "fallen",
@@ -38,7 +38,7 @@ _DOWN = [
     "down",
     "lower",
     "fewer",
-]
+)
 _UNDATED = ("unknown", "inferred")
 
 
