@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +24,8 @@ DISTANT_DAYS = 100_000
 """Days that something may be kept, for the same reason."""
 MANY = 1_000_000
 """CPUs that nobody has."""
+LOOPBACK = ("localhost", "ip6-localhost", "ip6-loopback")
+"""Names of the loopback interface; the last two are Debian's."""
 GRAPH_SCHEMES = ("bolt", "bolt+s", "neo4j", "neo4j+s")
 """The driver also has ``+ssc``, by which any certificate will do: who stands between is then spoken to as the server."""
 
@@ -189,12 +193,11 @@ class Llm:
     """``high``, ``low`` (an answer must share half of the question's weight with the passage that it cites), or ``auto`` (low for ``local:`` models)."""
 
     def __post_init__(self) -> None:
-        is_local = self.base_url.startswith("local:")
-        if self.base_url and not is_local and not is_address(self.base_url, "http", "https", below=True):
-            raise BadInputError(
-                f"llm.base_url is http(s)://host:port/v1 or local:/path/model.gguf, not '{self.base_url}'."
-            )
-        if not is_local:
+        if self.base_url and self.file is None:
+            if not is_address(self.base_url, "http", "https", below=True):
+                raise BadInputError(
+                    f"llm.base_url is http(s)://host:port/v1 or local:/path/model.gguf, not '{self.base_url}'."
+                )
             _holds_no_secret("llm.base_url", self.base_url, "llm.api_key_file")
         choices = {"calls": ("one", "two"), "contexts": ("auto", "on", "off"), "trust": ("auto", "high", "low")}
         for key, known in choices.items():
@@ -208,10 +211,15 @@ class Llm:
         _more_than_0("llm", self, LONGEST, "timeout")
 
     @property
+    def file(self) -> Path | None:
+        """Return the file of a model that runs in a process of kgfs; None for a server."""
+        is_file = self.base_url.startswith("local:")
+        return Path(self.base_url.removeprefix("local:")).expanduser() if is_file else None
+
+    @property
     def is_local(self) -> bool:
         """Return whether the model runs on this machine: in a process of kgfs, or behind a loopback address."""
-        host = urlsplit(self.base_url).hostname or ""
-        return self.base_url.startswith("local:") or host in ("localhost", "::1") or host.startswith("127.")
+        return self.file is not None or is_loopback(urlsplit(self.base_url).hostname or "")
 
     @property
     def describes(self) -> bool:
@@ -221,7 +229,7 @@ class Llm:
     @property
     def is_trusted(self) -> bool:
         """Return whether answers need no check of how much of the question their passages have."""
-        return self.trust == "high" or (self.trust == "auto" and not self.base_url.startswith("local:"))
+        return self.trust == "high" or (self.trust == "auto" and self.file is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +408,48 @@ def is_address(url: str, *schemes: str, below: bool = False) -> bool:
     is_bare = not (parts.path.strip("/") or parts.query or parts.fragment)
     is_known = parts.scheme in schemes and bool(parts.hostname) and port != 0 and not re.search(r"\s", url)
     return is_known and parts.username is None and (below or is_bare)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        name = host.removesuffix(".")
+        return name in LOOPBACK or name.endswith(".localhost")
+
+
+def secret_in(named: str, setting: str) -> str:
+    """Return the content of the file that a setting names, without surrounding white space. Raises BadInputError
+    if the file cannot be read or is empty; the message names the file and never shows its content."""
+    path = Path(named).expanduser()
+    try:
+        found = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise BadInputError(f"{path}: the secret ({setting}) cannot be read: {reason}.") from None
+    if not found:
+        raise BadInputError(f"{path}: the secret ({setting}) is empty.")
+    return found
+
+
+def key_in(named: str, setting: str) -> str:
+    """Return the content of a file like :func:`secret_in`, for use in a request header. Raises BadInputError too
+    if a header cannot hold it."""
+    if not is_sayable(found := secret_in(named, setting)):
+        raise BadInputError(f"{Path(named).expanduser()}: {what_is_no_key(setting)}")
+    return found
+
+
+def is_sayable(key: str) -> bool:
+    """Return whether a key can stand in a request header. HTTP clients refuse other keys with messages that quote
+    them."""
+    return key.isascii() and key.isprintable()
+
+
+def what_is_no_key(setting: str) -> str:
+    """Return the message for a secret that a request header cannot hold."""
+    return f"the secret ({setting}) is no key: it has more than one line, or other characters than keys have."
 
 
 def _holds_no_secret(setting: str, address: str, instead: str) -> None:

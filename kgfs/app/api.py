@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kgfs.app.deciding import merge_claims, merge_concepts, split_claim, split_concept
     from kgfs.app.forgetting import Proposal, forget
     from kgfs.app.ingesting import Deposit, check_deposit, empty_trash, ingest, restore_removed, with_transcripts
-    from kgfs.app.language_model import ModelFinding, RecordShown, examine_model, llm_usage, records_of
+    from kgfs.app.language_model import examine_model, llm_usage, records_of
     from kgfs.app.matching import get_document, match_chunks
     from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
     from kgfs.app.ontologies import domains, set_domains
@@ -67,7 +67,7 @@ _MODULES = {
     "kgfs.app.deciding": "merge_claims merge_concepts split_claim split_concept",
     "kgfs.app.forgetting": "Proposal forget",
     "kgfs.app.ingesting": "Deposit check_deposit empty_trash ingest restore_removed with_transcripts",
-    "kgfs.app.language_model": "ModelFinding RecordShown examine_model llm_usage records_of",
+    "kgfs.app.language_model": "examine_model llm_usage records_of",
     "kgfs.app.matching": "get_document match_chunks",
     "kgfs.app.moving": "changed_settings goal_of migrate_home plan_migration",
     "kgfs.app.ontologies": "domains set_domains",
@@ -120,12 +120,10 @@ __all__ = [
     "Ingested",
     "MatchFilters",
     "MatchedChunk",
-    "ModelFinding",
     "Outdated",
     "Prepared",
     "Probe",
     "Proposal",
-    "RecordShown",
     "Relevant",
     "Removed",
     "Section",

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from kgfs.app import timing
 from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError
+from kgfs.settings import key_in
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.servers import key_in
 from kgfs.stores.vectors.opening import open_vectors
 
 

@@ -4,7 +4,6 @@ of, until ``kgfs reprocess`` asks for that of new homes."""
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgfs.app.home import model_in_use, open_home
@@ -25,9 +24,9 @@ def load_models(config: Config) -> LocalCompute:
 
     named = wanted(config)
     if named != "auto":
-        return LocalCompute(replace(config.models, embedder=named), llm=config.llm, prompts=config.prompts)
+        return LocalCompute.of(config, embedder=named)
     in_use = str(worker_note(config.run).get("embedder", "")) or _model_of_readings(config)
-    return LocalCompute(config.models, in_use=in_use, llm=config.llm, prompts=config.prompts)
+    return LocalCompute.of(config, in_use)
 
 
 def other_embedder(config: Config) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgfs.app.backlog import Progress, read_backlog
 from kgfs.app.embedder import other_embedder, want
@@ -22,7 +22,6 @@ from kgfs.stores.stores import Stores
 if TYPE_CHECKING:  # numpy, which other commands do not need
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.lifecycle.runs import Plan
-    from kgfs.ingest.working.asking import Requests
 
 
 CHARACTERS_IN_SECOND = 8_000
@@ -78,23 +77,13 @@ def regenerate(
     with open_home(config, make=False) as stores:
         found = ontology_called(stores, ontology)
         names = stores.catalog.names
-        compute = LocalCompute(
-            replace(config.models, extractor=extractor) if extractor else config.models,
-            llm=config.llm,
-            prompts=config.prompts,
-        )
+        compute = LocalCompute.of(config, extractor=extractor or config.models.extractor)
         documents = all_of(names, found)
         planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
         if compute.billed:
             asked = _requests(config, stores, compute, documents, planned.strategy, ask_again=ask_again)
-            cost = (asked.prompt_tokens * config.llm.price_in + asked.answer_tokens * config.llm.price_out) / 1e6
-            planned = replace(
-                planned,
-                requests=asked.number,
-                prompt_tokens=asked.prompt_tokens,
-                answer_tokens=asked.answer_tokens,
-                cost=round(cost, 4),
-            )
+            prices = asked["prompt_tokens"] * config.llm.price_in + asked["answer_tokens"] * config.llm.price_out
+            planned = replace(planned, **dict[str, Any](asked), cost=round(prices / 1e6, 4))
         elif ask_again:
             raise BadInputError(f"{planned.extractor} asks no language model, so --ask-again does not go with it.")
         if not agree(planned) or not planned.documents:
@@ -112,12 +101,12 @@ def _requests(
     strategy: str,
     *,
     ask_again: bool = False,
-) -> Requests:
+) -> Counter[str]:
     """Return what reading these documents asks of the language model, worked out from their texts. Sends nothing."""
     from kgfs.compute.contract import LocalEngine
     from kgfs.ingest.reading.answers import AGAIN
     from kgfs.ingest.reading.clock import StageClock
-    from kgfs.ingest.working.asking import Asker, Requests
+    from kgfs.ingest.working.asking import Asker
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.stores.catalog.rows import Job
 
@@ -125,11 +114,11 @@ def _requests(
     with closing(Asker(config, objects, compute)) as asker:
         pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, objects), asker=asker)
         run = f"{AGAIN if ask_again else ''}plan"
-        found = Requests()
+        found: Counter[str] = Counter()
         for document in documents:
             job = Job("read", document.doc_id, document.ontology, document.deposit, run=run, strategy=strategy)
             with suppress(UnreadableTextError):
-                found += pipeline.planned(document, job)
+                found += asker.planned(pipeline.inquiry(document, job, lambda stage, share: None))
     return found
 
 
@@ -173,8 +162,8 @@ def reprocess(
         if chosen and needs_llm(config.models.extractor):
             from kgfs.compute.local import LocalCompute
 
-            compute = LocalCompute(config.models, llm=config.llm, prompts=config.prompts)
-            asked = _requests(config, stores, compute, chosen, config.pipeline.strategy).number
+            compute = LocalCompute.of(config)
+            asked = _requests(config, stores, compute, chosen, config.pipeline.strategy)["requests"]
         if not agree(replace(_outdated(stores, chosen, target), embedder=other, requests=asked)):
             return 0
         if other and config.models.embedder == "auto":

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kgfs.app import timing as app_timing
@@ -295,9 +294,7 @@ def place_of(config: Config, in_use: str = "") -> WorkerSlot:
             " a folder that all share, or a bucket (garage.store = 's3')."
         )
     threads = config.models.threads or max(1, round(config.cluster.cpus_each))
-    models = replace(config.models, threads=threads)
-    compute = LocalCompute(models, in_use=in_use, llm=config.llm, prompts=config.prompts)
-    return WorkerSlot(compute, open_garage(config).objects)
+    return WorkerSlot(LocalCompute.of(config, in_use, threads=threads), open_garage(config).objects)
 
 
 class _Note:
@@ -386,9 +383,7 @@ class _Answering:
     def __enter__(self) -> _Answering:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Answer nothing any more. Return when no question is being answered, or after timing.ANSWERED_WITHIN seconds: the
         caller closes the stores, of which no connection may be closed while a thread reads through it."""
         from kgfs.compute.questions import Materials

@@ -178,7 +178,7 @@ def _projection(config: Config) -> Iterator[Line]:
 def _language_model(config: Config) -> Iterator[Line]:
     """Yield what the language model answers to a question, if one is configured."""
     for found in api.examine_model(config):
-        yield Line("language model", found.level, found.found, found.remedy)
+        yield Line("language model", *found)
 
 
 def _mode(file: Path) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import TracebackType
 
 import click
 
@@ -47,9 +46,7 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -79,7 +76,5 @@ class Steps:
     def __enter__(self) -> Steps:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end()

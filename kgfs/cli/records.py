@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 import click
 
 from kgfs.app import api
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
+from kgfs.render.words import time_of
 
 
 @click.command()
@@ -30,13 +30,13 @@ def command(config: Config, document: str, show: bool, as_json: bool) -> None:
     """
     found = api.records_of(config, document)
     if as_json:
-        click.echo(json.dumps([one.plain() for one in found], ensure_ascii=False, indent=2))
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
         return
     for one in found:
-        at = datetime.fromtimestamp(one.created_at / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        reason = f"\t{one.reason}" if one.reason else ""
-        tokens = f"{one.prompt_tokens}+{one.completion_tokens} tokens"
-        click.echo(f"{at}\t{one.extractor}\t{one.model}\t{one.outcome}\t{tokens}\t{one.key}{reason}")
+        fields = [one[name] for name in ("extractor", "model", "outcome")]
+        tokens = f"{one['prompt_tokens']}+{one['completion_tokens']} tokens"
+        reason = [one["reason"]] if one["reason"] else []
+        click.echo("\t".join([time_of(one["created_at"]), *fields, tokens, one["key"], *reason]))
         if show:
-            click.echo(one.raw_output)
+            click.echo(one["raw_output"])
     click.echo(count(len(found), "Record"), err=True)

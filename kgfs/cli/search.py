@@ -151,16 +151,13 @@ def _text(word: str) -> str:
     return word.encode("utf-8", "replace").decode()
 
 
-def _counter() -> Callable[[str], int]:
-    from kgfs.models import tokens  # loads a vocabulary
-
-    return tokens.load().count
-
-
 def _as_data(config: Config, found: Results, marks: Marks, full: bool, no_content: bool) -> dict[str, Any]:
     page = by_document.as_data(found, by_document.texts_shown(found, marks))
     page["content_included"] = not no_content
-    count = _counter() if full else len
+    if full:
+        from kgfs.models import tokens  # loads a vocabulary
+
+        count = tokens.load().count
     for one in page["results"]:
         if full:
             one["content"] = api.get_document(config, one["doc_id"]).content

@@ -13,7 +13,7 @@ from typing import Any
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import LONGEST_WORDS
-from kgfs.compute.questions import SLOW, Materials, Message, ask
+from kgfs.compute.questions import SLOW, Materials, Message, ask, text_in, texts_in
 from kgfs.errors import BadInputError, StoreError
 
 NAME = SLOW
@@ -63,9 +63,8 @@ def complete(run: Path, request: Request, patience: Deadline) -> Completion:
     """
     found = ask(run, {"question": NAME, **asdict(request), "seconds": patience.left}, patience)
     try:
-        said = [str(found[name]) for name in ("outcome", "text", "reason", "model")]
-        shown = tuple(int(at) for at in found["shown"])
-        return Completion(said[0], said[1], said[2], said[3], shown, found.get("intent"))
+        outcome, text, reason, model = (str(found[name]) for name in ("outcome", "text", "reason", "model"))
+        return Completion(outcome, text, reason, model, tuple(map(int, found["shown"])), found.get("intent"))
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError("The worker's answer has not the form it should have.") from error
 
@@ -73,10 +72,9 @@ def complete(run: Path, request: Request, patience: Deadline) -> Completion:
 def answer(materials: Materials, question: Message) -> dict[str, Any]:
     """Return what the model answers, as plain data. Raises BadInputError where the question is too large or has another form,
     and where the worker has no language model."""
-    kind, words, hint, seconds = (question.get(name) for name in ("kind", "words", "hint", "seconds"))
-    blocks, doc_ids = _texts(question.get("blocks")), _texts(question.get("doc_ids"))
-    if not (isinstance(kind, str) and isinstance(words, str) and isinstance(hint, str)):
-        raise BadInputError("this question is not known")
+    kind, words, hint = (text_in(question, name) for name in ("kind", "words", "hint"))
+    blocks, doc_ids = (tuple(texts_in(question, name)) for name in ("blocks", "doc_ids"))
+    seconds = question.get("seconds")
     if not isinstance(seconds, float | int):
         raise BadInputError("this question is not known")
     if len(words) > LONGEST_WORDS or len(blocks) > MOST:
@@ -92,9 +90,3 @@ def _counts(value: object) -> tuple[tuple[str, int], ...]:
         return tuple((str(chunk_id), int(number)) for chunk_id, number in value)  # type: ignore[attr-defined]
     except (TypeError, ValueError) as error:
         raise BadInputError("this question is not known") from error
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BadInputError("this question is not known")
-    return tuple(value)

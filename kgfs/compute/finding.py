@@ -11,7 +11,7 @@ from typing import Any
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import DOCUMENTS, LONGEST_WORDS
-from kgfs.compute.questions import Asking, Materials, Message
+from kgfs.compute.questions import Asking, Materials, Message, text_in
 from kgfs.errors import BadInputError
 
 NAME = "find"
@@ -46,11 +46,9 @@ def find(
 def answer(materials: Materials, question: Message) -> Any:
     """Return what is found, as plain data. Raises BadInputError where the question is too large or has another form, and where
     this process cannot find."""
-    words, ontology, doc_ids, least = (question.get(name) for name in ("words", "ontology", "doc_ids", "min_score"))
-    seconds = question.get("seconds")
-    if not isinstance(words, str) or not isinstance(ontology, str) or not isinstance(least, float | int | None):
-        raise BadInputError("this question is not known")
-    if not isinstance(seconds, float | int):
+    words, ontology = text_in(question, "words"), text_in(question, "ontology")
+    doc_ids, least, seconds = (question.get(name) for name in ("doc_ids", "min_score", "seconds"))
+    if not isinstance(least, float | int | None) or not isinstance(seconds, float | int):
         raise BadInputError("this question is not known")
     if len(words) > LONGEST_WORDS or not (doc_ids is None or (isinstance(doc_ids, list) and len(doc_ids) <= DOCUMENTS)):
         raise BadInputError("this question is too large")

@@ -29,34 +29,13 @@ class WithHeartbeat:
     def __init__(self, compute: Compute, poll: Callable[[], None]) -> None:
         self._compute = compute
         self._poll = poll
+        self.extractor, self.extractor_model = compute.extractor, compute.extractor_model
+        self.prompt_hash, self.embedding_model = compute.prompt_hash, compute.embedding_model
+        self.billed, self.takes_known = compute.billed, compute.takes_known
 
     @property
     def tokens(self) -> Tokens:
         return _AttendedTokens(self._compute.tokens, self._poll)
-
-    @property
-    def extractor(self) -> str:
-        return self._compute.extractor
-
-    @property
-    def extractor_model(self) -> str:
-        return self._compute.extractor_model
-
-    @property
-    def prompt_hash(self) -> str:
-        return self._compute.prompt_hash
-
-    @property
-    def billed(self) -> bool:
-        return self._compute.billed
-
-    @property
-    def takes_known(self) -> bool:
-        return self._compute.takes_known
-
-    @property
-    def embedding_model(self) -> str:
-        return self._compute.embedding_model
 
     @property
     def verbs(self) -> Callable[[str], bool] | None:
@@ -94,10 +73,7 @@ class _AttendedTokens:
     def __init__(self, tokens: Tokens, poll: Callable[[], None]) -> None:
         self._tokens = tokens
         self._poll = poll
-
-    @property
-    def name(self) -> str:
-        return self._tokens.name
+        self.name = tokens.name
 
     def count(self, text: str) -> int:
         self._poll()

@@ -12,7 +12,7 @@ from typing import Any
 
 from kgfs.compute.deadline import Deadline
 from kgfs.compute.nearest import LONGEST_WORDS
-from kgfs.compute.questions import Materials, Message, ask
+from kgfs.compute.questions import Materials, Message, ask, text_in, texts_in
 from kgfs.errors import BadInputError, StoreError
 
 NAME = "likeness"
@@ -52,9 +52,8 @@ def answer(materials: Materials, question: Message) -> dict[str, list[Any]]:
     Raises BadInputError where the question is too large or has another form, and where no embedding model is
     available.
     """
-    words, texts, sentences = question.get("words"), _texts(question.get("texts")), _texts(question.get("sentences"))
-    if not isinstance(words, str):
-        raise BadInputError("this question is not known")
+    words = text_in(question, "words")
+    texts, sentences = texts_in(question, "texts"), texts_in(question, "sentences")
     if len(texts) > MOST or len(sentences) > MOST or len(words) > LONGEST_WORDS:
         raise BadInputError("this question is too large")
     if materials.embed is None:
@@ -65,9 +64,3 @@ def answer(materials: Materials, question: Message) -> dict[str, list[Any]]:
         "cosines": [round(float((windows @ wanted[0]).max()), 6) for windows in rows],
         "verbs": [has_verb(sentence) if has_verb else None for sentence in sentences],
     }
-
-
-def _texts(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BadInputError("this question is not known")
-    return value

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kgfs.config import Config
 from kgfs.models.contract import Extraction, Passage, Tokens
 from kgfs.models.selection import Selection, select
 from kgfs.settings import Llm, Models
@@ -34,6 +36,11 @@ class LocalCompute:
         self._selection: Selection = selection or select(settings, in_use=in_use, llm=llm, prompts=prompts)
         self._others: dict[str, LocalCompute] = {}
         self._choosing = threading.Lock()
+
+    @classmethod
+    def of(cls, config: Config, in_use: str = "", **models: Any) -> LocalCompute:
+        """Load the models of a home. ``models`` are settings of ``[models]`` that differ from its own."""
+        return cls(replace(config.models, **models), in_use=in_use, llm=config.llm, prompts=config.prompts)
 
     @property
     def tokens(self) -> Tokens:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from kgfs.compute.deadline import Deadline
-from kgfs.compute.questions import Asking, Materials, Message
+from kgfs.compute.questions import Asking, Materials, Message, text_in
 from kgfs.errors import BadInputError, StoreError
 
 NAME = "nearest"
@@ -67,9 +67,8 @@ def answer(materials: Materials, question: Message) -> list[tuple[str, int, floa
     """
     from kgfs.stores.vectors.contract import Filter
 
-    words, ontology, limit, also = (question.get(name) for name in ("words", "ontology", "limit", "also"))
-    if not isinstance(words, str) or not isinstance(ontology, str):
-        raise BadInputError("this question is not known")
+    words, ontology = text_in(question, "words"), text_in(question, "ontology")
+    limit, also = question.get("limit"), question.get("also")
     if not isinstance(limit, int) or not isinstance(also, list) or len(also) > ALSO or len(words) > LONGEST_WORDS:
         raise BadInputError("this question is too large")
     doc_ids = question.get("doc_ids")

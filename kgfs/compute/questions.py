@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kgfs.compute import timing
@@ -72,6 +71,22 @@ Answering = Callable[[Message], Any]
 """A function that answers one question with plain data, and raises KgfsError to refuse it. Several threads call it."""
 Asking = Callable[[Message, Deadline], Any]
 """A function that asks a worker a question as :func:`ask` does, and raises the same errors."""
+
+
+def text_in(question: Message, name: str) -> str:
+    """Return a field of a question that is a text. Raise BadInputError where it is none."""
+    value = question.get(name)
+    if not isinstance(value, str):
+        raise BadInputError("this question is not known")
+    return value
+
+
+def texts_in(question: Message, name: str) -> list[str]:
+    """Return a field of a question that is a list of texts. Raise BadInputError where it is none."""
+    value = question.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise BadInputError("this question is not known")
+    return value
 
 
 def asking_itself(answering: Answering) -> Asking:
@@ -277,7 +292,5 @@ class QuestionServer:
     def __enter__(self) -> QuestionServer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

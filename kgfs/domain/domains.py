@@ -23,35 +23,20 @@ Domains = Mapping[str, tuple[str, ...]]
 SETTING = "domains"
 """The setting of an ontology that has its domains, as :func:`serialised`."""
 
+_BUSINESS = {
+    "SEO": "SEO, search engine, organic traffic, ranking, keyword, backlink, Google, crawl, sitemap, internal link,"
+    " search intent, core update, SERP",
+    "Content marketing": "content, blog, article, newsletter, editor, headline, podcast, copywriting, webinar, audience",
+    "SaaS": "SaaS, churn, trial, subscription, onboarding, MRR, ARR, recurring revenue, customer success, seat, free plan",
+    "Monetization": "monetization, monetisation, revenue, pricing, price, affiliate, commission, sponsor, RPM,"
+    " display ads, paywall",
+    "Growth": "growth, signup, conversion, acquisition, activation, referral, funnel, retention, A/B test,"
+    " click-through rate",
+    "Business strategy": "strategy, competitor, market, margin, positioning, business model, budget, profit, forecast,"
+    " partner",
+}
 PRESETS: Mapping[str, Domains] = MappingProxyType(
-    {
-        "business": {
-            "SEO": (
-                *("SEO", "search engine", "organic traffic", "ranking", "keyword", "backlink", "Google", "crawl"),
-                *("sitemap", "internal link", "search intent", "core update", "SERP"),
-            ),
-            "Content marketing": (
-                *("content", "blog", "article", "newsletter", "editor", "headline", "podcast", "copywriting"),
-                *("webinar", "audience"),
-            ),
-            "SaaS": (
-                *("SaaS", "churn", "trial", "subscription", "onboarding", "MRR", "ARR", "recurring revenue"),
-                *("customer success", "seat", "free plan"),
-            ),
-            "Monetization": (
-                *("monetization", "monetisation", "revenue", "pricing", "price", "affiliate", "commission", "sponsor"),
-                *("RPM", "display ads", "paywall"),
-            ),
-            "Growth": (
-                *("growth", "signup", "conversion", "acquisition", "activation", "referral", "funnel", "retention"),
-                *("A/B test", "click-through rate"),
-            ),
-            "Business strategy": (
-                *("strategy", "competitor", "market", "margin", "positioning", "business model", "budget", "profit"),
-                *("forecast", "partner"),
-            ),
-        }
-    }
+    {"business": {name: tuple(keywords.split(", ")) for name, keywords in _BUSINESS.items()}}
 )
 """Domains to begin with, by name."""
 

@@ -13,14 +13,15 @@ from datetime import date, timedelta
 from kgfs.domain.function_words import WORDS as FUNCTION_WORDS
 from kgfs.domain.word_forms import forms_of, plain, stem
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november")
-MONTHS = {name[:length]: n for n, name in enumerate((*_MONTHS, "december"), 1) for length in (3, len(name))}
-MONTHS["sept"] = 9
-DAYS = {
-    name[:length]: n
-    for n, name in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
-    for length in (3, len(name))
-}
+
+def _numbered(names: str, first: int) -> dict[str, int]:
+    """Return the numbers of names, each written out or as its first three letters."""
+    return {name[:length]: n for n, name in enumerate(names.split(), first) for length in (3, len(name))}
+
+
+_MONTHS = "january february march april may june july august september october november december"
+MONTHS = _numbered(_MONTHS, 1) | {"sept": 9}
+DAYS = _numbered("monday tuesday wednesday thursday friday saturday sunday", 0)
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen twenty"

@@ -307,7 +307,7 @@ class Reader:
             records=tuple(draft.packs),
             concepts=draft.concepts,
             relationships=draft.relationships,
-            dropped=draft.dropped,
+            dropped=dict(draft.dropped),
             embedding_model=compute.embedding_model,
             vectors_key=draft.vectors_key,
             run=draft.run,

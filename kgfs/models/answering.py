@@ -90,14 +90,11 @@ def read_intent(raw: str) -> dict[str, Any]:
     """Return what a model says a question is after: ``intent``, ``domain``, ``funnel_stage``, ``expansions``. What is none of
     the known words is left out. Raise BadInputError where the answer is no JSON object."""
     body = json_object(raw)
-    expansions = [fold(one) for one in _list(body.get("expansions")) if isinstance(one, str) and one.strip()]
+    listed = body["expansions"] if isinstance(body.get("expansions"), list) else []
+    expansions = [fold(one) for one in listed if isinstance(one, str) and one.strip()]
     return {
         "intent": body["intent"] if body.get("intent") in INTENTS else "",
         "domain": fold(body["domain"]) if isinstance(body.get("domain"), str) else "",
         "funnel_stage": body["funnel_stage"] if body.get("funnel_stage") in STAGES else "unknown",
         "expansions": expansions[:EXPANSIONS],
     }
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

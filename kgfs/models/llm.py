@@ -12,24 +12,31 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from kgfs.errors import BadInputError, LostLeaseError, ModelMissingError, UnavailableError
-from kgfs.settings import Llm
+from kgfs.settings import Llm, key_in
 
 if TYPE_CHECKING:
     import httpx
+
+    from kgfs.models.local_llm import LocalServer
 
 FORMATS = ("json_schema", "json_object", "none")
 """Response formats, the strictest first. A server that refuses one with 400 is asked with the next."""
 ANSWER, REFUSAL, EMPTY, LENGTH, REJECTED, FAULT = "answer", "refusal", "empty", "length", "rejected", "fault"
 """Outcomes of an attempt. After FAULT the request is repeated; the others end it."""
-STOPPING = (401, 403, 404)
-"""Answers after which nothing more is asked until the settings change."""
+STOPPING = {
+    401: "it does not take the key",
+    403: "the key has no right to the model",
+    404: "it has no such model",
+}
+"""Answers after which nothing more is asked until the settings change, with what they mean."""
+REJECTING = (400, 413, 415, 422)
+"""Answers to a request that will not do."""
 REJECTIONS = 5
 """Requests in a row that are rejected with 400 before nothing more is asked."""
 LONGEST_PAUSE = 30.0
@@ -66,7 +73,7 @@ class Prompt:
         return sum(len(message["content"]) for message in self.messages()) + len(json.dumps(self.schema or ""))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Attempt:
     """One request with what came of it."""
 
@@ -100,16 +107,6 @@ class Spending(Protocol):
         ...
 
 
-class Unlimited:
-    """A Spending that counts nothing."""
-
-    def begin(self, tokens: int) -> None:
-        return
-
-    def end(self, tokens: int, attempt: Attempt) -> None:
-        return
-
-
 def load(settings: Llm, spending: Spending | None = None, environ: Mapping[str, str] = os.environ) -> LanguageModel:
     """Return the client of the model that ``[llm]`` names. Ask nothing yet.
 
@@ -122,35 +119,9 @@ def load(settings: Llm, spending: Spending | None = None, environ: Mapping[str, 
         import jsonschema  # noqa: F401
     except ImportError as error:
         raise ModelMissingError(f"{error.name} is not installed. Get it with: pip install 'kgfs[llm]'") from error
-    return LanguageModel(settings, _key(settings, environ), spending or Unlimited())
-
-
-def _key(settings: Llm, environ: Mapping[str, str]) -> str:
-    if not settings.api_key_file:
-        return environ.get("OPENAI_API_KEY", "").strip()
-    try:
-        key = Path(settings.api_key_file).expanduser().read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise BadInputError(f"llm.api_key_file: {settings.api_key_file} cannot be read: {reason}.") from None
-    if not key or not key.isascii() or not key.isprintable():
-        raise BadInputError(f"llm.api_key_file: {settings.api_key_file} holds no key of one line.")
-    return key
-
-
-@dataclass(slots=True)
-class _Server:
-    """What is known of the server."""
-
-    url: str = ""
-    model: str = ""
-    formats: dict[str, int] = field(default_factory=dict)
-    """The index in FORMATS that each model is asked with first."""
-    rejections: int = 0
-    stopped: str = ""
-    """Why nothing is asked any more; empty while it is."""
-    is_proven: bool = False
-    """Whether a request was answered since the start."""
+    file = settings.api_key_file
+    key = key_in(file, "llm.api_key_file") if file else environ.get("OPENAI_API_KEY", "").strip()
+    return LanguageModel(settings, key, spending)
 
 
 class LanguageModel:
@@ -159,24 +130,29 @@ class LanguageModel:
     def __init__(self, settings: Llm, key: str = "", spending: Spending | None = None) -> None:
         self.settings = settings
         self._key = key
-        self._spending = spending or Unlimited()
-        self._room = threading.BoundedSemaphore(settings.concurrency)
-        self._first: set[int] = set()
-        """Threads that wait for a place and go before all others."""
-        self._alone = threading.Lock()
+        self._spending = spending
+        self._places = threading.Condition()
+        self._under_way = 0
+        self._first = 0
+        """Requests that wait for a place and go before all others."""
         self._known = threading.RLock()
-        self._server = _Server(model=settings.model)
+        self._listed = ""
+        """The first model that the server lists; empty until it is asked."""
+        self._formats: dict[str, int] = {}
+        """The index in FORMATS that each model is asked with first."""
+        self._rejections = 0
+        self._stopped = ""
+        """Why nothing is asked any more; empty while requests are sent."""
+        self._is_proven = False
+        """Whether a request was answered since the start."""
         self._client: httpx.Client | None = None
-        self._child: Any = None
+        self._child: LocalServer | None = None
 
     @property
     def name(self) -> str:
         """Return the name of the model as settings and Records have it."""
-        if self.settings.model:
-            return self.settings.model
-        if self.settings.base_url.startswith("local:"):
-            return Path(self.settings.base_url.removeprefix("local:")).name
-        return self._server.model or "default"
+        file = self.settings.file
+        return self.settings.model or (file.name if file else self._listed) or "default"
 
     @property
     def address(self) -> str:
@@ -210,15 +186,19 @@ class LanguageModel:
         until = time.monotonic() + self.settings.retry_for
         pause = 1.0
         with self._turn(stopped, first=first):
-            name = model or self.settings.model or self._model()
-            format_ = self._server.formats.get(name, 0)
+            name = model or self._model()
+            format_ = self._formats.get(name, 0)
             while True:
-                if self._server.stopped:
-                    raise UnavailableError(self._server.stopped)
+                if self._stopped:
+                    raise UnavailableError(self._stopped)
                 attempt = self._attempt(prompt, name, FORMATS[format_] if prompt.schema else "none", stopped)
                 heard(attempt)
                 if attempt.status in STOPPING:
-                    self._stop(attempt)
+                    self._stopped = (
+                        f"{self.address} refused with {attempt.status}, {STOPPING[attempt.status]}: {attempt.reason}."
+                        " Mend llm.api_key_file, llm.model or llm.base_url, then restart kgfs."
+                    )
+                    continue
                 if attempt.outcome == REJECTED and prompt.schema and format_ + 1 < len(FORMATS):
                     format_ += 1
                     continue
@@ -245,78 +225,51 @@ class LanguageModel:
             ) from error
 
     @contextmanager
-    def _turn(self, stopped: Callable[[], bool], *, first: bool = False) -> Iterator[None]:
-        """Hold one of the places for requests. The first request is sent alone, so that a wrong key costs one."""
-        self._take_place(stopped, first=first)
+    def _turn(self, stopped: Callable[[], bool], *, first: bool) -> Iterator[None]:
+        """Hold one of the places for requests. Until one is answered each is sent alone, so that a wrong key costs one."""
+        with self._places:
+            self._first += first
+            while self._under_way >= (self.settings.concurrency if self._is_proven else 1) or (
+                self._first and not first
+            ):
+                self._places.wait(POLL)
+                if stopped():
+                    self._first -= first
+                    raise LostLeaseError("The worker is stopping.")
+            self._first -= first
+            self._under_way += 1
         try:
-            if not self._is_proven():
-                _take(self._alone.acquire, stopped)
-                try:
-                    if not self._is_proven():
-                        yield
-                        return
-                finally:
-                    self._alone.release()
             yield
         finally:
-            self._room.release()
-
-    def _take_place(self, stopped: Callable[[], bool], *, first: bool) -> None:
-        if not first:
-            _take(self._left_by_first, stopped)
-            return
-        me = threading.get_ident()
-        self._first.add(me)
-        try:
-            _take(self._room.acquire, stopped)
-        finally:
-            self._first.discard(me)
-
-    def _left_by_first(self, timeout: float) -> bool:
-        if self._first:
-            time.sleep(timeout)
-            return False
-        return self._room.acquire(timeout=timeout)
-
-    def _is_proven(self) -> bool:
-        return self._server.is_proven
+            with self._places:
+                self._under_way -= 1
+                self._places.notify_all()
 
     def _model(self) -> str:
-        if self.settings.base_url.startswith("local:"):
-            return self.name  # its server has one model, and takes any name for it
+        if self.settings.model or self.settings.file:
+            return self.name  # the server of a local model has one model, and takes any name for it
         with self._known:
-            if not self._server.model:
-                try:
-                    self._server.model = next(iter(self.models()), "default")
-                except UnavailableError:
-                    return "default"
-            return self._server.model
+            try:
+                self._listed = self._listed or next(iter(self.models()), "default")
+            except UnavailableError:
+                pass
+            return self.name
 
     def _note(self, name: str, format_: int, attempt: Attempt) -> None:
         with self._known:
             if attempt.outcome == REJECTED:
-                self._server.rejections += 1
-                if self._server.rejections >= REJECTIONS:
-                    self._server.stopped = f"{self.address} rejected {REJECTIONS} requests in a row: {attempt.reason}. Mend [llm], then restart."
+                self._rejections += 1
+                if self._rejections >= REJECTIONS:
+                    self._stopped = f"{self.address} rejected {REJECTIONS} requests in a row: {attempt.reason}. Mend [llm], then restart."
                 return
-            self._server.rejections = 0
-            self._server.is_proven = True
+            self._rejections = 0
+            self._is_proven = True
             if attempt.outcome == ANSWER:
-                self._server.formats[name] = format_
-
-    def _stop(self, attempt: Attempt) -> None:
-        causes = {
-            401: "it does not take the key",
-            403: "the key has no right to the model",
-            404: "it has no such model",
-        }
-        self._server.stopped = (
-            f"{self.address} refused with {attempt.status}, {causes[attempt.status]}: {attempt.reason}."
-            " Mend llm.api_key_file, llm.model or llm.base_url, then restart kgfs."
-        )
-        raise UnavailableError(self._server.stopped)
+                self._formats[name] = format_
 
     def _attempt(self, prompt: Prompt, name: str, format_: str, stopped: Callable[[], bool]) -> Attempt:
+        if self._spending is None:
+            return self._sent(prompt, name, format_, stopped)
         tokens = prompt.characters // CHARACTERS_PER_TOKEN
         self._spending.begin(tokens)
         attempt = Attempt(FAULT, reason="it was broken off")
@@ -342,10 +295,10 @@ class LanguageModel:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif prompt.schema and format_ == "json_object":
             body["response_format"] = {"type": "json_object"}
-        heard = _Heard(began=time.monotonic(), at=time.time_ns(), model=name, response_format=format_)
+        heard = _Heard(Attempt(FAULT, model=name, response_format=format_, at=time.time_ns()))
         try:
             with self._http().stream("POST", f"{self._url()}/chat/completions", json=body) as answer:
-                heard.status = answer.status_code
+                heard.attempt.status = answer.status_code
                 if answer.status_code != httpx.codes.OK:
                     answer.read()
                     return heard.failed(answer)
@@ -360,7 +313,9 @@ class LanguageModel:
         except httpx.TimeoutException:
             return heard.ended(FAULT, f"nothing came for {self.settings.timeout:g} seconds")
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
-            return heard.ended(FAULT, f"the connection broke off: {error}" if heard.text else f"no connection: {error}")
+            return heard.ended(
+                FAULT, f"the connection broke off: {error}" if heard.attempt.text else f"no connection: {error}"
+            )
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             return heard.ended(FAULT, f"its answer is not one of the chat protocol: {error}")
         return heard.concluded(is_json=prompt.schema is not None)
@@ -370,42 +325,33 @@ class LanguageModel:
 
         with self._known:
             if self._client is None:
-                loopback = self.settings.is_local
                 logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of each request
                 self._client = httpx.Client(
                     timeout=httpx.Timeout(self.settings.timeout, connect=min(self.settings.timeout, 30.0)),
                     headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
                     limits=httpx.Limits(max_connections=self.settings.concurrency + 4),
-                    trust_env=not loopback,
+                    trust_env=not self.settings.is_local,
                 )
             return self._client
 
     def _url(self) -> str:
-        if not self.settings.base_url.startswith("local:"):
+        if self.settings.file is None:
             return self.settings.base_url.rstrip("/").removesuffix("/chat/completions")
         with self._known:
             if self._child is None:
                 from kgfs.models.local_llm import LocalServer
 
-                self._child = LocalServer(Path(self.settings.base_url.removeprefix("local:")), self.settings)
-            url: str = self._child.url()
-            return url
+                self._child = LocalServer(self.settings.file, self.settings)
+            return self._child.url()
 
 
 @dataclass(slots=True)
 class _Heard:
     """An answer while it comes."""
 
-    began: float
-    at: int
-    model: str
-    response_format: str
-    status: int = 0
-    text: str = ""
+    attempt: Attempt
+    began: float = field(default_factory=time.monotonic)
     refusal: str = ""
-    finish_reason: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     is_whole: bool = False
 
     def line(self, line: str) -> None:
@@ -422,38 +368,39 @@ class _Heard:
         self._used(event.get("usage"))
         for choice in event.get("choices") or ():
             delta = choice.get("delta") or {}
-            self.text += delta.get("content") or ""
+            self.attempt.text += delta.get("content") or ""
             self.refusal += delta.get("refusal") or ""
             if choice.get("finish_reason"):
-                self.finish_reason, self.is_whole = choice["finish_reason"], True
-        if len(self.text) > LONGEST_ANSWER:
+                self.attempt.finish_reason, self.is_whole = choice["finish_reason"], True
+        if len(self.attempt.text) > LONGEST_ANSWER:
             raise ValueError(f"longer than {LONGEST_ANSWER:,} characters")
 
     def whole(self, body: Any) -> None:
         """Take an answer that came in one piece."""
         choice = body["choices"][0]
-        self.text = choice["message"].get("content") or ""
+        self.attempt.text = choice["message"].get("content") or ""
         self.refusal = choice["message"].get("refusal") or ""
-        self.finish_reason, self.is_whole = choice.get("finish_reason") or "stop", True
+        self.attempt.finish_reason, self.is_whole = choice.get("finish_reason") or "stop", True
         self._used(body.get("usage"))
 
     def _used(self, usage: Any) -> None:
         if usage:
-            self.prompt_tokens = int(usage.get("prompt_tokens") or 0)
-            self.completion_tokens = int(usage.get("completion_tokens") or 0)
+            self.attempt.prompt_tokens = int(usage.get("prompt_tokens") or 0)
+            self.attempt.completion_tokens = int(usage.get("completion_tokens") or 0)
 
     def concluded(self, *, is_json: bool) -> Attempt:
         """Return the attempt, judged by how the answer ended."""
+        text, finish_reason = self.attempt.text, self.attempt.finish_reason
         if not self.is_whole:
             return self.ended(FAULT, "the connection broke off")
-        if self.finish_reason == "length":
+        if finish_reason == "length":
             return self.ended(LENGTH, "the answer was cut at max_tokens")
-        if self.refusal or self.finish_reason == "content_filter":
+        if self.refusal or finish_reason == "content_filter":
             return self.ended(REFUSAL, self.refusal or "its content filter refused")
-        if not self.text.strip():
+        if not text.strip():
             return self.ended(EMPTY, "the answer is empty")
-        if is_json and "{" not in self.text:
-            return self.ended(REFUSAL, self.text.strip()[:200])
+        if is_json and "{" not in text:
+            return self.ended(REFUSAL, text.strip()[:200])
         return self.ended(ANSWER)
 
     def failed(self, answer: httpx.Response) -> Attempt:
@@ -462,44 +409,25 @@ class _Heard:
             reason = _message(answer.json())
         except ValueError:
             reason = answer.text.strip()[:200]
-        shown = f"{answer.status_code} {reason}".strip()
         if answer.status_code in STOPPING:
             return self.ended(REJECTED, reason or str(answer.status_code))
-        if answer.status_code in (400, 413, 415, 422):
-            return self.ended(REJECTED, shown)
-        try:
-            retry_after = float(answer.headers.get("retry-after", 0))
-        except ValueError:
-            retry_after = 0.0
-        return self.ended(FAULT, shown, retry_after)
+        with suppress(ValueError):
+            self.attempt.retry_after = float(answer.headers.get("retry-after", 0))
+        outcome = REJECTED if answer.status_code in REJECTING else FAULT
+        return self.ended(outcome, f"{answer.status_code} {reason}".strip())
 
-    def ended(self, outcome: str, reason: str = "", retry_after: float = 0.0) -> Attempt:
+    def ended(self, outcome: str, reason: str = "") -> Attempt:
         """Return the attempt with this outcome."""
-        return Attempt(
-            outcome,
-            self.text,
-            reason,
-            self.finish_reason,
-            self.prompt_tokens or 0,
-            self.completion_tokens or len(self.text) // CHARACTERS_PER_TOKEN,
-            self.response_format,
-            self.model,
-            round(time.monotonic() - self.began, 3),
-            self.at,
-            self.status,
-            retry_after,
-        )
+        attempt = self.attempt
+        attempt.outcome, attempt.reason = outcome, reason
+        attempt.completion_tokens = attempt.completion_tokens or len(attempt.text) // CHARACTERS_PER_TOKEN
+        attempt.seconds = round(time.monotonic() - self.began, 3)
+        return attempt
 
 
 def _message(body: Any) -> str:
     error = body.get("error", body) if isinstance(body, dict) else body
     return str(error.get("message", error) if isinstance(error, dict) else error)[:500]
-
-
-def _take(acquire: Callable[..., bool], stopped: Callable[[], bool]) -> None:
-    while not acquire(timeout=POLL):
-        if stopped():
-            raise LostLeaseError("The worker is stopping.")
 
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:

@@ -26,7 +26,6 @@ class LocalServer:
 
     def __init__(self, model: Path, settings: Llm) -> None:
         """Start the process. Raise ModelMissingError where the file or the runtime is missing."""
-        model = model.expanduser()
         if not model.is_file():
             raise ModelMissingError(f"llm.base_url: there is no model {model}.")
         from importlib.util import find_spec
@@ -34,10 +33,8 @@ class LocalServer:
         if find_spec("xllamacpp") is None:
             raise ModelMissingError("xllamacpp is not installed. Get it with: pip install 'kgfs[local-llm]'")
         self._model = model
-        self._call = [
-            *(sys.executable, "-m", "kgfs.models.local_llm"),
-            *(str(model), str(settings.context_tokens), str(settings.concurrency)),
-        ]
+        numbers = (str(settings.context_tokens), str(settings.concurrency))
+        self._call = [sys.executable, "-m", "kgfs.models.local_llm", str(model), *numbers]
         self._changing = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._address = ""
@@ -64,19 +61,16 @@ class LocalServer:
                     return
         finally:
             timer.cancel()
-        process.kill()
-        process.wait()
+        with process:
+            process.kill()
         raise UnavailableError(f"{self._model} could not be loaded (llm.base_url). Is it a whole GGUF file?")
 
     def close(self) -> None:
         """End the process."""
         with self._changing:
             if self._process is not None:
-                self._process.kill()
-                self._process.wait()
-                for pipe in (self._process.stdin, self._process.stdout):
-                    if pipe is not None:
-                        pipe.close()
+                with self._process:
+                    self._process.kill()
                 self._process = None
 
 

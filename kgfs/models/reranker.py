@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from kgfs.errors import BadInputError, ModelMissingError, StoreError, TimedOutError, UnavailableError
-from kgfs.settings import Models
+from kgfs.errors import ModelMissingError, StoreError, TimedOutError, UnavailableError
+from kgfs.settings import Models, key_in
 
 LONGEST_ANSWER = 64 << 20
 """Bytes of an answer of a server."""
@@ -40,16 +40,9 @@ def load(models: Models) -> Reranker | None:
     Raise BadInputError for a setting that cannot be used, and ModelMissingError where the local model cannot be loaded.
     """
     if models.rerank_url:
-        key = _key(models.rerank_key_file) if models.rerank_key_file else ""
+        key = key_in(models.rerank_key_file, "models.rerank_key_file") if models.rerank_key_file else ""
         return ServerReranker(models.rerank_url, models.rerank_model, key, models.rerank_timeout)
     return CrossEncoder(Path(models.rerank_path).expanduser()) if models.rerank_path else None
-
-
-def _key(file: str) -> str:
-    try:
-        return Path(file).expanduser().read_text("utf-8").strip()
-    except OSError as error:
-        raise BadInputError(f"models.rerank_key_file: {file} cannot be read: {error.strerror}.") from error
 
 
 class ServerReranker:

@@ -11,13 +11,11 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from kgfs.errors import from_os_error
+from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.saved_answers import FOLDER
 
 DAYS = 30
@@ -34,12 +32,10 @@ class AnswerRecord:
         self._body: dict[str, Any] = {"doc_ids": list(doc_ids), **fields, "created_at": at, "attempts": []}
         name = hashlib.blake2b(json.dumps([at, os.getpid(), self._body]).encode(), digest_size=8).hexdigest()
         self.path = home / FOLDER / f"{datetime.now(UTC):%Y-%m-%d}-{name}.json"
-        try:
+        with os_errors(f"{self.path}: the Record cannot be stored"):
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
             _remove_old(self.path.parent)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise from_os_error(error, f"{self.path}: the Record cannot be stored") from error
         self._write()
 
     def keep(self, attempt: Mapping[str, Any]) -> None:
@@ -48,28 +44,15 @@ class AnswerRecord:
         self._write()
 
     def _write(self) -> None:
-        try:
+        with os_errors(f"{self.path}: the Record cannot be stored"):
             os.pwrite(self._file, json.dumps(self._body, indent=1).encode(), 0)
             os.fsync(self._file)
-        except OSError as error:
-            raise from_os_error(error, f"{self.path}: the Record cannot be stored") from error
 
     def __enter__(self) -> AnswerRecord:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         os.close(self._file)
-
-
-def records(home: Path) -> list[dict[str, Any]]:
-    """Return the Records, the oldest first."""
-    found: list[dict[str, Any]] = []
-    for path in sorted((home / FOLDER).glob("????-??-??-*.json")):
-        with suppress(OSError, ValueError):
-            found.append(json.loads(path.read_bytes()))
-    return sorted(found, key=lambda one: int(one.get("created_at", 0)))
 
 
 def _remove_old(folder: Path) -> None:

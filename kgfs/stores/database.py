@@ -208,12 +208,6 @@ class Database:
         with suppress(sqlite3.Error):  # the caller reports the full disk; earlier commits stay in the log
             self._shorten()
 
-    def empty_log(self) -> None:
-        """Checkpoint all commits into the file itself, which may then be renamed once it is closed. Raises
-        BusyError if readers of other processes use the log for ``timing.WAL_BUSY`` seconds."""
-        with self._lock, self.translated():
-            empty_log(self._writer, self._path)
-
     def scrub(self) -> None:
         """Erase everything that was deleted from the file and from its log. See :func:`scrub`."""
         self.removing(self._scrub)

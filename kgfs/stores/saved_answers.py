@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from kgfs.config import Config
 from kgfs.errors import from_os_error
+from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.run_files import write_note
 
 FOLDER = "answers"
 
@@ -22,28 +22,20 @@ FOLDER = "answers"
 def put(config: Config, ontology: str, question: str, answer: dict[str, Any]) -> None:
     """Store the answer of a question (encoded, as it is saved) in place of an earlier one. Readers see all or nothing."""
     path = _path(config, ontology, question)
-    try:
+    with os_errors(f"{path.parent}: the answer cannot be stored"):
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        descriptor, fresh = tempfile.mkstemp(".new", path.name, path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
-                json.dump(answer, file)
-            Path(fresh).replace(path)
-        except BaseException:
-            Path(fresh).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise from_os_error(error, f"{path}: the answer cannot be stored") from error
+    write_note(path, answer)
 
 
 def get(config: Config, ontology: str, question: str) -> dict[str, Any] | None:
     """Return the stored answer; None if there is none, or none that can be read."""
+    path = _path(config, ontology, question)
     try:
-        found = json.loads(_path(config, ontology, question).read_text("utf-8", "surrogatepass"))
+        found = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise from_os_error(error, f"{_path(config, ontology, question)}: the answer cannot be read") from error
+        raise from_os_error(error, f"{path}: the answer cannot be read") from error
     except ValueError:  # a power failure may leave an incomplete file
         return None
     return found if isinstance(found, dict) else None
@@ -69,10 +61,8 @@ def erase(config: Config, doc_ids: Iterable[str]) -> None:
 
 
 def _unlink(path: Path) -> None:
-    try:
+    with os_errors(f"{path}: the answer cannot be removed"):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise from_os_error(error, f"{path}: the answer cannot be removed") from error
 
 
 def _path(config: Config, ontology: str, question: str) -> Path:

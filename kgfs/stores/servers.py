@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
-from kgfs.settings import Cluster, Garage, Graph, Llm, Vectors
+from kgfs.settings import Cluster, Garage, Graph, Llm, Vectors, is_loopback
 from kgfs.stores.error_log import ErrorLog
 
 if TYPE_CHECKING:  # not every command needs it
@@ -25,8 +24,6 @@ if TYPE_CHECKING:  # not every command needs it
 log = logging.getLogger("kgfs.servers")
 _reported: set[str] = set()
 """URLs of servers that this process has warned about."""
-LOOPBACK = ("localhost", "ip6-localhost", "ip6-loopback")
-"""Names of the loopback interface; the last two are Debian's."""
 asked = Counter[str]()
 """The number of requests that this process has sent to servers, by store. For the graph: sessions, each with one
 query or transaction and the driver's messages for it. Two requests at the same instant may be counted as one."""
@@ -49,39 +46,6 @@ def need(setting: str, *packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise MachineError(f"{setting}, and the package {package} is not installed. Install kgfs[servers].")
-
-
-def secret_in(named: str, setting: str) -> str:
-    """Return the content of the file that a setting names, without surrounding white space. Raises BadInputError
-    if the file cannot be read or is empty; the message names the file and never shows its content."""
-    path = Path(named).expanduser()
-    try:
-        found = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise BadInputError(f"{path}: the secret ({setting}) cannot be read: {reason}.") from None
-    if not found:
-        raise BadInputError(f"{path}: the secret ({setting}) is empty.")
-    return found
-
-
-def key_in(named: str, setting: str) -> str:
-    """Return the content of a file like :func:`secret_in`, for use in a request header. Raises BadInputError too
-    if a header cannot hold it."""
-    if not is_sayable(found := secret_in(named, setting)):
-        raise BadInputError(f"{Path(named).expanduser()}: {what_is_no_key(setting)}")
-    return found
-
-
-def is_sayable(key: str) -> bool:
-    """Return whether a key can stand in a request header. HTTP clients refuse other keys with messages that quote
-    them."""
-    return key.isascii() and key.isprintable()
-
-
-def what_is_no_key(setting: str) -> str:
-    """Return the message for a secret that a request header cannot hold."""
-    return f"the secret ({setting}) is no key: it has more than one line, or other characters than keys have."
 
 
 def file_named(setting: str) -> Path | None:
@@ -141,12 +105,3 @@ def is_open_to_others(url: str, encrypted: bool) -> bool:
 def is_encrypted(url: str) -> bool:
     """Return whether an HTTP URL uses TLS."""
     return urlsplit(url).scheme == "https"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        name = host.removesuffix(".")
-        return name in LOOPBACK or name.endswith(".localhost")

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgfs.errors import UnavailableError, from_os_error
+from kgfs.errors import UnavailableError
+from kgfs.stores.run_files import write_note
 
 if TYPE_CHECKING:
     from kgfs.models.llm import Attempt
@@ -45,12 +46,12 @@ class Usage:
             self._check("day", self._settings.day_limit, self._counts["days"].get(_today(), {}))
             if run := getattr(self._run, "id", ""):
                 self._check("run", self._settings.run_limit, self._counts["runs"].get(run, {}))
-            self._reserved += self._price(tokens, 0)
+            self._reserved += self._price(tokens)
 
     def end(self, tokens: int, attempt: Attempt) -> None:
         """Replace a reservation by what the attempt used. Counted on return."""
         with self._lock:
-            self._reserved = max(0.0, self._reserved - self._price(tokens, 0))
+            self._reserved = max(0.0, self._reserved - self._price(tokens))
             prompt = attempt.prompt_tokens or (tokens if attempt.status == 200 else 0)
             used = (1, prompt, attempt.completion_tokens, self._cost(prompt, attempt.completion_tokens))
             run = getattr(self._run, "id", "")
@@ -64,19 +65,20 @@ class Usage:
             for name, most in (("days", DAYS), ("runs", RUNS)):
                 for old in [*self._counts[name]][:-most]:
                     del self._counts[name][old]
-            self._write()
+            write_note(self._path, self._counts)
 
     def answered(self, shown: int, cited: int) -> None:
         """Count the claims on Sources that the model was shown to answer from, and on those that it cited. Counted on return."""
         with self._lock:
             for name, more in (("claims_shown", shown), ("claims_cited", cited)):
                 self._counts["answers"][name] = self._counts["answers"].get(name, 0) + more
-            self._write()
+            write_note(self._path, self._counts)
 
     def _check(self, what: str, limit: float, used: Mapping[str, float]) -> None:
         if not limit:
             return
-        spent = self._spent(used)
+        tokens = used.get("prompt_tokens", 0) + used.get("completion_tokens", 0)
+        spent = used.get("cost", 0.0) if self._is_priced else tokens
         if spent + self._reserved >= limit:
             unit = "" if self._is_priced else " tokens"
             later = "Work goes on at midnight UTC, or" if what == "day" else "Work goes on"
@@ -85,10 +87,6 @@ class Usage:
                 f" {later} after a restart with a higher llm.{what}_limit."
             )
 
-    def _spent(self, row: Mapping[str, float]) -> float:
-        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
-        return row.get("cost", 0.0) if self._is_priced else tokens
-
     @property
     def _is_priced(self) -> bool:
         return bool(self._settings.price_in or self._settings.price_out)
@@ -96,19 +94,8 @@ class Usage:
     def _cost(self, prompt: int, answer: int) -> float:
         return (prompt * self._settings.price_in + answer * self._settings.price_out) / 1e6
 
-    def _price(self, prompt: int, answer: int) -> float:
-        return self._cost(prompt, answer) if self._is_priced else prompt + answer
-
-    def _write(self) -> None:
-        fresh = self._path.with_name(f"{self._path.name}.new")
-        try:
-            fresh.write_text(json.dumps(self._counts), "utf-8")
-            fresh.chmod(0o600)
-            fresh.replace(self._path)
-        except OSError as error:
-            with suppress(OSError):
-                fresh.unlink()
-            raise from_os_error(error, f"{self._path}: counting what the language model used") from error
+    def _price(self, prompt: int) -> float:
+        return self._cost(prompt, 0) if self._is_priced else prompt
 
 
 def read(home: Path) -> dict[str, Any]:

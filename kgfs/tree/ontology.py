@@ -56,10 +56,6 @@ class OntologyFolder(Folder):
     def inode(self) -> int:
         return inode_of(keys.ontology(self._ontology.id))
 
-    @property
-    def ontology_id(self) -> str:
-        return self._ontology.id
-
     def as_copied_to(self) -> Folder:
         return CopiedOntology(self._context, self._ontology)
 

@@ -134,5 +134,5 @@ def test_waiting_ends_when_the_worker_stops(tmp_path: Path, client: Client) -> N
 
 
 def test_a_key_that_cannot_be_read_is_named(tmp_path: Path, client: Client) -> None:
-    with pytest.raises(BadInputError, match=r"llm\.api_key_file: .*nowhere cannot be read"):
+    with pytest.raises(BadInputError, match=r"nowhere: the secret \(llm\.api_key_file\) cannot be read"):
         client("http://127.0.0.1:1/v1", api_key_file=str(tmp_path / "nowhere"))

@@ -294,7 +294,7 @@ def test_a_mix_of_faults_and_a_restart_of_the_server_lose_nothing(home: Path, tm
             answered = [(call["digest"], call["attempt"]) for call in server.calls() if not call["fault"]]
             under_way = config.llm.concurrency  # when the server was killed
             assert len(answered) - len(set(answered)) <= under_way
-            assert {record.outcome for record in records} >= {"answer"}
+            assert {record["outcome"] for record in records} >= {"answer"}
 
 
 def quiet(*_: object) -> None:

@@ -29,13 +29,15 @@ from kgfs.compute.questions import ask as ask_worker
 from kgfs.config import Config, load
 from kgfs.errors import StoreError
 from kgfs.ingest.lifecycle import forget, forget_plan
-from kgfs.knowledge.compiled import compiled, metrics_text, page
+from kgfs.knowledge.compiled import compiled, metrics_text
+from kgfs.knowledge.compiled import page as counts_page
 from kgfs.models.llm import LanguageModel, Prompt
 from kgfs.render.answer_files import AnswerPage, answer_json, answer_md
 from kgfs.settings import Llm, Models
 from kgfs.stores import answer_records
-from kgfs.stores.answer_records import AnswerRecord, records
+from kgfs.stores.answer_records import AnswerRecord
 from kgfs.stores.resolve import find_document
+from kgfs.stores.saved_answers import FOLDER
 from tests.support.model_server import COMPANY, DATA, ModelServer, answering, said, serving
 from tests.support.running import until
 
@@ -49,6 +51,12 @@ def annotated(*, answerable: bool) -> dict[str, list[dict[str, Any]]]:
     for question in (one for page in ANNOTATED for one in page["questions"] if bool(one["answer"]) == answerable):
         found.setdefault(question["question"], []).extend(question["answer"])
     return found
+
+
+def records(home: Path) -> list[dict[str, Any]]:
+    """Return the Records of answers, the oldest first."""
+    found = [json.loads(path.read_bytes()) for path in (home / FOLDER).glob("????-??-??-*.json")]
+    return sorted(found, key=lambda one: int(one["created_at"]))
 
 
 def squeezed(text: str) -> str:
@@ -256,7 +264,7 @@ def test_claims_that_a_model_was_shown_and_cited_are_counted(home: Path) -> None
             found = compiled(config, stores)
     assert (found.plain()["claims_shown"], found.plain()["claims_cited"]) == (10, 4)
     assert 'kgfs_claims_answered_total{use="cited"} 4\n' in metrics_text(found)
-    assert "10 stood on Sources" in page(found).decode()
+    assert "10 stood on Sources" in counts_page(found).decode()
 
 
 def test_questions_go_before_documents(tmp_path: Path) -> None:

@@ -58,7 +58,6 @@ class Asked:
     attempt: int
     outcome: str
     """``answer``, or what went wrong (``models.llm``)."""
-    reason: str
     run: str
     packed: bytes
     key: str
@@ -96,8 +95,8 @@ def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passag
     The known labels are stored in the Record and are no part of it.
     """
     above = json.dumps([passage.title, passage.section_path, passage.date, passage.domains])
-    shaped = "\n".join((extractor, model, prompt_hash, _hash(passage.text), _hash(above)))
-    return _hash(shaped)[:32]
+    shaped = "\n".join((extractor, model, prompt_hash, hash_of(passage.text), hash_of(above)))
+    return hash_of(shaped)[:32]
 
 
 def questions(
@@ -126,12 +125,12 @@ def questions(
 def description(shape: str, text: Text) -> Question:
     """Return what is asked to have a document described. ``shape`` is a hash of model and prompt."""
     head = text.text[:HEAD]
-    return Question(f"{shape}{_hash(head)[:16]}", -1, Passage(text.title, (), head))
+    return Question(f"{shape}{hash_of(head)[:16]}", -1, Passage(text.title, (), head))
 
 
 def described(kept: Mapping[tuple[str, int], Sequence[Asked]], text: Text) -> list[Asked]:
     """Return the Records that describe this text, whatever model and prompt they came from, in the order in which they were made."""
-    mark = _hash(text.text[:HEAD])[:16]
+    mark = hash_of(text.text[:HEAD])[:16]
     return [one for (place, part), rows in kept.items() if part == CONTEXT and place.endswith(mark) for one in rows]
 
 
@@ -163,16 +162,8 @@ def copy(objects: Objects, key: str, doc_id: str) -> None:
 
 def asked(body: Mapping[str, Any], key: str) -> Asked:
     """Return the Record with this content."""
-    return Asked(
-        body["fingerprint"],
-        body["part"],
-        body["attempt"],
-        body["outcome"],
-        body["reason"],
-        body["run"],
-        zlib.compress(body["raw_output"].encode("utf-8", "surrogatepass"), 1),
-        key,
-    )
+    said = {name: body[name] for name in ("fingerprint", "part", "attempt", "outcome", "run")}
+    return Asked(**said, packed=zlib.compress(body["raw_output"].encode("utf-8", "surrogatepass"), 1), key=key)
 
 
 def load(objects: Objects, doc_ids: Iterable[str]) -> dict[tuple[str, int], list[Asked]]:
@@ -245,5 +236,6 @@ def _prefix(doc_id: str) -> str:
     return f"records/{doc_id}/{_ASKED}"
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -6,6 +6,7 @@ A claim that fails is kept with the first reason, so that people see what was re
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 
 from kgfs.domain.domains import Domains, has_keyword
@@ -66,14 +67,12 @@ def found_claim(
     ``quote`` is the span of its quote, None where the text does not say it; ``source`` the text of the quote's Source.
     """
     claim, actor, timeframe = (" ".join(text.split()) for text in (raw.claim, raw.actor, raw.timeframe))
-    domain = _domain(raw.domain, domains)
-    actor_class = class_of(actor)
-    return FoundClaim(
+    found = FoundClaim(
         claim=claim,
         role=raw.role,
-        domain=domain,
+        domain=_domain(raw.domain, domains),
         actor=actor,
-        actor_class=actor_class,
+        actor_class=class_of(actor),
         timeframe=timeframe or "unknown",
         timeframe_class="explicit" if timeframe.casefold() not in _UNDATED else timeframe.casefold() or "unknown",
         time_horizon=horizon_of(claim, raw.role, timeframe, grounds.day),
@@ -82,8 +81,8 @@ def found_claim(
         confidence=share(raw.confidence),
         quote=quote,
         added=grounds.added(claim, source) if quote is not None else (),
-        rejected=_reason(raw, claim, actor, actor_class, domain, quote, grounds, domains, min_tokens),
     )
+    return replace(found, rejected=_reason(found, grounds, domains, min_tokens))
 
 
 def _domain(named: str, domains: Domains) -> str:
@@ -92,30 +91,21 @@ def _domain(named: str, domains: Domains) -> str:
     return next((name for name in domains if name.casefold() == wanted.casefold()), wanted)
 
 
-def _reason(
-    raw: RawClaim,
-    claim: str,
-    actor: str,
-    actor_class: str,
-    domain: str,
-    quote: Quote | None,
-    grounds: Grounds,
-    domains: Domains,
-    min_tokens: int,
-) -> str:
-    if quote is None:
+def _reason(found: FoundClaim, grounds: Grounds, domains: Domains, min_tokens: int) -> str:
+    claim = found.claim
+    if found.quote is None:
         return NO_QUOTE
-    if raw.role not in CLAIM_ROLES:
-        return f"role {raw.role}" if raw.role in ("quote", "other") else WRONG_ROLE
-    if raw.scope not in SCOPES:
+    if found.role not in CLAIM_ROLES:
+        return f"role {found.role}" if found.role in ("quote", "other") else WRONG_ROLE
+    if found.scope not in SCOPES:
         return WRONG_SCOPE
-    if raw.authority not in AUTHORITIES:
+    if found.authority not in AUTHORITIES:
         return WRONG_AUTHORITY
-    if not _names(claim, actor, actor_class):
+    if not _names(claim, found.actor, found.actor_class):
         return NO_ACTOR
-    if domains and domain not in domains:
+    if domains and found.domain not in domains:
         return WRONG_DOMAIN
-    if domains and not has_keyword(claim, (domain, *domains[domain])):
+    if domains and not has_keyword(claim, (found.domain, *domains[found.domain])):
         return NO_KEYWORD
     if grounds.invented(claim):
         return INVENTED

@@ -6,7 +6,6 @@ What is documented and has a name that is understood alone is a concept; else it
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from kgfs.domain.forms import form_key
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, Quote
 from kgfs.domain.sentences import sentence_starts
-from kgfs.domain.text import Chunk, Text
+from kgfs.domain.text import Chunk, Text, chunk_at
 from kgfs.formats.outline import Comment, Defined, Kind
 from kgfs.formats.source import outline
 from kgfs.ingest.reading.as_prose import prose
@@ -102,23 +101,17 @@ def _quotes(source: str, one: Defined, chunks: Sequence[Chunk]) -> Iterator[Quot
         end = ended.start() if ended else len(words)
         end = next(iter(sentence_starts(words, start, end)), end)
         end = start + len(words[start:end].rstrip())
-        chunk = _chunk_at(chunks, one.doc.start + start, one.doc.start + end)
+        chunk = chunk_at(chunks, one.doc.start + start, one.doc.start + end)
         least = _FEWEST_WORDS if words[start:end].endswith((".", "!")) else _FEWEST_WITHOUT_STOP
         if chunk is not None and len(words[start:end].split()) >= least:
             yield Quote(one.doc.start + start, one.doc.start + end, chunk, score=SAYS)
-    chunk = _chunk_at(chunks, one.start, one.end)
+    chunk = chunk_at(chunks, one.start, one.end)
     if chunk is not None and one.end > one.start:
         yield Quote(one.start, one.end, chunk, score=NAMES)
 
 
 def _words(source: str, doc: Comment, quote: Quote) -> str:
     return prose(source, doc)[quote.start - doc.start : quote.end - doc.start]
-
-
-def _chunk_at(chunks: Sequence[Chunk], start: int, end: int) -> int | None:
-    behind = bisect_right(chunks, start, key=lambda chunk: chunk.start)
-    found = chunks[behind - 1] if behind else None
-    return found.index if found is not None and start < found.end and end <= found.end else None
 
 
 def _one(group: Sequence[FoundConcept]) -> FoundConcept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,11 +12,11 @@ from kgfs.domain.documents import Document
 from kgfs.domain.domains import Domains
 from kgfs.domain.knowledge import FoundClaim, FoundConcept, FoundRelationship
 from kgfs.domain.text import LONGEST_PROSE, Chunk, Text, Verdict
-from kgfs.ingest.reading.answers import Judgement
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.embeddings import Labels, Windows
 from kgfs.ingest.reading.gathered import Gathered
 from kgfs.ingest.reading.records import Record
+from kgfs.models.contract import Extraction
 from kgfs.models.extractor.table import parts
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
@@ -60,15 +61,15 @@ class Draft:
     verdicts: list[Verdict] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
     """By chunk index, for the Sources that passed the gate."""
-    answers: dict[int, list[Judgement]] = field(default_factory=dict)
-    """What a language model answered, by chunk index."""
+    answers: dict[int, list[tuple[str, Extraction]]] = field(default_factory=dict)
+    """What a language model answered, with the garage keys of its Records, by chunk index."""
     context: str = ""
     """What a language model says of the whole document; empty without one, and where it says what the text does not."""
     valid: Gathered = field(default_factory=Gathered)
     """What the Sources that passed the gate gave, in their order, grouped by concept."""
     packs: list[str] = field(default_factory=list)
     """Garage keys of the packs that contain the Records."""
-    dropped: dict[str, int] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
     """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()

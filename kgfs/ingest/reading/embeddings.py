@@ -60,15 +60,7 @@ class Embeddings:
     def encode(self) -> bytes:
         """Return the vectors as the bytes of an ``.npz`` file."""
         out = io.BytesIO()
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "windows": self.windows,
-            "window_chunks": self.window_chunks,
-            "window_numbers": self.window_numbers,
-            "concepts": self.concepts,
-        }
-        if len(self.claims):
-            arrays["claims"] = self.claims
-        np.savez(out, allow_pickle=True, **arrays)
+        _write(out, windows_of(self), list(self.concepts), list(self.claims))
         return out.getvalue()
 
 
@@ -95,10 +87,7 @@ def put(
     Vectors of labels that are not ``known`` are computed, and put there. Many vectors are written to a file first, so that
     they are not held twice.
     """
-    missing = [concept.label for concept in concepts if concept.label not in known]
-    if missing:
-        known |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
-    labels = [known[concept.label] for concept in concepts]
+    labels = _vectors_of_labels(compute, concepts, known)
     claimed = vectors_of_claims(compute, claims)
     size = sum(rows.nbytes for _, rows in windows) + sum(row.nbytes for row in (*labels, *claimed))
     if size < LARGE:
@@ -115,6 +104,16 @@ def put(
         key = _key(doc_id, hashlib.file_digest(file, "sha256").hexdigest())
         objects.put(key, Path(f"/proc/self/fd/{file.fileno()}"))
     return key
+
+
+def _vectors_of_labels(
+    compute: Compute, concepts: Sequence[FoundConcept], known: Labels
+) -> list[npt.NDArray[np.float32]]:
+    """Return the vectors of the concepts' labels. Those that are not ``known`` are computed, and put there."""
+    missing = [concept.label for concept in concepts if concept.label not in known]
+    if missing:
+        known |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
+    return [known[concept.label] for concept in concepts]
 
 
 def vectors_of_claims(compute: Compute, claims: Sequence[FoundClaim]) -> list[npt.NDArray[np.float32]]:
@@ -217,11 +216,7 @@ def assemble(
 ) -> Embeddings:
     """Return ``windows`` together with vectors of the concepts' labels and of the valid claims. Vectors of ``known`` labels are not computed
     again."""
-    vectors = dict(known or {})
-    missing = [concept.label for concept in concepts if concept.label not in vectors]
-    if missing:
-        vectors |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
-    labels = [vectors[concept.label] for concept in concepts]
+    labels = _vectors_of_labels(compute, concepts, dict(known or {}))
     claimed = vectors_of_claims(compute, claims)
     return Embeddings(
         windows=np.concatenate([rows for _, rows in windows]) if windows else np.zeros((0, 0), np.float32),

@@ -19,7 +19,7 @@ from kgfs.compute.contract import Compute
 from kgfs.domain.languages import ENGLISH
 from kgfs.errors import StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.reading.answers import is_of_model
+from kgfs.ingest.reading.answers import hash_of, is_of_model
 from kgfs.models.contract import Passage
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import decode_reading
@@ -65,12 +65,12 @@ def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passag
         extractor,
         model,
         prompt_hash,
-        _hash(passage.text),
-        _hash(json.dumps([passage.title, passage.section_path, passage.context])),
+        hash_of(passage.text),
+        hash_of(json.dumps([passage.title, passage.section_path, passage.context])),
         *([passage.language] if passage.language != ENGLISH else []),
-        *([_hash(json.dumps(passage.speakers))] if passage.speakers else []),
+        *([hash_of(json.dumps(passage.speakers))] if passage.speakers else []),
     )
-    return _hash("\n".join(shaped))[:32]
+    return hash_of("\n".join(shaped))[:32]
 
 
 def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
@@ -137,7 +137,3 @@ def ask(
     objects.put(key, content)
     border("recorded")
     return {mark: record(mark, raw, key) for mark, raw in zip(passages, raw_outputs, strict=True)}
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -13,6 +13,7 @@ import hashlib
 import pickle
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -192,12 +193,13 @@ def _take_answers(draft: Draft, compute: Compute, words: str) -> None:
         draft.domains,
     )
     if short := len(draft.passed) - len(draft.asked):
-        _count(draft.dropped, "not asked: all blocks are short", short)
+        draft.dropped["not asked: all blocks are short"] += short
     failed: dict[int, str] = {}
     for question in asked:
         judged = [answers.judge(rows, compute.parse, draft.run) for rows in by_mark.get(question.fingerprint, ())]
-        draft.answers.setdefault(question.chunk, []).extend(one for one in judged if one.extraction is not None)
-        if not judged or any(one.extraction is None for one in judged):
+        usable = [(one.key, one.extraction) for one in judged if one.extraction is not None]
+        draft.answers.setdefault(question.chunk, []).extend(usable)
+        if not judged or len(usable) < len(judged):
             failed[question.chunk] = next((one.failure for one in judged if one.failure), "") or "no answer"
     draft.context = _context(draft, compute, kept)
     note = answers.failures_told(failed.values(), len(draft.answers))
@@ -214,10 +216,10 @@ def _context(draft: Draft, compute: Compute, kept: Mapping[tuple[str, int], Sequ
         except BadInputError:
             continue
         if said and compute.tokens.count(said) > CONTEXT_TOKENS:
-            _count(draft.dropped, "context: too long", 1)
+            draft.dropped["context: too long"] += 1
             return ""
         if said and grounds_of(draft, draft.parsed.text).invented(said):
-            _count(draft.dropped, "context: it names what stands nowhere in the document", 1)
+            draft.dropped["context: it names what stands nowhere in the document"] += 1
             return ""
         if said:
             return said
@@ -234,38 +236,32 @@ def validate(draft: Draft) -> None:
         return
     packs: dict[str, None] = {}
     words = prose_only(draft.parsed.media_type, draft.parsed.text)
-    local = next((compute for compute in draft.extractors if not compute.billed), None)
-    for chunk in draft.passed if local else ():
+    local = [compute for compute in draft.extractors if not compute.billed]  # one at most
+    for compute, chunk in product(local, draft.passed):
         record = draft.records.pop(chunk.index)
         packs[record.pack] = None
         try:
-            extraction = local.parse(record.raw_output) if local else None
+            valid = validate_one(compute.parse(record.raw_output), words, chunk)
         except BadInputError as error:
-            _count(draft.dropped, f"unusable output: {error}", 1)
+            draft.dropped[f"unusable output: {error}"] += 1
             draft.valid.skip()
             continue
-        if extraction is not None:
-            valid = validate_one(extraction, words, chunk)
-            for reason, count in valid.dropped.items():
-                _count(draft.dropped, reason, count)
-            draft.valid.add(valid)
+        draft.dropped.update(valid.dropped)
+        draft.valid.add(valid)
     if draft.answers:
-        _validate_answers(draft, words, packs, only_typed=local is not None)
+        _validate_answers(draft, words, packs, only_typed=bool(local))
     draft.packs = list(packs)
     border("validated")
 
 
 def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_typed: bool) -> None:
     """Add what a language model stated. With ``only_typed`` its concepts are left out: grammar gave them."""
-    parsed = {one.key: one.extraction for found in draft.answers.values() for one in found if one.extraction}
+    parsed = dict(one for found in draft.answers.values() for one in found)
     answers.keep_parsed(draft.objects, draft.document.doc_id, parsed)
     packs.update(dict.fromkeys(parsed))
-    stated = {
-        index: [one.extraction for one in found if one.extraction is not None] for index, found in draft.answers.items()
-    }
+    stated = {index: [extraction for _, extraction in found] for index, found in draft.answers.items()}
     valid = validate_stated(draft, words, stated, only_typed=only_typed)
-    for reason, count in valid.dropped.items():
-        _count(draft.dropped, reason, count)
+    draft.dropped.update(valid.dropped)
     for one in valid.extractions:
         if only_typed:
             for relationship in one.relationships:
@@ -274,10 +270,6 @@ def _validate_answers(draft: Draft, words: str, packs: dict[str, None], *, only_
             draft.valid.add(one)
     draft.claims = tuple(valid.claims)
     draft.answers = {}
-
-
-def _count(dropped: dict[str, int], reason: str, more: int) -> None:
-    dropped[reason] = dropped.get(reason, 0) + more
 
 
 def rank(draft: Draft) -> None:

@@ -14,7 +14,6 @@ from kgfs.domain.dates import own_day
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.invented import Grounds
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundClaim, Quote
-from kgfs.domain.text import Chunk
 from kgfs.domain.word_forms import stems_in
 from kgfs.ingest.reading.anchor import Source
 from kgfs.ingest.reading.claims import found_claim
@@ -78,7 +77,11 @@ def validate_stated(
                 if one is not None:
                     relationships.append(one)
                     concepts.setdefault(chunk.index, []).extend(ends.taken(one))
-            out.claims += _claims(extraction, draft, words, chunk, sources[chunk.index], grounds)
+            for claim in extraction.claims:
+                span = sources[chunk.index].find_copied(claim.quote.text)
+                quote = Quote(*span, chunk.index, False, 0.0) if span else None
+                text = words[chunk.start : chunk.end]
+                out.claims.append(found_claim(claim, quote, text, grounds, draft.domains, draft.min_tokens))
         out.extractions.append(ValidExtraction(tuple(concepts.get(chunk.index, ())), tuple(relationships), {}))
     out.dropped = +out.dropped
     out.claims.sort(key=lambda claim: (claim.quote.start if claim.quote else -1, claim.claim))
@@ -175,15 +178,3 @@ def _relationship(
     else:
         return ValidRelationship(subject, raw.type, object_, Quote(*span, chunk, False, 0.0), share(raw.confidence))
     return None
-
-
-def _claims(
-    extraction: Extraction, draft: Draft, words: str, chunk: Chunk, source: Source, grounds: Grounds
-) -> list[FoundClaim]:
-    found = []
-    for raw in extraction.claims:
-        span = source.find_copied(raw.quote.text)
-        quote = Quote(*span, chunk.index, False, 0.0) if span else None
-        text = words[chunk.start : chunk.end]
-        found.append(found_claim(raw, quote, text, grounds, draft.domains, draft.min_tokens))
-    return found

@@ -36,15 +36,8 @@ class Completer:
         """
         config = self._config
         until = time.monotonic() + seconds
-        composed = compose(
-            request.kind,
-            request.blocks,
-            request.words,
-            request.hint,
-            settings=config.llm,
-            prompts=config.prompts,
-            tokens=self._tokens,
-        )
+        asked = (request.kind, request.blocks, request.words, request.hint)
+        composed = compose(*asked, settings=config.llm, prompts=config.prompts, tokens=self._tokens)
         if request.blocks and not composed.shown:
             raise BadInputError("no Source is short enough for llm.context_tokens")
         fields = {"kind": request.kind, "model": self._asker.model.name, "prompt_hash": composed.prompt_hash}

@@ -11,7 +11,7 @@ so that killed, resumed, parallel and rebuilt runs make the same graph. Each ste
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,7 +40,7 @@ from kgfs.ingest.reading.answers import Question
 from kgfs.ingest.reading.as_prose import prose_only
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.related_documents import first_source, related_documents
-from kgfs.ingest.working.asking import Asker, Inquiry, Requests
+from kgfs.ingest.working.asking import Asker, Inquiry, Place
 from kgfs.ingest.working.claims import found_parts
 from kgfs.stores.catalog.facts import DocumentFailed, DocumentForgotten, DocumentRead, DocumentText
 from kgfs.stores.catalog.rows import Job
@@ -86,31 +86,22 @@ class Pipeline:
         Raises the errors of ``Asker.ask`` and of ``Reader.read_text``.
         """
         assert self.asker is not None
-        inquiry = self._inquiry(document, job, progress)
+        inquiry = self.inquiry(document, job, progress)
         with self.clock.stage("ask"):
             self.asker.ask(inquiry, lambda done, of: progress("ask", done / max(of, 1)))
 
-    def planned(self, document: Document, job: Job) -> Requests:
-        """Return what asking about a document would take. Send nothing.
-
-        Raises the errors of ``Reader.read_text``; UnreadableTextError among them."""
-        assert self.asker is not None
-        return self.asker.planned(self._inquiry(document, job, lambda stage, share: None))
-
-    def _inquiry(self, document: Document, job: Job, progress: Progress) -> Inquiry:
+    def inquiry(self, document: Document, job: Job, progress: Progress) -> Inquiry:
+        """Return what is to be asked about a document. Raises the errors of ``Reader.read_text``."""
         assert self.asker is not None
         reading = self.read_text(document, progress)
         domains = self._domains(document)
         reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, StageClock(), domains=domains)
         draft = reader.text_of(document, reading)
-        questions: list[Question] = []
-        described: Question | None = None
+        asked: Mapping[Place, Question] = {}
         if not draft.is_found_by_words_only:
             words = prose_only(draft.parsed.media_type, draft.parsed.text)
-            questions = self.asker.questions(draft.parsed, words, draft.asked, draft.language, domains)
-            described = self.asker.description(draft.parsed) if questions else None
-        known = self._known(document, job)
-        return Inquiry(document, self._kin(document), questions, described, known, job.run)
+            asked = self.asker.questions(draft.parsed, words, draft.asked, draft.language, domains)
+        return Inquiry(document, self._kin(document), asked, self._known(document, job), job.run)
 
     def _known(self, document: Document, job: Job) -> tuple[str, ...]:
         """Return the labels of existing concepts that the strategy chooses."""

@@ -346,10 +346,6 @@ class Worker:
         if claim.job.kind == "read" and claim.reading is None and claim.is_rested:
             claim.reading = self._read(pool, claim)
 
-    def _put_back(self, claim: Claim) -> None:
-        """Give a job back whose text is shown, so that its document is read when its turn comes."""
-        self._pipeline.stores.catalog.jobs.put_back(claim.job, "", 0.0, counted=False)
-
     def _claim(self, *, text: bool = False, below: int = HUGE) -> Claim | None:
         """Claim the next job that is still valid; None if there is none. Invalid jobs are dropped."""
         jobs, names = self._pipeline.stores.catalog.jobs, self._pipeline.stores.catalog.names
@@ -393,7 +389,8 @@ class Worker:
                 reading = claim.reading.result()
                 if claim.text:
                     self._pipeline.publish_text(claim.document, reading, lambda: self._assert_lease(claim))
-                    self._put_back(claim)
+                    # Its document is read when its turn comes.
+                    self._pipeline.stores.catalog.jobs.put_back(claim.job, "", 0.0, counted=False)
                     self._away = None
                     return True
                 self._pipeline.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgfs.compute.completing import ANSWERED, Completion, Request, complete
+from kgfs.compute.completing import ANSWERED, Request, complete
 from kgfs.compute.deadline import Deadline
 from kgfs.domain.dates import own_day
 from kgfs.domain.invented import Grounds
@@ -37,13 +37,12 @@ BEARS_NOTHING = "no source that was shown bears out what the language model wrot
 class Written:
     """What a model answered, checked."""
 
-    model: str
+    model: str = ""
     sentences: tuple[Sentence, ...] = ()
     """None where the Sources do not say it."""
     shown: tuple[SourceRow, ...] = ()
     invalid: tuple[str, ...] = ()
     """Ids that it cited and was not shown."""
-    calls: int = 0
     reason: str = ""
     """Why nothing is left of what it wrote."""
     trouble: str = ""
@@ -83,14 +82,12 @@ def write(stores: Stores, run: Path, material: Material, patience: Deadline) -> 
             raise
         except TimedOutError:
             patience.check()
-            return Written(
-                "", trouble="it did not answer in time. Ask again, or give it longer with kgfs ask --timeout."
-            )
+            return Written(trouble="it did not answer in time. Ask again, or give it longer with kgfs ask --timeout.")
         except KgfsError as error:
             patience.check()
-            return Written("", trouble=str(error))
+            return Written(trouble=str(error))
         if said.outcome != ANSWERED:
-            return Written("", trouble=_trouble(said))
+            return Written(trouble=f"{said.model} gave no answer ({said.reason or said.outcome}).")
         calls += 1
         shown = {sources[at].chunk_id: sources[at] for at in said.shown if at < len(sources)}
         text = tidied(said.text)
@@ -102,11 +99,7 @@ def write(stores: Stores, run: Path, material: Material, patience: Deadline) -> 
     judge = _Judge(stores, material, shown, known)
     kept = tuple(filter(None, (borne_out(one, shown, judge.invents, judge.concerns) for one in sentences_in(text))))
     reason = "" if kept or says_not_found(text) else BEARS_NOTHING
-    return Written(said.model, kept, tuple(row for row in rows if row.chunk_id in shown), tuple(invalid), calls, reason)
-
-
-def _trouble(said: Completion) -> str:
-    return f"{said.model} gave no answer ({said.reason or said.outcome})."
+    return Written(said.model, kept, tuple(row for row in rows if row.chunk_id in shown), tuple(invalid), reason)
 
 
 def _source(row: SourceRow, document: DocumentRow) -> AnswerSource:

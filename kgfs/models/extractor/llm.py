@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,49 +32,43 @@ LONGEST_PROMPT = 8_000
 LISTS = ("concepts", "relationships", "claims")
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
+_TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT}
 _NUMBER: Mapping[str, Any] = {"type": "number"}
 
 
-def _items(required: Sequence[str], properties: Mapping[str, Any]) -> dict[str, Any]:
-    item = {"type": "object", "properties": dict(properties), "required": list(required)}
-    return {"type": "array", "items": item}
+def _items(required: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "items": {"type": "object", "properties": properties, "required": required.split()},
+    }
+
+
+def _one_of(words: Iterable[str]) -> dict[str, Any]:
+    return {"enum": list(words)}
 
 
 _SCHEMA: Mapping[str, Any] = {
-    "concepts": _items(
-        ("label", "quotes"),
-        {
-            "label": _TEXT,
-            "aliases": {"type": "array", "items": _TEXT},
-            "kind": _TEXT,
-            "description": _TEXT,
-            "quotes": {"type": "array", "items": _TEXT},
-        },
-    ),
+    "concepts": _items("label quotes", label=_TEXT, aliases=_TEXTS, kind=_TEXT, description=_TEXT, quotes=_TEXTS),
     "relationships": _items(
-        ("subject", "type", "object", "quote"),
-        {
-            "subject": _TEXT,
-            "type": {"enum": list(RELATIONSHIP_TYPES)},
-            "object": _TEXT,
-            "quote": _TEXT,
-            "confidence": _NUMBER,
-            "holds": {"type": "boolean"},
-        },
+        "subject type object quote",
+        subject=_TEXT,
+        type=_one_of(RELATIONSHIP_TYPES),
+        object=_TEXT,
+        quote=_TEXT,
+        confidence=_NUMBER,
+        holds={"type": "boolean"},
     ),
     "claims": _items(
-        ("quote", "actor", "timeframe", "role", "claim", "scope", "confidence", "authority"),
-        {
-            "quote": _TEXT,
-            "actor": _TEXT,
-            "timeframe": _TEXT,
-            "role": {"enum": list(CLAIM_ROLES)},
-            "claim": _TEXT,
-            "domain": _TEXT,
-            "scope": {"enum": list(SCOPES)},
-            "confidence": _NUMBER,
-            "authority": {"enum": list(AUTHORITIES)},
-        },
+        "quote actor timeframe role claim scope confidence authority",
+        quote=_TEXT,
+        actor=_TEXT,
+        timeframe=_TEXT,
+        role=_one_of(CLAIM_ROLES),
+        claim=_TEXT,
+        domain=_TEXT,
+        scope=_one_of(SCOPES),
+        confidence=_NUMBER,
+        authority=_one_of(AUTHORITIES),
     ),
 }
 """No length is bounded: a bounded string stalls one server and makes another glue words."""
@@ -99,6 +93,7 @@ class LlmExtractor:
         self._settings = settings
         self._prompts = {name: prompt_text(name, prompts) for name in ("concepts", "claims")}
         self._context = prompt_text("context", prompts)
+        self._placeholders = {found for text in self._prompts.values() for found in _PLACEHOLDER.findall(text)}
         self.model = settings.model or Path(settings.base_url.removeprefix("local:")).name or "default"
         shaped = json.dumps([self._prompts, settings.calls, settings.temperature, _SCHEMA], sort_keys=True)
         self.prompt_hash = hashlib.sha256(shaped.encode()).hexdigest()[:16]
@@ -115,15 +110,13 @@ class LlmExtractor:
         """
         wanted = self.parts[part]
         system = self._system(wanted)
-        schema = {
-            "type": "object",
-            "properties": {name: _SCHEMA[name] for name in wanted},
-            "required": list(wanted),
-        }
+        properties = {name: _SCHEMA[name] for name in wanted}
+        schema = {"type": "object", "properties": properties, "required": list(wanted)}
         head = header(passage)
         body = f"Passage:\n<<<\n{passage.text.strip()}\n>>>"
         used = tokens.count(f"{system}{head}{body}{json.dumps(schema)}")
-        longest = self._max_tokens(passage, tokens)
+        # About twice a full answer, of which most repeats the passage.
+        longest = min(self._settings.max_tokens, max(1_024, 6 * tokens.count(passage.text)))
         room = min(LONGEST_PROMPT, self._settings.context_tokens - longest) - used
         if room < 0:
             raise BadInputError(f"The passage and its prompt have {used:,} tokens, {-room:,} too many.")
@@ -146,18 +139,10 @@ class LlmExtractor:
         """Read an answer to it. Raise BadInputError for one of another form."""
         return Extraction((), (), context=context_said(raw))
 
-    def _max_tokens(self, passage: Passage, tokens: Tokens) -> int:
-        """Return about twice the tokens of a full answer, of which most repeat the passage."""
-        return min(self._settings.max_tokens, max(1_024, 6 * tokens.count(passage.text)))
-
     def _system(self, wanted: Sequence[str]) -> str:
         if len(wanted) == len(LISTS):
             return f"{self._prompts['concepts']}\n\nIn the same JSON object, with the same rules for quotes:\n\n{self._prompts['claims']}"
         return self._prompts["claims" if "claims" in wanted else "concepts"]
-
-    @cached_property
-    def _placeholders(self) -> frozenset[str]:
-        return frozenset(found for text in self._prompts.values() for found in _PLACEHOLDER.findall(text))
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
         """Raise AssertionError: the worker asks the model, before documents are read."""
@@ -173,11 +158,13 @@ class LlmExtractor:
             raise BadInputError(f"the answer has none of the lists {', '.join(LISTS)}")
         dropped: Counter[str] = Counter()
         rows = {name: self._rows(name, body.get(name), dropped) for name in LISTS}
+        denied = sum(not row.get("holds", True) for row in rows["relationships"])
+        dropped["relationship: the text denies or only supposes it"] += denied
         return Extraction(
             tuple(_concept(row) for row in rows["concepts"]),
-            tuple(_relationship(row) for row in rows["relationships"] if _holds(row, dropped)),
+            tuple(_relationship(row) for row in rows["relationships"] if row.get("holds", True)),
             claims=tuple(_claim(row) for row in rows["claims"]),
-            dropped=dict(sorted(dropped.items())),
+            dropped=dict(sorted((+dropped).items())),
         )
 
     def _rows(self, name: str, rows: Any, dropped: Counter[str]) -> list[dict[str, Any]]:
@@ -199,28 +186,18 @@ class LlmExtractor:
         return kept[:most]
 
 
-class MixedExtractor:
+class MixedExtractor(LlmExtractor):
     """An Extractor whose mentions come from grammar, and whose claims and typed relationships come from a language model.
 
-    Both parts have Records of their own, so this object is never asked itself.
+    Both parts have Records of their own, so this object only names them together.
     """
 
     name = "llm+grammar"
-    billed = True
-    takes_known = True
 
     def __init__(self, llm: LlmExtractor, grammar_version: str, grammar_model: str) -> None:
         self.version = f"{llm.version}+{grammar_version}"
         self.model = f"{llm.model} + {grammar_model}"
         self.prompt_hash = llm.prompt_hash
-
-    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        """Raise AssertionError: each part is asked apart."""
-        raise AssertionError("the parts of llm+grammar are asked apart")
-
-    def parse(self, raw: str) -> Extraction:
-        """Raise AssertionError, likewise."""
-        raise AssertionError("the parts of llm+grammar are read apart")
 
 
 @cache
@@ -313,29 +290,16 @@ def _said(fault: Any, row: Any) -> str:
         value = row.get(fault.path[0]) if isinstance(row, dict) else None
         if fault.path[0] == "role" and value in ("quote", "other"):
             return f"its role is {value}"
-        return (
-            f"its {fault.path[0]} is none of those asked for"
-            if fault.validator == "enum"
-            else f"its {fault.path[0]} has another form"
-        )
+        wrong = "is none of those asked for" if fault.validator == "enum" else "has another form"
+        return f"its {fault.path[0]} {wrong}"
     return "it is no object"
-
-
-def _holds(row: Mapping[str, Any], dropped: Counter[str]) -> bool:
-    if row.get("holds", True):
-        return True
-    dropped["relationship: the text denies or only supposes it"] += 1
-    return False
 
 
 def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield value.strip()
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list):
-        for one in value:
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
             yield from _texts(one)
 
 
@@ -352,14 +316,5 @@ def _relationship(row: Mapping[str, Any]) -> RawRelationship:
 
 
 def _claim(row: Mapping[str, Any]) -> RawClaim:
-    return RawClaim(
-        claim=row["claim"],
-        quote=RawQuote(row["quote"]),
-        actor=row["actor"],
-        timeframe=row["timeframe"],
-        role=row["role"],
-        domain=row.get("domain") or "",
-        scope=row["scope"],
-        authority=row["authority"],
-        confidence=float(row["confidence"]),
-    )
+    said: dict[str, Any] = {name: row.get(name) or "" for name in _SCHEMA["claims"]["items"]["properties"]}
+    return RawClaim(**said | {"quote": RawQuote(row["quote"]), "confidence": float(row["confidence"])})

@@ -26,9 +26,9 @@ AROUND = 2
 _LISTS = ("added", "section_path")
 _LIST_PLACES = tuple(CLAIM.index(name) + 1 for name in _LISTS)
 
-_ROWS = f"""
-    SELECT document.doc_id, {listed(CLAIM, "claim")}
-    FROM claim CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"""
+_SHOWN = f"claim CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+"""The rows of visible documents."""
+_COLUMNS = f"SELECT document.doc_id, {listed(CLAIM, 'claim')}"
 _ORDER = "claim.claim_id, document.deposit, document.doc_id, claim.ordinal"
 """The first row of each claim is the one that is shown."""
 
@@ -39,20 +39,15 @@ def put_claims(
     """Insert claims of an edition under the ids by their words; a row with the same ordinal is replaced."""
     ontology = document.ontology if document else ""
     columns = ("document", *CLAIM, "ontology", "own_id", "stems", "actor_key", "measures")
-    connection.executemany(
-        f"INSERT OR REPLACE INTO claim ({', '.join(columns)}) VALUES ({slots(len(columns))})",
-        ([edition, *_values(row), ontology, row.claim_id, *_compared_by(row)] for row in rows),
-    )
-
-
-def _values(row: ClaimRow) -> list[Any]:
-    return [packed(getattr(row, name)) if name in _LISTS else getattr(row, name) for name in CLAIM]
-
-
-def _compared_by(row: ClaimRow) -> tuple[str, str, str]:
-    if not row.claim_id:
-        return "", "", ""
-    return f" {' '.join(stems_of(row.claim))} ", actor_key(row.actor), measures_of(row.claim)
+    values: list[list[Any]] = []
+    for row in rows:
+        said = [packed(getattr(row, name)) if name in _LISTS else getattr(row, name) for name in CLAIM]
+        compared_by = ["", "", ""]
+        if row.claim_id:
+            compared_by = [f" {' '.join(stems_of(row.claim))} ", actor_key(row.actor), measures_of(row.claim)]
+        values.append([edition, *said, ontology, row.claim_id, *compared_by])
+    sql = f"INSERT OR REPLACE INTO claim ({', '.join(columns)}) VALUES ({slots(len(columns))})"
+    connection.executemany(sql, values)
 
 
 def claim_row(found: Sequence[Any]) -> ClaimRow:
@@ -115,19 +110,13 @@ class ClaimReads:
 
     def has_any(self, ontology: str) -> bool:
         """Return whether a visible document has a claim, or one that was rejected."""
-        sql = (
-            "SELECT 1 FROM claim CROSS JOIN document ON document.key = claim.document"
-            f" AND document.state = {SHOWN} WHERE claim.ontology = ?"
-        )
-        return any(
-            self._database.row(f"{sql} AND claim.claim_id {equals} '' LIMIT 1", (ontology,)) for equals in ("!=", "=")
-        )
+        sql = f"SELECT 1 FROM {_SHOWN} WHERE claim.ontology = ? AND claim.claim_id"
+        return any(self._database.row(f"{sql} {equals} '' LIMIT 1", (ontology,)) for equals in ("!=", "="))
 
     def counts(self, ontology: str) -> dict[str, int]:
         """Return the number of living claims of each role that has any, in the order of CLAIM_ROLES. Reads an index."""
         rows = self._database.rows(
-            "SELECT claim.role, count(DISTINCT claim.claim_id) FROM claim"
-            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+            f"SELECT claim.role, count(DISTINCT claim.claim_id) FROM {_SHOWN}"
             " WHERE claim.ontology = ? AND claim.claim_id != '' GROUP BY claim.role",
             (ontology,),
         )
@@ -138,8 +127,8 @@ class ClaimReads:
         """Return how many claims were rejected for each reason. The cost grows with their number."""
         return dict(
             self._database.rows(
-                f"SELECT claim.rejected, count(*) FROM claim CROSS JOIN document ON document.key = claim.document"
-                f" AND document.state = {SHOWN} WHERE claim.ontology = ? AND claim.claim_id = '' GROUP BY claim.rejected",
+                f"SELECT claim.rejected, count(*) FROM {_SHOWN} WHERE claim.ontology = ? AND claim.claim_id = ''"
+                " GROUP BY claim.rejected",
                 (ontology,),
             )
         )
@@ -172,7 +161,7 @@ class ClaimReads:
     def at(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], ClaimRow]:
         """Return the valid claims at these (doc_id, ordinal) of visible documents."""
         rows = self._database.rows(
-            f"SELECT document.doc_id, {listed(CLAIM, 'claim')} FROM json_each(?)"
+            f"{_COLUMNS} FROM json_each(?)"
             f" CROSS JOIN document ON document.doc_id = json_extract(value, '$[0]') AND document.state = {SHOWN}"
             " CROSS JOIN claim ON claim.document = document.key AND claim.ordinal = json_extract(value, '$[1]')"
             " WHERE claim.claim_id != ''",
@@ -183,7 +172,7 @@ class ClaimReads:
     def of_document(self, doc_id: str) -> list[ClaimRow]:
         """Return all claims of a visible document, rejected ones included, in order of the Text."""
         rows = self._database.rows(
-            f"SELECT document.doc_id, {listed(CLAIM, 'claim')} FROM document CROSS JOIN claim"
+            f"{_COLUMNS} FROM document CROSS JOIN claim"
             f" ON claim.document = document.key WHERE document.doc_id = ? AND document.state = {SHOWN}"
             " ORDER BY claim.ordinal",
             (doc_id,),
@@ -219,8 +208,7 @@ class ClaimReads:
             return []
         having = " AND ".join("instr(claim.stems, ?) > 0" for _ in wanted)
         rows = self._database.rows(
-            "SELECT claim.claim_id FROM claim"
-            f" CROSS JOIN document ON document.key = claim.document AND document.state = {SHOWN}"
+            f"SELECT claim.claim_id FROM {_SHOWN}"
             f" WHERE claim.claim_id != '' {'AND claim.ontology = ?' if ontology else ''} AND {having}"
             " GROUP BY claim.claim_id ORDER BY count(*) DESC, claim.claim_id LIMIT ?",
             (*((ontology,) if ontology else ()), *(f" {one} " for one in wanted), limit),
@@ -239,7 +227,8 @@ class ClaimReads:
         return frozenset(owner for (owner,) in rows)
 
     def _rows(self, where: str, values: Sequence[Any]) -> list[ClaimRow]:
-        return [claim_row(row) for row in self._database.rows(f"{_ROWS} WHERE {where} ORDER BY {_ORDER}", values)]
+        sql = f"{_COLUMNS} FROM {_SHOWN} WHERE {where} ORDER BY {_ORDER}"
+        return [claim_row(row) for row in self._database.rows(sql, values)]
 
     def _claims(self, where: str, values: Sequence[Any]) -> list[Claim]:
         """Return the claims of which these conditions hold for all rows or none."""

@@ -39,6 +39,7 @@ from kgfs.stores.locks import take
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
+    from kgfs.stores.graph.commit import Commit
     from kgfs.stores.words.index import WordIndex
     from kgfs.stores.words.scoring import WordView
 
@@ -160,21 +161,26 @@ class Graph(GraphReads):
         from kgfs.stores.graph.editions import open_edition
 
         doc_id = publication.document.doc_id
-        with self._database.write(durable=True) as connection:
-            known = connection.execute(
-                'SELECT epoch FROM "commit" WHERE commit_id = ?', (publication.commit_id,)
-            ).fetchone()
-            if known:
-                return int(known[0])
+
+        def made(connection: sqlite3.Connection) -> Commit:
             edition = open_edition(connection, doc_id, publication.commit_id)
             commit = Commit(connection, publication.at, self.page)
             commit.leave([doc_id, *publication.supersedes])
             commit.enter(edition, publication)
-            epoch = commit.settle()
-            connection.execute(
-                "INSERT INTO \"commit\" VALUES (?, ?, 'publish', ?)", (publication.commit_id, epoch, publication.at)
-            )
+            return commit
+
+        epoch = self._once(publication.commit_id, "publish", publication.at, made)
         self._remove_left()
+        return epoch
+
+    def _once(self, commit_id: str, kind: str, at: int, made: Callable[[sqlite3.Connection], Commit]) -> int:
+        """Settle the commit that ``made`` makes, in one transaction, and return its epoch; repeating a commit id changes nothing."""
+        with self._database.write(durable=True) as connection:
+            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
+            if known:
+                return int(known[0])
+            epoch = made(connection).settle()
+            connection.execute('INSERT INTO "commit" VALUES (?, ?, ?, ?)', (commit_id, epoch, kind, at))
         return epoch
 
     def abandon(self, commit_id: str) -> None:
@@ -201,15 +207,13 @@ class Graph(GraphReads):
     def _forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str]) -> int:
         from kgfs.stores.graph.cascade import Cascade
 
-        with self._database.write(durable=True) as connection:
-            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
-            if known:
-                return int(known[0])
+        def made(connection: sqlite3.Connection) -> Commit:
             commit = Cascade(connection, at, self.page)
             commit.leave(doc_ids)
             commit.strike(concepts)
-            epoch = commit.settle()
-            connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'forget', ?)", (commit_id, epoch, at))
+            return commit
+
+        epoch = self._once(commit_id, "forget", at, made)
         self._remove_left()
         return epoch
 
@@ -235,10 +239,7 @@ class Graph(GraphReads):
         nothing. Raises the errors of ``publish``."""
         from kgfs.stores.graph.merging import Reassignment, set_marks
 
-        with self._database.write(durable=True) as connection:
-            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
-            if known:
-                return int(known[0])
+        def made(connection: sqlite3.Connection) -> Commit:
             commit = Reassignment(connection, at, self.page)
             for one in contents:
                 commit.say(one)
@@ -247,24 +248,21 @@ class Graph(GraphReads):
             commit.look_further(*looked)
             set_marks(connection, marks, unmarked)
             join(connection, joined, parted)
-            epoch = commit.settle()
-            connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'reassign', ?)", (commit_id, epoch, at))
-        return epoch
+            return commit
+
+        return self._once(commit_id, "reassign", at, made)
 
     def mark_claim(self, commit_id: str, ontology: str, claim_id: str, into: str, at: int) -> int:
         """Make all evidence of a claim, also what is to come, that of the claim ``into``; where that is '', make the evidence of
         each document a claim of its own. Returns the new epoch; repeating a commit id changes nothing."""
         from kgfs.stores.graph.commit import Commit
 
-        with self._database.write(durable=True) as connection:
-            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
-            if known:
-                return int(known[0])
+        def made(connection: sqlite3.Connection) -> Commit:
             commit = Commit(connection, at, self.page)
             commit.mark_claim(ontology, claim_id, into)
-            epoch = commit.settle()
-            connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'claim', ?)", (commit_id, epoch, at))
-        return epoch
+            return commit
+
+        return self._once(commit_id, "claim", at, made)
 
     def look_further(self, concept_ids: Sequence[str], after: str) -> None:
         """Note that places of these concepts were looked for in the documents up to ``after``, or in all where it is ''.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError
-from kgfs.settings import GRAPH_SCHEMES, is_address
-from kgfs.stores.servers import file_named, is_open_to_others, need, secret_in, trusted, warn_of_plain_text
+from kgfs.settings import GRAPH_SCHEMES, is_address, secret_in
+from kgfs.stores.servers import file_named, is_open_to_others, need, trusted, warn_of_plain_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def may_hold_vectors(config: Config) -> bool:
 
 def _key(named: str) -> str:
     """Return the API key from the file ``named`` or, without one, from QDRANT_API_KEY. '' if there is none."""
-    from kgfs.stores.servers import is_sayable, key_in, what_is_no_key
+    from kgfs.settings import is_sayable, key_in, what_is_no_key
 
     if named:
         return key_in(named, "vectors.api_key_file")

@@ -33,8 +33,9 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from kgfs.errors import BadInputError, KgfsError, StoreError, TimedOutError, UnavailableError
 from kgfs.settings import Vectors as Settings
+from kgfs.settings import is_loopback, is_sayable
 from kgfs.stores.batched import batched
-from kgfs.stores.servers import file_named, is_loopback, is_sayable, trusted
+from kgfs.stores.servers import file_named, trusted
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector, checked, is_empty, passes_none, same_dimensions, unit
 
 T = TypeVar("T")

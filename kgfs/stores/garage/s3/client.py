@@ -24,10 +24,11 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
 from kgfs.errors import BadInputError
+from kgfs.settings import is_sayable
 from kgfs.stores import timing
 from kgfs.stores.garage.s3.endpoint import Endpoint
 from kgfs.stores.garage.s3.errors import NoKeysError
-from kgfs.stores.servers import asked, is_sayable
+from kgfs.stores.servers import asked
 
 _NOT_OF_INSTANCES = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
