@@ -138,6 +138,8 @@ def command(
                 click.echo(f"{kind}: {_text(one.path)}")
     for line in lines:
         click.echo(line.encode("utf-8", "replace").decode())
+    for claim in found.claims if isinstance(found, Results) and page == 1 else ():
+        click.echo(f"claim: {_text(claim['ontology'])}/{claim['file']}\n   {claim['claim']}")
     if isinstance(found, Results) and found.pagination.has_next:
         click.echo(f"more: --page {page + 1}", err=True)
 

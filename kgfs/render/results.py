@@ -281,6 +281,8 @@ def results_md(results: Results, texts: Sequence[str], marks: Marks) -> bytes:
     if len(results.documents) > 1:
         wanted = words_of(results.wanted)
         out += ["\n", *(f"{_line(results, one)}{_in_short(one, wanted, marks)}" for one in results.documents)]
+    if results.claims and pages.page == 1:
+        out += ["\n## Claims\n\n", *(_claim(results, claim, up) for claim in results.claims)]
     for one, text in zip(results.documents, texts, strict=True):
         out.append(f"\n{line}" if (line := _line(results, one)) else "")
         out.append(f"\n## {one.rank}. {fold(one.title) or one.path}\n\n{_about(one, up)}\n")
@@ -288,6 +290,14 @@ def results_md(results: Results, texts: Sequence[str], marks: Marks) -> bytes:
     if pages.has_next:
         out.append(f"\nNext page: {'../' * (pages.page > 1)}page-{pages.page + 1}/results.md\n")
     return rendered("".join(out))
+
+
+def _claim(results: Results, claim: Mapping[str, Any], up: str) -> str:
+    """Return the line of a claim: its link, its role, and the place of its strongest quote."""
+    folder = "" if results.ontology else f"{claim['ontology']}/"
+    goal = link(f"../../{up}{folder}{claim['file']}")
+    place = f"{folder}{claim['document']}:{claim['line_start']}-{claim['line_end']}"
+    return f"- [{fold(claim['claim'])}]({goal}), {claim['role'].replace('_', ' ')}, {place}\n"
 
 
 def _how_many(results: Results) -> str:

@@ -166,6 +166,18 @@ def test_a_search_finds_claims_with_the_parts_of_their_scores(library: Library) 
     assert [(one["claim"], one["parts"]["cosine"]) for one in found["claims"]] == [(GREW.claim, 0.5), (SAME.claim, 0.3)]
 
 
+def test_a_search_lists_claims_for_people(library: Library) -> None:
+    fill(library)
+    folder = library.node("search/revenue grew")
+    assert isinstance(folder, Folder)
+    page = dict(folder.work_out(Deadline(10)).entries())["results.md"]
+    assert isinstance(page, File)
+    section = read(page).decode().partition("\n## Claims\n\n")[2].partition("\n\n")[0]
+    goal = section.partition(f"- [{GREW.claim}](../../")[2].partition(")")[0]
+    assert goal == f"Zen/claims/{file_of(library, GREW)}" and library.find(goal) is not None
+    assert ", metric, Zen/documents/one.txt:" in section
+
+
 def results(library: Library, path: str) -> dict[str, Any]:
     folder = library.node(path)
     assert isinstance(folder, Folder)
