@@ -12,6 +12,7 @@ import logging
 import os
 import select
 import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,7 @@ class ChangeWatch:
     """
 
     def __init__(self, config: Config) -> None:
+        self._turn = threading.Lock()
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._notify = _watch((config.home, config.run))
         self._poll = select.poll()
@@ -82,14 +84,19 @@ class ChangeWatch:
 
     def wake(self) -> None:
         """End :meth:`wait`. Once the watch is closed nobody waits, and nothing is done."""
-        if self._woken >= 0:
-            os.eventfd_write(self._woken, 1)
+        if self._turn.acquire(blocking=False):  # whoever has it wakes the waiting thread, or closes the watch
+            try:
+                if self._woken >= 0:
+                    os.eventfd_write(self._woken, 1)
+            finally:
+                self._turn.release()
 
     def close(self) -> None:
         """Give the descriptors back. A signal handler that interrupts this finds the watch closed already."""
-        woken, self._woken = self._woken, -1
-        if woken >= 0:
-            os.close(woken)
+        with self._turn:
+            woken, self._woken = self._woken, -1
+            if woken >= 0:
+                os.close(woken)
         if self._notify is not None:
             self._notify.close()
 
