@@ -40,6 +40,8 @@ _WHOLE = 0.6
 """The least probability of a concept of a short document."""
 _CELL = 0.45
 """The least probability of what fills a cell of a row, in a short document."""
+_TOPIC = 0.4
+"""The least probability of several words of the topic of an agenda."""
 _ECHO = 0.5
 """The least share of a heading's words that its text says again."""
 _SURE = 0.9
@@ -175,7 +177,15 @@ def _marked(label: str, signs: Signs, odds: float) -> float:
     if _is_hollow(label):
         return min(odds, MOST_OF_A_TERM)
     topical = signs.topic and named and not signs.record and not label.startswith("@")
-    least = 0.4 if topical else 0.5 if signs.strong or signs.anchor else 0.8 if signs.code or signs.heading else 1.0
+    least = (
+        _TOPIC
+        if topical and " " in label
+        else 0.5
+        if topical or signs.strong or signs.anchor
+        else 0.8
+        if signs.code or signs.heading
+        else 1.0
+    )
     return odds + _logit(CONCEPT) - _logit(least) if least < 1 else min(odds, MOST_OF_A_TERM)
 
 

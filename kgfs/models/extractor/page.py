@@ -133,7 +133,7 @@ def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: 
         if prose.lead:
             page.leads.append(prose.lead)
         page.leads += (prose.text[start:end] for start, end, how in prose.marks if how == "term")
-        if prose.nested and any(word.tag_ in _FINITE for word in pieces[0][1]):
+        if prose.nested and (prose.text[0].islower() or any(word.tag_ in _FINITE for word in pieces[0][1])):
             prose.topic = False
         for offset, doc in pieces:
             _add(page, prose, offset, doc, passage)
