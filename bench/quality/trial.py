@@ -28,7 +28,7 @@ from kgfs.ingest.reading.passages import language_told
 from kgfs.models import tokens
 from kgfs.models.extractor.grammar import GrammarExtractor
 from kgfs.models.extractor.quotes import TELLING
-from kgfs.models.selection import Selection, _verbs
+from kgfs.models.selection import Selection
 from kgfs.render.words import below
 from kgfs.settings import Models, Pipeline
 from kgfs.stores.graph.terms import HEADINGS
@@ -65,7 +65,7 @@ def pipe_of(answers: Path) -> Pipe:
     """Return the stages with the grammar and MiniLM, whose answers are kept in a file."""
     kept = Answers(answers)
     english = KeptEnglish(kept)
-    selection = Selection(tokens.load(), KeptVectors(kept), GrammarExtractor(english), _verbs(english), ())
+    selection = Selection(tokens.load(), KeptVectors(kept), GrammarExtractor(english), english.has_verb, ())
     return Pipe(Models(), Pipeline(), LocalCompute(Models(), selection))
 
 

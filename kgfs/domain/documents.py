@@ -71,7 +71,12 @@ INGEST_VERSIONS: Mapping[int, IngestVersion] = {
         "The gate judges blocks: a Source is refused where each of its blocks has links alone, no finite verb with its subject, or"
         " none of the ontology's domains; being short alone refuses none"
     ),
-    13: IngestVersion("A readable text ends with a note on the lines that the gate refused"),
+    13: IngestVersion(
+        "Terms that an item explains behind a colon, and the words that an acronym in brackets stands for, name concepts"
+        "; so do topics of minutes with items below them, and in short documents cells of tables"
+        "; a heading without text names none, and is quoted with the sentence below it"
+        "; a readable text ends with a note on the lines that the gate refused"
+    ),
 }
 """The versions of the ingest logic, by number.
 

@@ -122,6 +122,8 @@ class Signs:
     """Whether the topic of an agenda, a decision or an action item names it."""
     role: bool = False
     """Whether the text states the person's role."""
+    cell: bool = False
+    """Whether it fills the cell of a row of a small table."""
     owns: int = 0
     """The number of action items that the person owns."""
 
@@ -157,6 +159,7 @@ class Signs:
             named=max(self.named, other.named),
             topic=self.topic or other.topic,
             role=self.role or other.role,
+            cell=self.cell or other.cell,
             owns=self.owns + other.owns,
         )
 

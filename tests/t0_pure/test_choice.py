@@ -78,6 +78,26 @@ def test_a_short_document_needs_one_sentence() -> None:
         assert choice.log_odds("light panel", "", other, 0.2, 0.2, best, short=True) <= choice.MOST_OF_A_TERM
 
 
+def test_a_heading_without_text_is_no_concept_unless_it_is_the_title() -> None:
+    heading = Signs(heading=True, rank=40_000)
+
+    def odds(title: str, best: float, signs: Signs = heading) -> float:
+        return choice.log_odds("boiler pressure", title, signs, 0.9, 0.1, best, short=True)
+
+    assert odds("", 0.0) <= choice.MOST_OF_A_TERM < odds("Boiler pressure", 0.0)
+    assert odds("", 0.5) > choice.MOST_OF_A_TERM < odds("", 0.0, replace(heading, whole=1))
+
+
+def test_what_fills_a_cell_and_what_is_marked_needs_less_in_a_short_document() -> None:
+    cell = Signs(cell=True, rank=5000)
+    assert choice.passed_on(cell, 1, defined=False, told=True)
+    needed = [choice.log_odds("school nurse", "", one, 0.3, 0.3, 0.1, short=True) for one in (cell, Signs(rank=5000))]
+    assert needed[0] > needed[1]
+    marked = Signs(strong=True, rank=20_000)
+    told = [choice.log_odds("burr", "", marked, 0.3, 0.3, 0.62, short=short) for short in (True, False)]
+    assert told[0] >= told[1]
+
+
 def test_a_person_is_a_concept_by_role_or_two_items() -> None:
     for signs, concept in ((Signs(role=True), True), (Signs(owns=2), True), (Signs(owns=1), False)):
         assert (choice.log_odds("Ann Brook", "", signs, 0.1, 0.3, 0.7) > choice.MOST_OF_A_TERM) is concept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgfs.models.contract import Passage, RawConcept
-from kgfs.models.extractor import headings
+from kgfs.models.extractor import headings, quotes
 from kgfs.models.extractor.grammar import GrammarExtractor
 from kgfs.models.grammar import English
 
@@ -25,6 +25,7 @@ def _found(extractor: GrammarExtractor, text: str, title: str = "") -> dict[str,
         ("9.1 The Retirement Plan (RP)", "Retirement Plan"),
         ("Step 2: Damage report", "Damage report"),
         ("2025 board elections", "board elections"),
+        ("Proposal: Volunteer days", "Volunteer days"),
         ("Re: Fwd: Boiler replacement", "Boiler replacement"),
         ("Python 3", "Python 3"),
         ("Reporting and paying", ""),
@@ -114,3 +115,72 @@ def test_the_words_of_a_link_are_a_mark(grammar_extractor: GrammarExtractor) -> 
         "spending account"
     ].signs
     assert signs is not None and signs.anchor and signs.structure
+
+
+def _strong(found: dict[str, RawConcept]) -> set[str]:
+    return {label.lower() for label, concept in found.items() if concept.signs and concept.signs.strong}
+
+
+def test_the_words_before_a_colon_are_a_term_where_the_item_explains_them(grammar_extractor: GrammarExtractor) -> None:
+    text = (
+        "- Offline maps: a region can be downloaded before a trip.\n- Vacation: we want you to take time off for fun.\n"
+        "- Council members: Ann, Bob, Cid, Dan and Eve\n- Jonathan: we want the meeting to end at nine."
+    )
+    assert _strong(_found(grammar_extractor, text)) == {"offline maps", "vacation"}
+    assert _strong(_found(grammar_extractor, text, "Minutes of the council")) == {"offline maps"}  # persons speak there
+    text = (
+        "- **Caching**: Data is stored, so that requests are served faster.\n- **Python 3**: The language of the code."
+    )
+    assert {"caching", "python 3"} <= _strong(_found(grammar_extractor, text))
+
+
+def test_an_item_with_items_below_it_is_a_topic_in_minutes(grammar_extractor: GrammarExtractor) -> None:
+    text = (
+        "- Foundation budget (*Ann* **Time**: 5 minutes)\n    - Ann has read the charters of the teams.\n    - They must name a purpose.\n"
+        "- Ann will write the report\n    - She has the figures.\n    - They are good.\n- Progress on the conflict of interest review\n"
+        "    - The review is late.\n    - It ends in May."
+    )
+    found = _found(grammar_extractor, text, "Council meeting")
+    topics = {label for label, concept in found.items() if concept.signs and concept.signs.topic}
+    assert "foundation budget" in {label.lower() for label in topics}
+    assert not {"report", "interest review"} & topics
+    [quote] = next(concept for label, concept in found.items() if label.lower() == "foundation budget").quotes
+    assert quote.text.endswith("They must name a purpose.")
+    elsewhere = _found(grammar_extractor, text, "Notes of Ann").values()
+    assert not any(concept.signs.topic for concept in elsewhere if concept.signs)
+
+
+def test_the_words_that_an_acronym_stands_for_are_a_term(grammar_extractor: GrammarExtractor) -> None:
+    text = "A denial of service (DoS) fills the disks. Multi-factor authentication (MFA) protects the accounts (see Above)."
+    assert _strong(_found(grammar_extractor, text)) == {
+        "denial of service",
+        "dos",
+        "multi-factor authentication",
+        "mfa",
+    }
+
+
+def test_names_and_phrases_that_fill_a_cell_are_told(grammar_extractor: GrammarExtractor) -> None:
+    text = (
+        "| Who | What | When |\n|---|---|---|\n| Grace Obi | school nurse, keys | 4411 |\n| Ivan Petrov | train to Sintra | 4402 |\n"
+        "| Hanna Lund | fado at Tasca do Chico | 4409 |"
+    )
+    found = _found(grammar_extractor, text)
+    cells = {label for label, concept in found.items() if concept.signs and concept.signs.cell}
+    assert {"school nurse", "Sintra"} <= cells and not {"Tasca", "keys", "train"} & cells
+    assert found["Sintra"].quotes[0].text == "Ivan Petrov | train to Sintra | 4402"
+
+
+def test_a_sentence_without_a_verb_says_something_of_what_it_begins_with(grammar_extractor: GrammarExtractor) -> None:
+    found = _found(grammar_extractor, "First, a zebra crossing in front of the school gate. A zebra crossing. No gate.")
+    assert [quote.score for quote in found["zebra crossing"].quotes] == [quotes.FRAGMENT]
+
+
+def test_a_heading_is_quoted_with_the_sentence_below_it(grammar_extractor: GrammarExtractor) -> None:
+    found = _found(grammar_extractor, "# Leek and potato soup\n\nServes four persons.\n\n## Storage\n\n## Links")
+    assert found["potato soup"].quotes[0].text == "Leek and potato soup\n\nServes four persons."
+    assert found["storage"].quotes[0].text == "Storage"
+    text = (
+        "## Insecure Storage\n\n```\nput(token)\n```\n\nInsecure storage keeps tokens where each program can read them."
+    )
+    assert all("```" not in quote.text for quote in _found(grammar_extractor, text)["Insecure Storage"].quotes)

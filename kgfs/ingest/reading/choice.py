@@ -38,6 +38,10 @@ LITTLE = 0.1
 """The least Q in a short document of the best sentence of a subject, or below a heading."""
 _WHOLE = 0.6
 """The least probability of a concept of a short document."""
+_CELL = 0.45
+"""The least probability of what fills a cell of a row, in a short document."""
+_TOPIC = 0.4
+"""The least probability of several words of the topic of an agenda."""
 _ECHO = 0.5
 """The least share of a heading's words that its text says again."""
 _SURE = 0.9
@@ -144,11 +148,16 @@ def log_odds(
     headed = signs.named >= 0 and best >= (LITTLE if short else TELLING) and not _is_hollow(label)
     if signs.is_person or (headed and halved >= _least_of_heading(label, title, signs, short=short)):
         return round(max(odds, _HEADED), 3)
+    empty = best < LITTLE / 2 and signs.heading and not (signs.whole or signs.anchor or signs.strong or signs.tag)
+    if empty and not (signs.link or weighed["in the title"]):
+        return round(min(odds, MOST_OF_A_TERM), 3)
     if not passed or (_is_hollow(label) and not signs.whole and not signs.link):
         return round(min(odds, MOST_OF_A_TERM), 3)
     if short and (best >= LITTLE / 2 or signs.structure) and not (_is_hollow(label) or signs.plain):
         told = signs.subject > 0 and best >= LITTLE
-        return round(odds + _logit(CONCEPT) - _logit(TERM if told else _WHOLE), 3)
+        least = TERM if told else _CELL if signs.cell and not signs.whole else _WHOLE
+        enough = odds + _logit(CONCEPT) - _logit(least)
+        return round(max(enough, _marked(label, signs, odds)) if best >= MARKED and signs.structure else enough, 3)
     if best < TELLING and not (signs.link or defined):
         odds = min(odds, MOST_OF_A_TERM) if best < MARKED else _marked(label, signs, odds)
     elif signs.strong or signs.anchor or signs.topic:
@@ -168,7 +177,15 @@ def _marked(label: str, signs: Signs, odds: float) -> float:
     if _is_hollow(label):
         return min(odds, MOST_OF_A_TERM)
     topical = signs.topic and named and not signs.record and not label.startswith("@")
-    least = 0.5 if signs.strong or signs.anchor or topical else 0.8 if signs.code or signs.heading else 1.0
+    least = (
+        _TOPIC
+        if topical and " " in label
+        else 0.5
+        if topical or signs.strong or signs.anchor
+        else 0.8
+        if signs.code or signs.heading
+        else 1.0
+    )
     return odds + _logit(CONCEPT) - _logit(least) if least < 1 else min(odds, MOST_OF_A_TERM)
 
 

@@ -163,7 +163,7 @@ def _chosen(gathered: Gathered, title: str, meaning: Meaning, *, short: bool) ->
 def _passed_on(group: Group, signs: Signs, *, short: bool) -> bool:
     if signs.language:
         return choice_by_counts.passed_on(signs)
-    told = short and signs.whole > 0
+    told = short and (signs.whole > 0 or signs.cell)
     return choice.passed_on(signs, group.frequency, defined=bool(group.definitions), told=told)
 
 

@@ -34,7 +34,7 @@ class GrammarExtractor:
     """An Extractor. It is deterministic; any number of threads may call."""
 
     name = "grammar"
-    version = "7"
+    version = "8"
     billed = False
     takes_known = False
 
@@ -67,7 +67,7 @@ class GrammarExtractor:
         ]
 
     def _in_english(self, passages: Sequence[Passage]) -> list[str]:
-        prose = [prose_of(passage.text, passage.speakers) for passage in passages]
+        prose = [prose_of(passage.text, passage.speakers, minutes=_is_minutes(passage)) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
         headed = [block for blocks in prose for block in blocks if block.kind == "heading" or block.topic]
         orders = self._english.read([headings.as_order(block.text) for block in headed])
@@ -83,9 +83,13 @@ class GrammarExtractor:
 def _page(passage: Passage, blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]]) -> Page:
     """Return the page of a passage. Persons whom it lists count as speakers."""
     page = page_of(blocks, passage.text)
-    page.minutes = bool(passage.speakers) or _MINUTES.search(passage.title) is not None
+    page.minutes = _is_minutes(passage)
     page.leads.extend(name for name in (*attendees(passage.text), *passage.speakers) for _ in range(SPEAKER))
     return page
+
+
+def _is_minutes(passage: Passage) -> bool:
+    return bool(passage.speakers) or _MINUTES.search(passage.title) is not None
 
 
 def _extraction(text: str, page: Page) -> Extraction:
@@ -96,7 +100,7 @@ def _extraction(text: str, page: Page) -> Extraction:
     concepts: dict[str, RawConcept] = {}
     for key, candidate in page.candidates.items():
         signs, said = read(text, page, candidate, forms, definitions.get(key, {}))
-        if signs.whole or signs.structure or key in definitions or key in ends:
+        if signs.whole or signs.structure or signs.cell or key in definitions or key in ends:
             concepts[key] = RawConcept(candidate.label, "term", 0.0, len(candidate.mentions), said, signs)
     wanted = set(concepts)
     for person, span in page.persons:
@@ -131,7 +135,8 @@ def _definitions(text: str, page: Page) -> dict[str, Definitions]:
         mention.sentence: mention.last
         for candidate in page.candidates.values()
         for mention in candidate.mentions
-        if mention.mark in ("strong", "link", "code") and mention.first == page.sentences[mention.sentence].words.start
+        if mention.mark in ("strong", "link", "term", "code")
+        and mention.first == page.sentences[mention.sentence].words.start
     }
     first = next((at for at, sentence in enumerate(page.sentences) if sentence.kind != "heading"), -1)
     for index, sentence in enumerate(page.sentences):

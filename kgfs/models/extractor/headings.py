@@ -29,8 +29,8 @@ _SENTENCES, _ITEMS = 3, 6
 """How many sentences below a heading, and items below a topic, may be its evidence."""
 _FEW_NOUNS, _FEW_WORDS = 3, 6
 """A remark with fewer nouns, or fewer words of content, says little of its topic."""
-_MUCH = 12
-"""The fewest words of content of items that say something together."""
+_MUCH, _FEWEST_SAYING = 12, 6
+"""The fewest words of content of items that say something together, and the fewest of these that are no names."""
 _THIN = 1.5
 """What such a remark loses in the log odds of Q."""
 _FEWEST_WORDS_OF_A_ROW = 2
@@ -43,7 +43,7 @@ _NUMBER = re.compile(
 """The number of a heading: "9.1 ", "Step 2: ", "Rule #3 - "; of a mail's subject what tells that it is an answer."""
 _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9&/-]*[A-Z0-9]s?")
 _AROUND = re.compile(r"^(?:the|an?)\s+|\s*\([A-Z][A-Za-z0-9&/-]*[A-Z0-9]s?\)$", re.IGNORECASE)
-_SMALL = frozenset(("a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"))
+SMALL = frozenset(("a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"))
 _SIGNS = frozenset((",", ":", ";", "?", "!", '"', "“", "”", "‘", "’", "/", "&", "+", "="))
 _NOUNS = ("NOUN", "PROPN")
 _CONTENT = (*_NOUNS, "VERB", "ADJ")
@@ -53,6 +53,10 @@ _WORD = re.compile(r"[^\W_]+")
 def bare(heading: str) -> str:
     """Return the words of a heading without its number, its article and an acronym in brackets behind it."""
     return _AROUND.sub("", heading[_number(heading) :].strip())
+
+
+def is_acronym(word: str) -> bool:
+    return _ACRONYM.fullmatch(word) is not None
 
 
 def as_order(heading: str) -> str:
@@ -80,6 +84,8 @@ def name_in(doc: Doc, length: int) -> tuple[int, int] | None:
     skipped = _number(doc.text)
     first = next((token.i for token in doc if token.idx >= skipped), len(doc))
     last = next((token.i for token in doc if token.idx >= length), len(doc))
+    if last - first > 2 and doc[first + 1].text == ":" and junk.fold(doc[first].lower_) in junk.HOLLOW:
+        first += 2  # "Proposal: …"
     while first < last and doc[first].pos_ == "DET":
         first += 1
     if last - first > 3 and doc[last - 1].text == ")" and doc[last - 3].text == "(":
@@ -99,7 +105,7 @@ def name_in(doc: Doc, length: int) -> tuple[int, int] | None:
         return None
     if ends.text[0].isdigit() and (last - first == 1 or doc[last - 2].text.islower()):
         return None
-    capitals = len(words) > 1 and all(word.text[0].isupper() or word.lower_ in _SMALL for word in words)
+    capitals = len(words) > 1 and all(word.text[0].isupper() or word.lower_ in SMALL for word in words)
     is_noun = ends.pos_ in _NOUNS or (ends.text[0].isdigit() and last - first > 1)
     root = doc[first:last].root
     is_about = root.i < last - 1 and junk.fold(root.lower_) in junk.HOLLOW  # "Note about moonlighting"
@@ -136,7 +142,10 @@ def section_of(page: Page, heading: int) -> range:
     while first < len(page.sentences) and page.sentences[first].kind in kinds:
         first += 1
     end = first
+    depth = page.sentences[first - 1].depth
     while end < len(page.sentences) and page.sentences[end].kind not in kinds:
+        if 0 <= page.sentences[end].depth <= depth:
+            break
         end += 1
     return range(first, end)
 
@@ -148,7 +157,7 @@ def echo(page: Page, heading: int, label: str, section: Sequence[int]) -> float:
     if section and section[0] > heading + 1:
         return 0.0
     said = {word.casefold() for at in section for word in _WORD.findall(page.sentences[at].words.text)}
-    words = [word for word in _WORD.findall(label.casefold()) if word not in _SMALL]
+    words = [word for word in _WORD.findall(label.casefold()) if word not in SMALL]
     again = [any(other.startswith(word[: max(_STEM, len(word) - _ENDING)]) for other in said) for word in words]
     return sum(again) / len(again) if again else 0.0
 
@@ -193,4 +202,5 @@ def evidence(
 def _says_much(page: Page, items: Sequence[int]) -> bool:
     """Return whether the items below a topic say something together, though none is a telling sentence."""
     words = (word for at in items for word in page.sentences[at].words)
-    return len(items) > 1 and sum(word.pos_ in _CONTENT for word in words) >= _MUCH
+    said = [word.pos_ for word in words if word.pos_ in _CONTENT]
+    return len(items) > 1 and len(said) >= _MUCH and len(said) - said.count("PROPN") >= _FEWEST_SAYING

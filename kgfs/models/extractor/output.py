@@ -17,6 +17,7 @@ _RARE = {
     "named": -1.0,
     "topic": False,
     "role": False,
+    "cell": False,
     "owns": 0,
 }
 """Signs that few candidates have: these values are left out."""

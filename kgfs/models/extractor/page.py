@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kgfs.domain.identity import normalise_label
 from kgfs.models.extractor import headings, junk, persons
 from kgfs.models.extractor.candidates import Phrase, belongs_to_of, is_numbered, is_vague, phrases
+from kgfs.models.extractor.junk import MAX_WORDS
 from kgfs.models.extractor.persons import Person
 from kgfs.models.extractor.prose import DECIDES, TASK, Prose
 
@@ -25,6 +26,12 @@ _LONGEST_MARKED = 5
 _LONGEST_LINK = 8
 _LONGEST_LEAD = 6
 """The most words and signs of a term and the colon behind it."""
+_FINITE = ("VBZ", "VBP", "VBD", "MD")
+_FEWEST_LETTERS = 2
+_LONGEST_PARTICLE = 3
+"""The most letters of what joins the parts of a name: "do", "di", "of"."""
+_EMPHATIC = ("strong", "anchor", "term")
+"""Marks of words that name something only where they are a noun phrase."""
 _FEW = 0.3
 """The weight of a spelling that its position explains: at the start of a sentence, or in a heading."""
 
@@ -44,6 +51,8 @@ class Sentence:
     """The speaker or field before a colon that the sentence's paragraph begins with."""
     decides: bool = False
     """Whether it says what was decided, or who does what."""
+    depth: int = -1
+    """How far its item is indented; -1 for what is no item, and for a topic with items beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Mention:
     """Tokens ``first:last`` of the sentence's Doc."""
     whole: bool
     mark: str = ""
-    """How the writer marked it: ``strong``, ``anchor``, ``link``, ``tag``, ``code``, or empty."""
+    """How the writer marked it: ``strong``, ``anchor``, ``term``, ``link``, ``tag``, ``code``, or empty."""
 
 
 @dataclass(slots=True)
@@ -64,6 +73,8 @@ class Candidate:
     mentions: list[Mention] = field(default_factory=list)
     run: bool = False
     chunk: bool = False
+    cell: bool = False
+    """Whether it fills the cell of a row, up to the next comma."""
     spellings: Counter[str] = field(default_factory=Counter)
 
 
@@ -121,6 +132,9 @@ def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: 
     for prose, pieces in blocks:
         if prose.lead:
             page.leads.append(prose.lead)
+        page.leads += (prose.text[start:end] for start, end, how in prose.marks if how == "term")
+        if prose.nested and (prose.text[0].islower() or any(word.tag_ in _FINITE for word in pieces[0][1])):
+            prose.topic = False
         for offset, doc in pieces:
             _add(page, prose, offset, doc, passage)
         span = prose.span(0, len(prose.text.rstrip()))
@@ -143,12 +157,13 @@ def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
             owner[index] = len(page.sentences)
         kind = "topic" if prose.topic else prose.kind
         decides = bool(DECIDES.fullmatch(prose.lead)) or (kind == "item" and bool(_DECIDED.match(span.text)))
-        page.sentences.append(Sentence(*quote, kind, span, prose.context, prose.lead, decides))
+        page.sentences.append(Sentence(*quote, kind, span, prose.context, prose.lead, decides, prose.depth))
     names = [span for span, how in marks.items() if how == "code"]
     whole = (phrase for phrase in phrases(doc) if not any(_cuts(phrase, name) for name in names))
     for phrase in (*whole, *(Phrase(first, last, run=True) for first, last in marks)):
         sentence = owner[phrase.start]
-        if phrase.start == 0 and ((prose.topic and prose.order) or prose.lead == TASK):
+        ordered = prose.topic and prose.order and not (prose.nested and doc[0].tag_ in ("NN", "NNS"))
+        if phrase.start == 0 and (ordered or prose.lead == TASK):
             continue  # a verb: "add", "revert", "phone"
         if sentence >= 0 and sentence == owner[phrase.end - 1] and not is_numbered(doc, phrase.end):
             _mention(page, doc, phrase, sentence, marks.get((phrase.start, phrase.end), ""))
@@ -192,6 +207,8 @@ def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, mark: str, nam
     places.append((phrase.start, key))
     page.mentions.setdefault(sentence, []).append(((phrase.start, phrase.end), key))
     whole = phrase.whole and (bool(mark) or not belongs_to_of(doc, phrase.start, phrase.end))
+    if page.sentences[sentence].kind == "row":
+        candidate.cell |= phrase.whole and _fills(doc, phrase)
     candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, whole, mark))
     candidate.run |= phrase.run
     candidate.chunk |= phrase.chunk
@@ -251,16 +268,61 @@ def _marks(prose: Prose, offset: int, doc: Doc) -> dict[tuple[int, int], str]:
     code = [(start, end, "code") for start, end in prose.literal if _LITERAL.fullmatch(prose.text, start, end)]
     for start, end, how in (*code, *prose.marks):
         span = doc.char_span(start - offset, end - offset) if offset <= start < end else None
-        if span is None or (how in ("strong", "anchor") and not _is_name(span)) or len(span) > _LONGEST_LINK:
+        if span is None or (how in _EMPHATIC and not _is_name(span)) or len(span) > _LONGEST_LINK:
             continue
         start = span.start
-        while how in ("strong", "anchor") and start < span.end - 1 and is_vague(doc[start]):
+        while how in _EMPHATIC and start < span.end - 1 and is_vague(doc[start]):
             start += 1
         found[start, span.end] = how
+    for at in range(2, len(doc) - 1):
+        if doc[at - 1].text == "(" and doc[at + 1].text.startswith(")") and (first := _long_form(doc, at)) is not None:
+            found |= {(first, at - 1): "term", (at, at + 1): "term"}
     return found
+
+
+def _long_form(doc: Doc, at: int) -> int | None:
+    """Return the first token of the words that the acronym in brackets stands for, by their initials; None if they do not spell it."""
+    letters = "".join(filter(str.isalnum, doc[at].text.removesuffix("s"))).lower()
+    if not headings.is_acronym(doc[at].text) or len(letters) < _FEWEST_LETTERS:
+        return None
+    initials = every = ""
+    for first in range(at - 2, max(at - 2 - 2 * MAX_WORDS, -1), -1):
+        word = doc[first]
+        if not word.text[0].isalpha():
+            if word.text in "-/":
+                continue
+            break
+        every = word.lower_[0] + every
+        initials = initials if word.lower_ in headings.SMALL else word.lower_[0] + initials
+        if letters in (initials, every) and word.lower_ not in headings.SMALL:
+            return first
+    return None
 
 
 def _is_name(span: Span) -> bool:
     """Return whether emphasised words are a noun phrase of at most five words, without a determiner."""
+    follows = span.doc[span.end : span.end + 1].text in (":", "-", "–", "—")
+    if follows and span.start == 0 and 0 < len(span) <= 2 and _is_misread(span):
+        return True
     nominal = all(word.pos_ in ("NOUN", "PROPN", "ADJ") or word.text in "-/" or word.tag_ == "VBG" for word in span)
     return len(span) <= _LONGEST_MARKED and nominal and span[-1].pos_ in ("NOUN", "PROPN")
+
+
+def _is_misread(span: Span) -> bool:
+    """Return whether a term that its line explains is an activity ("Caching: …") or has a number ("MAVLink 2.0: …")."""
+    return span[-1].tag_ == "VBG" if len(span) == 1 else span[0].text[0].isupper() and span[1].pos_ == "NUM"
+
+
+def _fills(doc: Doc, phrase: Phrase) -> bool:
+    """Return whether a phrase fills a cell, whose borders are read as a colon and commas, or is a name in one."""
+    before, behind = doc[phrase.start - 1].text if phrase.start else "", doc[phrase.end : phrase.end + 1].text
+    if all(
+        word.pos_ == "PROPN" and word.text[:1].isupper() and not word.text.isupper()
+        for word in doc[phrase.start : phrase.end]
+    ):
+        return not (
+            behind.islower()
+            and len(behind) <= _LONGEST_PARTICLE
+            and doc[phrase.end + 1 : phrase.end + 2].text.istitle()
+        )
+    return phrase.end - phrase.start > 1 and before in ("", ",", ":") and behind in ("", ",", ".", "(")

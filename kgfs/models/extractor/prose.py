@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kgfs.domain.identity import normalise_label
+from kgfs.models.extractor import junk
+from kgfs.models.extractor.background import is_written_small
 
 
 @dataclass(slots=True)
@@ -39,6 +41,10 @@ class Prose:
     """Spans of the passage that are one piece of inline markup: a link, emphasis or code with its marks."""
     topic: bool = False
     """Whether an item is the topic of an agenda: it ends with the number of an issue."""
+    nested: bool = False
+    """Whether it may be a topic because items stand below it: a sentence is none."""
+    depth: int = -1
+    """How far an item is indented."""
     first_cell: int = 0
     """The length of the first cell of a row."""
     order: bool = False
@@ -106,6 +112,11 @@ _TOPIC = re.compile(
 """The number of an issue, with which the topic of an agenda ends."""
 _TOPIC_PREFIX = re.compile(r"(?:\[[\w./-]+\]\s*|[a-z][\w/.-]*(?:,\s*[a-z][\w/.-]*)*:\s+)+(?=\S)")
 """The parts of a program before a topic: "lib, src: "."""
+_TIMED = re.compile(r"\s*\([^()\n]*(?:\d+|\?+|remaining)[^()\n]*\)[\s.:]*$|\?$")
+"""The person and the time in brackets, or the question mark, with which the topic of an agenda ends."""
+_FEWEST_ITEMS = 2
+_LONGEST_TOPIC = 14
+"""The most words of a topic with items below it."""
 DECIDES = re.compile(
     r"(?:decisions?|decided|agreed|agreement|resolved|resolution|consensus|outcome|conclusion|approved|actions?|action items?|ai|to-?do"
     r"|next steps?|follow-?up)",
@@ -146,6 +157,10 @@ _SHORT = 160
 """The most characters of a paragraph that is quoted with the heading above it, where it is no sentence."""
 _LONGEST_LIST = 300
 """The most characters from these words to the end of an item."""
+_FEWEST_EXPLAINING = 4
+"""The fewest words that explain a term."""
+_FEWEST_SMALL = 2
+"""The fewest of them in small letters: a list of names explains nothing."""
 _SPEECH = 8
 """Words in a line with a lead, on average, from which lines are what speakers say and not fields."""
 
@@ -171,11 +186,11 @@ _PLAIN = re.compile(r"[^\W_]+(?:[ ’'-][^\W_]+)+")
 _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
 
 
-def prose_of(passage: str, speakers: Collection[str] = ()) -> list[Prose]:
+def prose_of(passage: str, speakers: Collection[str] = (), *, minutes: bool = False) -> list[Prose]:
     """Return the passage's prose in order. Comments of HTML are none.
 
     ``speakers`` are the normalised names of those who speak in the document: they are leads wherever a block or line begins
-    with one.
+    with one. In ``minutes`` an item with items below it is a topic.
     """
     if "<!--" in passage:
         passage = _COMMENT.sub(lambda found: _SHOWN.sub(" ", found[0]), passage)
@@ -184,11 +199,17 @@ def prose_of(passage: str, speakers: Collection[str] = ()) -> list[Prose]:
     if front:
         found.extend(_keywords(passage, *front.span("inside")))
     before, headed = -1, False
-    for kind, lines in _blocks(passage, front.end() if front else 0, speakers):
+    blocks = [*_blocks(passage, front.end() if front else 0, speakers)]
+    for place, (kind, lines) in enumerate(blocks):
         block = _read_row(passage, lines[0]) if kind == "row" else _read(kind, passage, lines)
         if kind in ("item", "heading") and (number := _TOPIC.search(passage, lines[0].start, lines[-1].end)):
             block = _read_topic(kind, passage, lines, number.start()) or block
-        _cut_lead(block, speakers)
+        elif minutes and kind == "item" and _is_nested(passage, lines, blocks[place + 1 : place + 1 + _FEWEST_ITEMS]):
+            timed = _TIMED.search(passage, lines[0].start, lines[-1].end)
+            block = _read_topic(kind, passage, lines, timed.start() if timed else lines[-1].end) or block
+            block.nested = True
+        block.depth = _depth(passage, lines[0]) if kind == "item" and (block.nested or not block.topic) else -1
+        _cut_lead(block, speakers, spoken=minutes or bool(speakers))
         if _WORD.search(block.text):
             found.append(block)
         if kind == "paragraph" and headed and lines[-1].end - lines[0].start <= _SHORT:
@@ -201,6 +222,19 @@ def prose_of(passage: str, speakers: Collection[str] = ()) -> list[Prose]:
         elif before >= 0 and lines[-1].end - before <= _LONGEST_LIST:
             block.context = before
     return found
+
+
+def _is_nested(passage: str, lines: Sequence[_Line], below: Sequence[tuple[str, Sequence[_Line]]]) -> bool:
+    """Return whether an item of few words has two items below it."""
+    depth = _depth(passage, lines[0])
+    deeper = sum(kind == "item" and _depth(passage, inner[0]) > depth for kind, inner in below)
+    return deeper == _FEWEST_ITEMS and len(lines[0].text.split()) <= _LONGEST_TOPIC and len(lines) == 1
+
+
+def _depth(passage: str, line: _Line) -> int:
+    """Return how far an item's line is indented."""
+    start = passage.rfind("\n", 0, line.start) + 1
+    return len(passage[start : line.start]) - len(passage[start : line.start].lstrip(" \t>"))
 
 
 def lines_of(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -248,26 +282,39 @@ def _spoken(text: str, speakers: Collection[str]) -> re.Match[str] | None:
     return found if found and normalise_label(found["lead"]) in speakers else None
 
 
-def _cut_lead(block: Prose, speakers: Collection[str]) -> None:
-    """Cut a speaker or field off the start of a paragraph or item. The lead of an action item with a box is "action"."""
+def _cut_lead(block: Prose, speakers: Collection[str], *, spoken: bool) -> None:
+    """Cut a speaker or field off the start of a paragraph or item. The lead of an action item with a box is "action".
+
+    ``spoken``: persons speak in the document, so that a single word is a speaker.
+    """
     if block.kind not in ("paragraph", "item"):
         return
     if task := _TASK.match(block.text):
         _cut_off(block, task.end(), TASK)
-    spoken = _spoken(block.text, speakers)
-    found = spoken or _LEAD.match(block.text)
+    speaker = _spoken(block.text, speakers)
+    found = speaker or _LEAD.match(block.text)
     if found is None:
         return
     marked = (*block.literal, *((start, end) for start, end, _ in block.marks))
     decides = DECIDES.fullmatch(found["lead"])
-    if (
-        not (spoken or decides)
-        and block.kind == "item"
-        and any(start == 0 and end == found.end("lead") for start, end in marked)
-    ):
-        block.lead = ""  # "- **Locality**: each …" explains a term
-        return
+    if not (speaker or decides):
+        is_marked = any(start == 0 and end == found.end("lead") for start, end in marked)
+        is_term = _explains(found["lead"], block.text[found.end() :], single=block.kind == "item" and not spoken)
+        if is_term and not is_marked:
+            block.marks.append((0, found.end("lead"), "term"))
+        if is_term or (is_marked and block.kind == "item"):
+            block.lead = ""  # "- **Locality**: each …" explains a term
+            return
     _cut_off(block, found.end(), found["lead"])
+
+
+def _explains(lead: str, words: str, *, single: bool) -> bool:
+    """Return whether a lead is a term that the words behind it explain: no person, whose names all have capitals, and no field
+    with a short value. A ``single`` word may be one if it is ordinary."""
+    named, said = lead.split(), words.split()
+    few = len(said) < _FEWEST_EXPLAINING or sum(word.islower() for word in said) < _FEWEST_SMALL
+    ordinary = named[-1].islower() if len(named) > 1 else single and is_written_small(lead)
+    return ordinary and named[-1].lower() not in junk.HOLLOW and not few
 
 
 def _cut_off(block: Prose, cut: int, lead: str) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from kgfs.models.contract import RawQuote, Signs
-from kgfs.models.extractor import background, headings
+from kgfs.models.extractor import background, headings, junk
 from kgfs.models.extractor.by_name import restricts
 from kgfs.models.extractor.page import Candidate, Mention, Page
 from kgfs.models.extractor.telling import Form, PhraseScore, form_of, score_of
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span
 
 Definitions = dict[int, str]
 """Index of a sentence → the words in it that define the concept."""
@@ -20,6 +24,13 @@ TELLING = 0.5
 """The least Q of a sentence that is evidence, unless no sentence of the passage has it."""
 TELLS = 0.7
 """The Q of a line that states a person's role, or an action item."""
+CONTENT = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
+EARLY = 3
+"""The most words before the noun that such a line is about."""
+BESIDE = 2
+"""The fewest words of content that say something of a phrase beside them."""
+FRAGMENT = 0.1
+"""The Q of a line without a verb that says something of the noun that it is about."""
 LONGEST = 400
 """The most characters of two sentences that are quoted together."""
 _DEFINES = 0.1
@@ -27,6 +38,8 @@ _DEFINES = 0.1
 COMMON = 700
 """The background rank below which an adjective is a common one."""
 _OWNING = ("to", "will", "shall", "must", "should", "needs", "has")
+_APART = re.compile(r"\s*\n[\W_]{0,12}|\s*\n[=~^-]+\s+")
+"""What may stand between a heading and the sentence below it."""
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9-]+s?")
 
 
@@ -50,6 +63,7 @@ def read(
     """
     scores: dict[int, PhraseScore] = {}
     whole: set[int] = set()
+    fragments: set[int] = set()
     below = _below(page, candidate, forms)
     first = candidate.mentions[0].sentence
     under_heading = headed(page, candidate)
@@ -57,16 +71,17 @@ def read(
         form = forms[mention.sentence]
         if mention.whole and page.sentences[mention.sentence].kind in ("paragraph", "item"):
             whole.add(mention.sentence)
-        if form is None:
-            continue
         words = page.sentences[mention.sentence].words
+        if form is None:
+            fragments |= {mention.sentence} if mention.whole and _is_told(words, mention) else set()
+            continue
         new = score_of(
             words,
             form,
             mention.first,
             mention.last,
             part=not mention.whole,
-            strong=mention.mark in ("strong", "link"),
+            strong=mention.mark in ("strong", "link", "term"),
             earliest=mention.sentence == first,
             headed=mention.sentence in under_heading,
             code=mention.mark == "code",
@@ -77,7 +92,16 @@ def read(
     signs = _signs(page, candidate, scores, whole)
     if below:
         signs = replace(signs, named=max(one.echo for one in below))
-    return signs, _quotes(text, page, candidate, scores, definitions, below)
+    return signs, _quotes(text, page, candidate, scores, definitions, below, fragments)
+
+
+def _is_told(words: Span, mention: Mention) -> bool:
+    """Return whether a sentence without a verb begins with what it is about, and has two words of content beside it."""
+    inside = words.doc[mention.first : mention.last]
+    listed = any(child.dep_ == "conj" for child in inside.root.children)
+    beside = sum(word.pos_ in CONTENT for word in words) - sum(word.pos_ in CONTENT for word in inside)
+    begins = mention.first - words.start <= EARLY and words.text.rstrip().endswith(".")
+    return begins and inside.root == words.root and not listed and beside >= BESIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +174,7 @@ def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], 
         heading="heading" in kinds,
         link="link" in marks,
         tag="tag" in marks,
-        strong="strong" in marks or "term" in kinds,
+        strong=not marks.isdisjoint(("strong", "term")) or "term" in kinds,
         record=lone and spoken,
         participle=len(words) > 1 and doc[one.first].tag_ in ("VBG", "VBN"),
         says=max((one.says for one in scores.values()), default=0.0),
@@ -159,6 +183,7 @@ def _signs(page: Page, candidate: Candidate, scores: Mapping[int, PhraseScore], 
         code="code" in marks,
         plain=len(words) > 1 and doc[one.first].tag_ == "JJ" and background.rank(words[0]) < COMMON,
         anchor="anchor" in marks,
+        cell=candidate.cell,
         topic=any(mention.whole and _is_topical(page, mention) for mention in candidate.mentions),
     )
 
@@ -174,8 +199,29 @@ def _needs_context(page: Page, index: int, scores: Mapping[int, PhraseScore]) ->
 def _is_topical(page: Page, mention: Mention) -> bool:
     """Return whether a topic, a decision or an action item names a candidate, which is not its owner."""
     sentence = page.sentences[mention.sentence]
-    owns = mention.first == sentence.words.start and sentence.words.doc[mention.last : mention.last + 1].text in _OWNING
+    doc = sentence.words.doc
+    owns = mention.first == sentence.words.start and doc[mention.last : mention.last + 1].text in _OWNING
+    if _is_part_of_a_name(doc, mention):
+        return False
     return page.is_topic(mention.sentence) or (sentence.decides and not owns)
+
+
+def _with_next(text: str, page: Page, index: int) -> int:
+    """Return the end of a sentence; of a heading that of the sentence directly below it."""
+    one, below = page.sentences[index], page.sentences[index + 1 : index + 2]
+    if one.kind != "heading" or not below or below[0].kind not in ("paragraph", "item"):
+        return one.end
+    near = below[0].end - one.start <= LONGEST and _APART.fullmatch(text, one.end, below[0].start)
+    return below[0].end if near else one.end
+
+
+def _is_part_of_a_name(doc: Doc, mention: Mention) -> bool:
+    """Return whether a phrase in small letters is cut from a name with "of": "interest review" of "conflict of interest review"."""
+    of = mention.first - 1
+    behind = of >= 1 and doc[of].lower_ == "of" and junk.fold(doc[of - 1].lower_) not in junk.HOLLOW
+    if not behind:
+        return mention.last < len(doc) and doc[mention.last].lower_ == "of"
+    return doc[mention.first : mention.last].text.islower()
 
 
 def _quotes(
@@ -185,11 +231,14 @@ def _quotes(
     scores: Mapping[int, PhraseScore],
     definitions: Mapping[int, str],
     below: Sequence[_Below],
+    fragments: Collection[int],
 ) -> tuple[RawQuote, ...]:
-    telling = {index: one.telling for index, one in scores.items()}
+    telling = dict.fromkeys(fragments, FRAGMENT) | {index: one.telling for index, one in scores.items()}
     widened = {index: before for index in scores if (before := _before(page, index)) is not None}
     for index in widened:
         telling[index] = max(telling[index], scores[index].apart)
+    if candidate.cell:
+        telling |= {one.sentence: FRAGMENT for one in candidate.mentions if page.sentences[one.sentence].kind == "row"}
     for index in definitions:
         telling[index] = min(1.0, telling.get(index, TELLING) + _DEFINES)
     for index in telling:
@@ -197,7 +246,8 @@ def _quotes(
             telling[index] = 0.0  # code stands inside
     opened: dict[int, _Below] = {}
     for one in below:
-        if one.telling > telling.get(one.sentence, 0.0) and one.end - one.start <= LONGEST:
+        coded = "```" in text[one.start : one.end]
+        if one.telling > telling.get(one.sentence, 0.0) and one.end - one.start <= LONGEST and not coded:
             telling[one.sentence], opened[one.sentence] = one.telling, one
     chosen = {index for index, worth in telling.items() if worth >= TELLING or index in definitions}
     if not chosen:
@@ -206,6 +256,8 @@ def _quotes(
         chosen = {min(named, key=lambda index: (silent[index], -named[index], index))}
     starts = {index: page.sentences[index].start for index in chosen}
     ends = {index: page.sentences[index].end for index in chosen}
+    for index in chosen:
+        ends[index] = _with_next(text, page, index)
     for index in chosen & opened.keys():
         starts[index], ends[index] = opened[index].start, opened[index].end
     for index in chosen - opened.keys():
