@@ -134,6 +134,12 @@ def test_the_words_before_a_colon_are_a_term_where_the_item_explains_them(gramma
     assert {"caching", "python 3"} <= _strong(_found(grammar_extractor, text))
 
 
+def test_the_time_and_the_person_behind_a_heading_are_no_part_of_it(grammar_extractor: GrammarExtractor) -> None:
+    text = "## Strict Semantic Nullability (15m, Ann/Bob)\n\nStrict semantic nullability keeps nulls out of lists.\n"
+    found = {label.casefold() for label in _found(grammar_extractor, text)}
+    assert "strict semantic nullability" in found and not any("ann" in label or "bob" in label for label in found)
+
+
 def test_an_item_with_items_below_it_is_a_topic_in_minutes(grammar_extractor: GrammarExtractor) -> None:
     text = (
         "- Foundation budget (*Ann* **Time**: 5 minutes)\n    - Ann has read the charters of the teams.\n    - They must name a purpose.\n"

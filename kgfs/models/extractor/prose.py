@@ -114,6 +114,8 @@ _TOPIC_PREFIX = re.compile(r"(?:\[[\w./-]+\]\s*|[a-z][\w/.-]*(?:,\s*[a-z][\w/.-]
 """The parts of a program before a topic: "lib, src: "."""
 _TIMED = re.compile(r"\s*\([^()\n]*(?:\d+|\?+|remaining)[^()\n]*\)[\s.:]*$|\?$")
 """The person and the time in brackets, or the question mark, with which the topic of an agenda ends."""
+_LASTS = re.compile(r"\s*\([^()\n]*\b\d+ ?(?:m|min|mins|minutes|h|hours?)\b[^()\n]*\)[\s.:]*$")
+"""The time, and perhaps the person, in brackets with which a heading of an agenda ends: "(15m, Ann)"."""
 _FEWEST_ITEMS = 2
 _LONGEST_TOPIC = 14
 """The most words of a topic with items below it."""
@@ -204,6 +206,8 @@ def prose_of(passage: str, speakers: Collection[str] = (), *, minutes: bool = Fa
         block = _read_row(passage, lines[0]) if kind == "row" else _read(kind, passage, lines)
         if kind in ("item", "heading") and (number := _TOPIC.search(passage, lines[0].start, lines[-1].end)):
             block = _read_topic(kind, passage, lines, number.start()) or block
+        elif kind == "heading" and (lasts := _LASTS.search(passage, lines[0].start, lines[-1].end)):
+            block = _read_topic(kind, passage, lines, lasts.start()) or block
         elif minutes and kind == "item" and _is_nested(passage, lines, blocks[place + 1 : place + 1 + _FEWEST_ITEMS]):
             timed = _TIMED.search(passage, lines[0].start, lines[-1].end)
             block = _read_topic(kind, passage, lines, timed.start() if timed else lines[-1].end) or block
