@@ -20,6 +20,8 @@ from kgfs.render.words import as_guessed, counted, fold, rendered
 MARKDOWN = "text/markdown"
 RESTRUCTURED = "text/x-rst"
 
+NOTES_GATE = 13
+"""The ingest version from which on a Text has such a note."""
 NOTED = 20
 """Gated Sources that a Text notes one by one."""
 _PIECE = 1 << 20
@@ -83,9 +85,10 @@ def encoding_line(guessed_encoding: str) -> str:
     return f"**Encoding:** {as_guessed(guessed_encoding)}\n" if guessed_encoding else ""
 
 
-def gate_note(gated: Sequence[tuple[int, int, str]]) -> str:
-    """Return the comment at the end of a Text whose gated Sources give no knowledge: their lines and reasons; '' without any."""
-    if not gated:
+def gate_note(gated: Sequence[tuple[int, int, str]], ingest_version: int) -> str:
+    """Return the comment at the end of a Text whose gated Sources give no knowledge: their lines and reasons. Return '' without
+    any, and for a Text that was read before such notes were made."""
+    if not gated or ingest_version < NOTES_GATE:
         return ""
     rows = [f"{first}-{last}: {reason.replace('--', '- -')}" for first, last, reason in gated[:NOTED]]
     if len(gated) > NOTED:

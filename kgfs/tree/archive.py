@@ -117,8 +117,6 @@ class _DocumentFile(DerivedFile[None]):
 
 
 MAILS = "mails"
-NOTES_GATE = 13
-"""The ingest version from which on ``text_md_size`` has the note on gated Sources."""
 """The group of the pages that show a conversation."""
 
 
@@ -396,7 +394,7 @@ def read_text(stores: Stores, row: DocumentRow) -> str:
 
 def gate_note(stores: Stores, row: DocumentRow) -> str:
     """Return what the readable Text of a document says below it of its gated Sources."""
-    return text_md.gate_note(stores.graph.gated_of(row.doc_id)) if row.ingest_version >= NOTES_GATE else ""
+    return text_md.gate_note(stores.graph.gated_of(row.doc_id), row.ingest_version)
 
 
 def readable_text(stores: Stores, row: DocumentRow) -> str:

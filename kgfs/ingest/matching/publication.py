@@ -253,7 +253,7 @@ class _Build:
             for chunk, verdict in zip(reading.chunks, reading.verdicts, strict=True)
             if not verdict.passed
         ]
-        shown = self._text + text_md.gate_note(gated)
+        shown = self._text + text_md.gate_note(gated, reading.ingest_version)
         return replace(row, text_md_size=text_md.base_size(*about, shown, row.guessed_encoding))
 
     def batches(
