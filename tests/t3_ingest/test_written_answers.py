@@ -254,6 +254,19 @@ def test_the_prompt_shows_sources_first_and_the_question_last(home: Path) -> Non
         assert [one.text for one in page.statements] == ["Revenue was $18,442.75."]
 
 
+def test_a_short_answer_rests_on_the_sentence_that_has_the_question(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "zen.md").write_text(
+        "# Zen\n\nWritten on 19 August 2004.\n\nThe Zen of Ann has 20 aphorisms, and 19 are known.\n"
+    )
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        return said(f"19. [C:{re.findall(r'C:([0-9a-f]+)', body['messages'][0]['content'])[0]}]")
+
+    with answering(answer) as url, working(config := configured(home, url), tmp_path / "zen.md"):
+        page = api.ask(config, "How many aphorisms of the Zen of Ann are known?")
+    assert [one.quotes for one in page.statements] == [("The Zen of Ann has 20 aphorisms, and 19 are known.",)]
+
+
 def test_claims_that_a_model_was_shown_and_cited_are_counted(home: Path) -> None:
     with answering(lambda body: said("It pays. [C:aaaa1111bbbb]")) as url, working(config := configured(home, url)):
         blocks = ("[C:aaaa1111bbbb | A]\nIt pays.", "[C:cccc2222dddd | B]\nIt costs.")

@@ -42,6 +42,8 @@ CLAIMS = 3
 BESIDE = 3
 """The number of Sources among those that a language model is shown that claims stand on, or that other words than the question's
 find."""
+STATES = 4
+"""The least number of words of a statement by which alone the sentence that it rests on is found: "19" stands in many."""
 LOOKED = 8
 """The number of Sources that ``context.md`` shows, besides those that are cited."""
 
@@ -122,7 +124,7 @@ def _written(way: _Way, weighing: Weighing, quoted: Answer, llm: Llm) -> Answer:
     if written.trouble:
         return replace(quoted, trouble=written.trouble, intent=intent.as_data())
     scores = dict(weighing.found.order)
-    statements, quotes = _resting(written)
+    statements, quotes = _resting(written, weighing.question.text)
     return replace(
         quoted,
         state=State.DONE if statements else State.NOT_FOUND,
@@ -186,7 +188,7 @@ def _by_expansions(way: _Way, weighing: Weighing, intent: Intent) -> list[tuple[
     return [place for place, _ in more.order[:SHOWN]]
 
 
-def _resting(written: Written) -> tuple[tuple[Statement, ...], tuple[Quote, ...]]:
+def _resting(written: Written, question: str) -> tuple[tuple[Statement, ...], tuple[Quote, ...]]:
     """Return the statements of an answer, and the sentences of their Sources that they rest on."""
     rows = {row.chunk_id: row for row in written.shown}
     quotes: dict[tuple[str, int], Quote] = {}
@@ -194,7 +196,8 @@ def _resting(written: Written) -> tuple[tuple[Statement, ...], tuple[Quote, ...]
     for one in written.sentences:
         numbers = []
         for row in (rows[chunk_id] for chunk_id in one.chunk_ids):
-            start, end = closest(row.full_text, one.text)
+            words = one.text if len(one.text.split()) >= STATES else f"{question} {one.text}"
+            start, end = closest(row.full_text, words)
             place = (row.chunk_id, start)
             if place not in quotes:
                 text = row.full_text[start:end]
