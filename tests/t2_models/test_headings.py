@@ -190,3 +190,13 @@ def test_a_heading_is_quoted_with_the_sentence_below_it(grammar_extractor: Gramm
         "## Insecure Storage\n\n```\nput(token)\n```\n\nInsecure storage keeps tokens where each program can read them."
     )
     assert all("```" not in quote.text for quote in _found(grammar_extractor, text)["Insecure Storage"].quotes)
+
+
+def test_units_abbreviations_and_assurances_are_no_part_of_a_name(grammar_extractor: GrammarExtractor) -> None:
+    text = (
+        "Soften the onions in 3 tbsp olive oil for the soup. Olive oil keeps well in the dark.\n\n"
+        "Make sure governance docs are up to date. Governance docs say who may vote.\n\nProf. Hall gave the talk on stress.\n"
+    )
+    found = {label.casefold() for label in _found(grammar_extractor, text)}
+    assert {"olive oil", "governance docs"} <= found
+    assert not found & {"tbsp olive oil", "sure governance docs", "prof."}

@@ -6,6 +6,7 @@ The quality of the extraction depends more on the candidates than on their ranki
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,11 +21,11 @@ _VAGUE = frozenset(
     """new different various certain possible specific particular following existing current additional similar good better best
     main major important available necessary useful first second third last next previous whole entire actual original own
     other same such more most many several few further given proposed appropriate corresponding resulting interesting obvious
-    single multiple non much little""".split()  # noqa: SIM905 - reads better as a paragraph
+    single multiple non much little sure""".split()  # noqa: SIM905 - reads better as a paragraph
 )
 """Modifiers that do not change the concept when they start a phrase."""
-LONGEST_UNIT = 3
-"""The most letters of a unit of measure: g, ml, tsp."""
+_UNIT = re.compile(r"[a-z]{1,3}\.?|[b-df-hj-np-tv-z]{4}\.?")
+"""A unit of measure: g, ml, h., tbsp."""
 MAX_RUN = 8
 """The longest run, in words. Longer runs are lists without commas, tables, or noise."""
 
@@ -105,8 +106,7 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
 
 def _is_measured(doc: Doc, at: int) -> bool:
     """Return whether a token is the unit behind a number: "500 g floury potatoes"."""
-    unit = at + 1 < len(doc) and len(doc[at].text) <= LONGEST_UNIT and doc[at].text.isalpha() and doc[at].text.islower()
-    return unit and at > 0 and doc[at - 1].like_num
+    return 0 < at < len(doc) - 1 and doc[at - 1].like_num and _UNIT.fullmatch(doc[at].text) is not None
 
 
 def _named_of(doc: Doc) -> Iterator[tuple[int, int]]:

@@ -26,7 +26,7 @@ STOP_WORDS = frozenset(
 )
 
 HOLLOW = frozenset(
-    """ability above abstract acceptance addition advantage agenda aim announcement attendee alternative amount answer appendix approach argument aspect
+    """ability above abstract acceptance addition advantage agenda aim announcement aob attendee alternative amount answer appendix approach argument aspect
     author authors background bar basis business baz behaviour behavior benefit bit case cases category cause chance change changes chapter choice
     circumstance class comment common concept conclusion concern condition consequence consideration content context contrast copy copyright
     couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
@@ -59,6 +59,8 @@ _DATE = re.compile(
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tue|wed|thu|fri|sat|sun|tues|wednes|thurs|satur)(?:day)?s?)\.?(?:[-/. ,]+\d{1,4})*"
     r"|\d{1,4}(?:st|nd|rd|th)|today|tomorrow|yesterday"
 )
+_ABBREVIATION = re.compile(r"[^\W\d_]{2,5}\.")
+"""A title or another word that is cut: "Prof."."""
 _AMOUNT = re.compile(r"\d[\d.,]*[a-z%]{1,2}|[A-Z]{3}\s?\d[\d.,]*[.,]\d+|[€$£¥]\s?\d[\d.,]*\w*")
 
 
@@ -79,6 +81,8 @@ def reason(label: str) -> str:
         return "letter"
     if _ADDRESS.search(label):
         return "address"
+    if _ABBREVIATION.fullmatch(label.strip()):
+        return "letter"
     if _NUMBERED.search(label) or _AMOUNT.fullmatch(label):
         return "number"
     if _CODE.search(label) and not _DOTTED.fullmatch(label):
