@@ -181,7 +181,7 @@ def _work(about: _About, compute: LocalCompute) -> tuple[bool, bool]:
         )
         told.write({**note, "state": "preparing"})
         with (
-            _Answering(config, compute, stores.vectors, asker) as answering,
+            _Answering(config, stores, compute, asker) as answering,
             indexing_words(stores.graph, ErrorLog(config.errors_log)),
             _projecting(config, stores) as projection,
             keeping_snapshots(config, stores),
@@ -345,7 +345,7 @@ class _Answering:
     full disk, the error is logged and no question is answered.
     """
 
-    def __init__(self, config: Config, compute: Compute, vectors: Vectors | None, asker: Asker | None = None) -> None:
+    def __init__(self, config: Config, stores: Stores, compute: Compute, asker: Asker | None = None) -> None:
         from kgfs.app.finding import Finder
         from kgfs.compute.answering import Answers
         from kgfs.compute.questions import QuestionServer
@@ -356,8 +356,8 @@ class _Answering:
         if asker is not None:
             from kgfs.ingest.working.completing import Completer
 
-            self._complete = Completer(config, asker, compute.tokens)
-        self.answer_with(compute, vectors)
+            self._complete = Completer(config, asker, compute.tokens, stores.graph)
+        self.answer_with(compute, stores.vectors)
         self._server: QuestionServer | None = None
         try:
             self._server = QuestionServer(config.run, self._answers)

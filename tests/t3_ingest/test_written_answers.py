@@ -211,6 +211,9 @@ def test_a_purge_removes_what_the_model_said_of_a_document(home: Path, tmp_path:
         under_way.keep({"raw_output": "of the purged document"})
     assert records(config.home) == others
     assert not any(b"of the purged" in path.read_bytes() for path in (config.home / "answers").iterdir())
+    with at_work(config), pytest.raises(StoreError, match="a document was removed while the question was asked"):
+        ask_model(config.run, Request("answer", ASKED, ("read before the purge",), doc_ids=(doc_id,)), Deadline(20))
+    assert records(config.home) == others
 
 
 def test_records_are_kept_for_thirty_days(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from kgfs.models.answering import INTENT, compose, read_intent
 from kgfs.models.contract import Tokens
 from kgfs.models.llm import ANSWER, FAULT, Attempt
 from kgfs.stores.answer_records import AnswerRecord
+from kgfs.stores.graph.sqlite import Graph
 
 FAULTS = 3
 """Faults of the server in a row after which whoever asks is answered without it."""
@@ -25,8 +26,8 @@ FAULTS = 3
 class Completer:
     """Answers the question ``complete`` with the client of an Asker. Any number of threads may call."""
 
-    def __init__(self, config: Config, asker: Asker, tokens: Tokens) -> None:
-        self._config, self._asker, self._tokens = config, asker, tokens
+    def __init__(self, config: Config, asker: Asker, tokens: Tokens, graph: Graph) -> None:
+        self._config, self._asker, self._tokens, self._graph = config, asker, tokens, graph
 
     def __call__(self, request: Request, seconds: float) -> Completion:
         """Return what the model answers within ``seconds``.
@@ -43,6 +44,10 @@ class Completer:
         fields = {"kind": request.kind, "model": self._asker.model.name, "prompt_hash": composed.prompt_hash}
         attempts: list[Attempt] = []
         with AnswerRecord(config.home, request.doc_ids, fields) as record:
+            # A purge takes documents out of the graph, then removes Records: one of them sees this Record, or is seen here.
+            if len(self._graph.documents_among(request.doc_ids)) < len(set(request.doc_ids)):
+                record.path.unlink(missing_ok=True)
+                raise BadInputError("a document was removed while the question was asked")
 
             def heard(attempt: Attempt) -> None:
                 attempts.append(attempt)
