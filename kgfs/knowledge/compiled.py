@@ -151,10 +151,14 @@ def page(found: Compiled) -> bytes:
         "",
         "## Claims",
         "",
-        f"{counted(found.claims, 'claim')}; {found.tokens_a_claim:g} answer tokens for each."
-        f" {found.answers.get('claims_shown', 0):,} stood on Sources that the model was shown to answer questions from,"
-        f" {found.answers.get('claims_cited', 0):,} on Sources that its answers cited.",
+        f"{counted(found.claims, 'claim')}; {found.tokens_a_claim:g} answer tokens for each.",
     ]
+    if shown := found.answers.get("claims_shown", 0):
+        cited = found.answers.get("claims_cited", 0)
+        lines += [
+            "",
+            f"Answers to questions: the model was shown {counted(shown, 'claim')}, and cited the Sources of {cited:,}.",
+        ]
     for title, values in (("role", found.roles), ("refused for", found.rejected)):
         if values:
             lines += ["", f"| {title} | claims |", "| --- | --- |"]

@@ -280,7 +280,7 @@ def test_claims_that_a_model_was_shown_and_cited_are_counted(home: Path) -> None
             found = compiled(config, stores)
     assert (found.plain()["claims_shown"], found.plain()["claims_cited"]) == (10, 4)
     assert 'kgfs_claims_answered_total{use="cited"} 4\n' in metrics_text(found)
-    assert "10 stood on Sources" in counts_page(found).decode()
+    assert "the model was shown 10 claims, and cited the Sources of 4." in counts_page(found).decode()
 
 
 def test_questions_go_before_documents(tmp_path: Path) -> None:
