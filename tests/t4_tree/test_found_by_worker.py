@@ -181,7 +181,7 @@ def test_a_worker_that_ends_answers_first_what_it_began(library: Library, monkey
     config = library.context.config
     compute = LocalCompute(Models(extractor="statistics", embedder="none"))
     with ThreadPoolExecutor(1) as pool:
-        with _Answering(config, compute, None):
+        with _Answering(config, library.stores, compute):
             told = pool.submit(find, partial(ask, config.run), "koan", "", None, None, Deadline(10))
             assert begun.wait(10)
         assert told.result()["found"]

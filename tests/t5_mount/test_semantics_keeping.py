@@ -261,8 +261,7 @@ def test_without_a_worker_everything_but_knowledge_goes_on(tmp_path: Path) -> No
         (documents / "b.txt").write_text("b")
         (documents / "b.txt").unlink()
         assert (documents / "a.txt").read_text() == NOTE
-        until(lambda: place.status()["worker"]["alive"])
-        assert worker not in place.pids()
+        until(lambda: place.status()["worker"]["alive"] and worker not in place.pids())
         place.wait()
         until(lambda: os.listdir(place.mountpoint / "A" / "concepts"))
         assert os.getxattr(documents / "a.txt", "user.kgfs.state") == b"done"
