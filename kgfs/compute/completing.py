@@ -85,8 +85,8 @@ def answer(materials: Materials, question: Message) -> dict[str, Any]:
     return asdict(materials.complete(request, float(seconds)))
 
 
-def _counts(value: object) -> tuple[tuple[str, int], ...]:
+def _counts(value: Any) -> tuple[tuple[str, int], ...]:
     try:
-        return tuple((str(chunk_id), int(number)) for chunk_id, number in value)  # type: ignore[attr-defined]
+        return tuple((str(chunk_id), int(number)) for chunk_id, number in value)
     except (TypeError, ValueError) as error:
         raise BadInputError("this question is not known") from error

@@ -28,8 +28,13 @@ class Compiled:
     rejected: Counter[str] = field(default_factory=Counter)
     """Claims that validation refused, by reason."""
     sources: int = 0
-    gated: Counter[str] = field(default_factory=Counter)
-    """Gated Sources, by the kind of their reason."""
+    gated_in: dict[str, Counter[str]] = field(default_factory=dict)
+    """Gated Sources of each ontology (its id), by the kind of their reason."""
+
+    @property
+    def gated(self) -> Counter[str]:
+        """Return the gated Sources of the home, by the kind of their reason."""
+        return sum(self.gated_in.values(), Counter())
 
     @property
     def claims(self) -> int:
@@ -43,8 +48,10 @@ class Compiled:
 
     @property
     def answers(self) -> dict[str, int]:
-        """Return how many claims stood on Sources that the model was shown to answer from, and on those that it cited."""
-        return self.requests["answers"]  # type: ignore[no-any-return]
+        """Return how many claims stood on Sources that the model was shown to answer from (``claims_shown``), and on those that it
+        cited (``claims_cited``)."""
+        found: dict[str, int] = self.requests["answers"]
+        return found
 
     def plain(self) -> dict[str, Any]:
         """Return the counts as plain data."""
@@ -54,8 +61,7 @@ class Compiled:
             "claims": dict(sorted(self.roles.items())),
             "rejected": dict(sorted(self.rejected.items())),
             "tokens_a_claim": self.tokens_a_claim,
-            "claims_shown": self.answers.get("claims_shown", 0),
-            "claims_cited": self.answers.get("claims_cited", 0),
+            **self.answers,
         }
 
 
@@ -65,17 +71,16 @@ def compiled(config: Config, stores: Stores) -> Compiled:
     for ontology in stores.catalog.names.ontologies():
         found.roles.update(stores.graph.claims.counts(ontology.id))
         found.rejected.update(stores.graph.claims.reasons(ontology.id))
-        found.gated.update(gated_sources(stores, ontology.id))
+        found.gated_in[ontology.id] = _gated(stores, ontology.id)
         found.sources += stores.graph.counts(ontology.id)["sources"]
     return found
 
 
-def gated_sources(stores: Stores, ontology: str) -> dict[str, int]:
-    """Return how many Sources of an ontology are gated, by the kind of their reason."""
+def _gated(stores: Stores, ontology: str) -> Counter[str]:
     kinds: Counter[str] = Counter()
     for reason, count in stores.graph.gated_reasons(ontology).items():
         kinds[gated_for(reason)] += count
-    return dict(sorted(kinds.items()))
+    return kinds
 
 
 def metrics_text(found: Compiled) -> str:
@@ -104,7 +109,7 @@ def metrics_text(found: Compiled) -> str:
             "counter",
             "Claims on Sources that the language model was shown to answer from, and on those that it cited.",
             "use",
-            {"shown": found.answers.get("claims_shown", 0), "cited": found.answers.get("claims_cited", 0)},
+            {"shown": found.answers["claims_shown"], "cited": found.answers["claims_cited"]},
         ),
         ("kgfs_sources_gated", "gauge", "Sources that give no knowledge, by reason.", "reason", found.gated),
         ("kgfs_claims_rejected", "gauge", "Claims that validation refused, by reason.", "reason", found.rejected),
@@ -153,8 +158,8 @@ def page(found: Compiled) -> bytes:
         "",
         f"{counted(found.claims, 'claim')}; {found.tokens_a_claim:g} answer tokens for each.",
     ]
-    if shown := found.answers.get("claims_shown", 0):
-        cited = found.answers.get("claims_cited", 0)
+    if shown := found.answers["claims_shown"]:
+        cited = found.answers["claims_cited"]
         lines += [
             "",
             f"Answers to questions: the model was shown {counted(shown, 'claim')}, and cited the Sources of {cited:,}.",
@@ -169,7 +174,7 @@ def page(found: Compiled) -> bytes:
         "",
         "## The gate",
         "",
-        f"{sum(found.gated.values()):,} of {counted(found.sources, 'Source')} give no knowledge.",
+        f"{found.gated.total():,} of {counted(found.sources, 'Source')} give no knowledge.",
     ]
     if found.gated:
         lines += ["", "| reason | Sources |", "| --- | --- |"]

@@ -12,7 +12,7 @@ import kgfs
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, State
 from kgfs.knowledge.backlog import owed, unread
-from kgfs.knowledge.compiled import compiled, gated_sources
+from kgfs.knowledge.compiled import compiled
 from kgfs.knowledge.document_location import standing_of
 from kgfs.stores.catalog.rows import WAITING, Job
 from kgfs.stores.disk_reserve import DiskReserve, ReserveState
@@ -41,6 +41,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     there is none.
     """
     names, left = stores.catalog.names, owed(stores.catalog)
+    counts = compiled(config, stores)
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
@@ -59,7 +60,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "epoch": stores.graph.epoch(),
         "neo4j": _projection_page(config, stores.graph),
         "seq": stores.catalog.seq(),
-        "language_model": compiled(config, stores).plain(),
+        "language_model": counts.plain(),
         "read_by_earlier_rules": stores.graph.read_before(INGEST_VERSION),
         "documents": _by_state(names.counts()),
         "waiting": [{"doc_id": job.doc_id, "reason": job.reason} for job in stores.catalog.jobs.waiting(UNREAD)],
@@ -73,7 +74,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
                 "id": ontology.id,
                 "documents": _by_state(names.counts(ontology.id)),
                 "read": dict(stores.graph.counts(ontology.id)),
-                "gated": gated_sources(stores, ontology.id),
+                "gated": dict(sorted(counts.gated_in.get(ontology.id, {}).items())),
             }
             for ontology in names.ontologies()
         ],

@@ -71,7 +71,7 @@ class Usage:
         """Count the claims on Sources that the model was shown to answer from, and on those that it cited. Counted on return."""
         with self._lock:
             for name, more in (("claims_shown", shown), ("claims_cited", cited)):
-                self._counts["answers"][name] = self._counts["answers"].get(name, 0) + more
+                self._counts["answers"][name] += more
             write_note(self._path, self._counts)
 
     def _check(self, what: str, limit: float, used: Mapping[str, float]) -> None:
@@ -101,7 +101,8 @@ class Usage:
 def read(home: Path) -> dict[str, Any]:
     """Return the counts of a home: ``total``, ``days`` and ``runs`` (requests, tokens, cost), ``outcomes`` of requests, and
     ``answers`` (claims shown and cited)."""
-    empty: dict[str, Any] = {"total": {}, "days": {}, "runs": {}, "outcomes": {}, "answers": {}}
+    empty: dict[str, Any] = {"total": {}, "days": {}, "runs": {}, "outcomes": {}}
+    empty["answers"] = {"claims_shown": 0, "claims_cited": 0}
     with suppress(OSError, ValueError):
         found = json.loads((home / FILE).read_text("utf-8"))
         if isinstance(found, dict) and all(isinstance(found.get(name, {}), dict) for name in empty):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.domain.text import MANY_BLOCKS, Chunk, Text, Verdict, judged_blocks
+from kgfs.domain.text import FURNITURE, MANY_BLOCKS, Chunk, Text, Verdict, gated_for, judged_blocks
 from kgfs.formats.table import parse
 from kgfs.ingest.reading.gate import furniture_of, judge, judge_all, without
 
@@ -42,6 +42,24 @@ def has_is(passage: str) -> bool:
 )
 def test_knowledge_passes(content: str) -> None:
     assert verdict(content).passed
+
+
+@pytest.mark.parametrize(
+    ("content", "rules", "kind"),
+    [
+        (ADDRESSES, {}, "mostly links or emoji"),
+        (f"{ADDRESSES}\n\n{ADDRESSES}", {}, "mostly links or emoji"),
+        (KNOWLEDGE, {"verbs": lambda passage: False}, "no verb"),
+        (KNOWLEDGE, {"domains": {"SEO": ("ranking",)}}, "no domain noun"),
+    ],
+)
+def test_each_reason_has_its_kind(content: str, rules: dict[str, object], kind: str) -> None:
+    """Counts by kind would lose a reason that is worded anew."""
+    assert gated_for(verdict(content, **rules).reason) == kind
+
+
+def test_furniture_is_a_kind_of_its_own() -> None:
+    assert gated_for(f"3 blocks, mostly {FURNITURE}") == "menus and footers"
 
 
 @pytest.mark.parametrize(

@@ -204,10 +204,8 @@ def prose_of(passage: str, speakers: Collection[str] = (), *, minutes: bool = Fa
     blocks = [*_blocks(passage, front.end() if front else 0, speakers)]
     for place, (kind, lines) in enumerate(blocks):
         block = _read_row(passage, lines[0]) if kind == "row" else _read(kind, passage, lines)
-        if kind in ("item", "heading") and (number := _TOPIC.search(passage, lines[0].start, lines[-1].end)):
-            block = _read_topic(kind, passage, lines, number.start()) or block
-        elif kind == "heading" and (lasts := _LASTS.search(passage, lines[0].start, lines[-1].end)):
-            block = _read_topic(kind, passage, lines, lasts.start()) or block
+        if ends := _end_of_topic(kind, passage, lines):
+            block = _read_topic(kind, passage, lines, ends.start()) or block
         elif minutes and kind == "item" and _is_nested(passage, lines, blocks[place + 1 : place + 1 + _FEWEST_ITEMS]):
             timed = _TIMED.search(passage, lines[0].start, lines[-1].end)
             block = _read_topic(kind, passage, lines, timed.start() if timed else lines[-1].end) or block
@@ -228,6 +226,14 @@ def prose_of(passage: str, speakers: Collection[str] = (), *, minutes: bool = Fa
     return found
 
 
+def _end_of_topic(kind: str, passage: str, lines: Sequence[_Line]) -> re.Match[str] | None:
+    """Return the number of an issue with which an item or heading ends, or the time with which a heading ends."""
+    place = passage, lines[0].start, lines[-1].end
+    if kind == "heading":
+        return _TOPIC.search(*place) or _LASTS.search(*place)
+    return _TOPIC.search(*place) if kind == "item" else None
+
+
 def _is_nested(passage: str, lines: Sequence[_Line], below: Sequence[tuple[str, Sequence[_Line]]]) -> bool:
     """Return whether an item of few words has two items below it."""
     depth = _depth(passage, lines[0])
@@ -237,8 +243,8 @@ def _is_nested(passage: str, lines: Sequence[_Line], below: Sequence[tuple[str, 
 
 def _depth(passage: str, line: _Line) -> int:
     """Return how far an item's line is indented."""
-    start = passage.rfind("\n", 0, line.start) + 1
-    return len(passage[start : line.start]) - len(passage[start : line.start].lstrip(" \t>"))
+    before = passage[passage.rfind("\n", 0, line.start) + 1 : line.start]
+    return len(before) - len(before.lstrip(" \t>"))
 
 
 def lines_of(text: str) -> Iterator[tuple[str, list[str]]]:
